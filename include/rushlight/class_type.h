@@ -32,6 +32,8 @@ struct RL_API ClassType {
   std::vector<Attribute> attributes;      // an object has a slot for each, in this order
   std::vector<Named> constants;           // the members of an enum
   std::vector<graph::Function*> methods;  // the CompilationUnit owns them
+  std::vector<std::string> pre_hooks;     // of a module: methods that a call runs before `forward`
+  std::vector<std::string> hooks;         // and behind it
 
   graph::CompilationUnit* unit = nullptr;  // that owns it
 

@@ -2,6 +2,8 @@
 // pass leaves a graph that verify() accepts, and says whether it changed something.
 #pragma once
 
+#include <set>
+
 #include <rushlight/graph_function.h>
 
 namespace rushlight::graph {
@@ -24,7 +26,9 @@ RL_API bool inline_calls(Graph& graph);
 RL_API bool simplify(Graph& graph);
 // Attributes of an object that the graph does not set become constants; `self` is its first input,
 // which stays. Modules and lists are looked into, parameters and buffers are taken as they are now.
-RL_API bool freeze_attributes(Graph& graph, const IValue& self);
+// Attributes named `kept` stay, of whatever object.
+RL_API bool freeze_attributes(Graph& graph, const IValue& self,
+                              const std::set<std::string>& kept = {});
 // Batch norms of constants that follow a convolution of constants become part of its weights.
 RL_API bool fold_batch_norms(Graph& graph);
 

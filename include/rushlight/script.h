@@ -110,13 +110,13 @@ RL_API Module load(const std::string& path, std::optional<Device> device = {},
 RL_API Module load(std::istream& stream, std::optional<Device> device = {},
                    bool load_debug_files = true);
 
-// A copy that shares its tensors; graphs are run as they are, and nothing is folded into them.
-// RuntimeError in training mode.
-inline Module freeze(const Module& module) {
-  RL_CHECK(!module.is_training(), "Freezing is only for modules in eval mode: call eval()");
-  return module.copy();
-}
-inline Module optimize_for_inference(const Module& module) { return freeze(module); }
+// A module whose attributes have become constants of its methods, which call nothing: `forward`
+// and those that `preserved_attrs` names, beside attributes that stay. `optimize_numerics`: batch
+// norms become part of the convolutions before them. RuntimeError in training mode.
+RL_API Module freeze(const Module& module, const std::vector<std::string>& preserved_attrs = {},
+                     bool optimize_numerics = true);
+RL_API Module optimize_for_inference(const Module& module,
+                                     const std::vector<std::string>& other_methods = {});
 
 namespace script {
 using jit::Method;

@@ -139,9 +139,13 @@ class Machine {
         at = run(now, at);
       }
     } catch (const Failure& inner) {
-      throw Failure{inner.cause, trace_of(code_, at) + inner.trace};
+      const Failure outer{inner.cause, trace_of(code_, at) + inner.trace};
+      leave_contexts();
+      throw outer;
     } catch (...) {
-      throw Failure{std::current_exception(), trace_of(code_, at)};
+      const Failure outer{std::current_exception(), trace_of(code_, at)};
+      leave_contexts();
+      throw outer;
     }
   }
 
@@ -289,8 +293,12 @@ class Machine {
     RL_CHECK(out != nullptr, object.type->name, " has no method '", name, "'");
     return *out;
   }
+  static std::vector<IValue> run_within(Function& function, std::vector<IValue> arguments) {
+    return function.native() ? function.native()(std::move(arguments))
+                             : function.program().run_within(std::move(arguments));
+  }
   void call(const Instruction& now, Function& function) {
-    std::vector<IValue> results = function.program().run_within(take_all(now));
+    std::vector<IValue> results = run_within(function, take_all(now));
     RL_CHECK(results.size() == now.outputs, function.name(), " makes ", results.size(),
              " values, not ", now.outputs);
     for (size_t i = 0; i < now.outputs; i++) {
@@ -311,7 +319,7 @@ class Machine {
   void fork(const Instruction& now) {
     auto future = make_intrusive<Future>();
     try {
-      future->value = one_of(code_.functions[now.index]->program().run_within(take_all(now)));
+      future->value = one_of(run_within(*code_.functions[now.index], take_all(now)));
     } catch (const Failure& failure) {
       future->failure = failure.cause;
     }
@@ -326,8 +334,27 @@ class Machine {
     }
     put(now, 0, future->value);
   }
+  void enter(const Instruction& now) {
+    const IValue context = read(now, 0);
+    call_method(now, "__enter__");
+    contexts_.push_back(context);
+  }
   void exit(const Instruction& now) {
-    const IValue manager = take(now, 0);
+    contexts_.pop_back();
+    leave(take(now, 0));
+  }
+  // With statements that a failure leaves; one in their own __exit__ does not take its place.
+  void leave_contexts() {
+    while (!contexts_.empty()) {
+      const IValue context = std::move(contexts_.back());
+      contexts_.pop_back();
+      try {
+        leave(context);
+      } catch (const Failure&) {  // the first failure is the one to be told
+      }
+    }
+  }
+  static void leave(const IValue& manager) {
     Function& function = method(object(manager), "__exit__");
     std::vector<IValue> arguments(function.graph().inputs().size());
     RL_CHECK(!arguments.empty(), function.name(), " takes no object");
@@ -346,7 +373,7 @@ class Machine {
       case Step::Wait:
         return wait(now);
       case Step::Enter:
-        return call_method(now, "__enter__");
+        return enter(now);
       case Step::Exit:
         return exit(now);
       case Step::MakeList:
@@ -440,6 +467,7 @@ class Machine {
 
   const Code& code_;
   Frame& frame_;
+  std::vector<IValue> contexts_;  // of the with statements that the run is within
 };
 
 // ---- programs ----

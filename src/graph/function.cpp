@@ -25,6 +25,8 @@ Function::Function(std::string name, Schema schema, std::unique_ptr<Graph> graph
 Function::~Function() = default;
 
 std::shared_ptr<Graph> Function::shared_graph() {
+  RL_CHECK(!native_, "Could not export Python function call '", base_name(),
+           "': it is no program, and has neither a graph nor a text");
   const std::lock_guard<std::recursive_mutex> lock(making());
   if (graph_ == nullptr && maker_ != nullptr) {
     const std::unique_ptr<Making> make = std::move(maker_);
@@ -58,7 +60,7 @@ const Program& Function::program() {
 }
 
 std::vector<IValue> Function::run(std::vector<IValue> arguments) {
-  return program().run(std::move(arguments));
+  return native_ ? native_(std::move(arguments)) : program().run(std::move(arguments));
 }
 
 namespace {

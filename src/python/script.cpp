@@ -5,6 +5,7 @@
 #include "python/bindings.h"
 #include "python/convert.h"
 #include "python/files.h"
+#include "python/graph.h"
 #include "python/script_values.h"
 #include "python/types.h"
 #include "script/code_writer.h"
@@ -108,7 +109,9 @@ PyObject* assigned(PyObject* self, PyObject*) {
   return guarded([&] {
     const Object out = Object::check(PySet_New(nullptr));
     for (graph::Function* const method : object_at(self).type->methods) {
-      add_assigned(method->graph().block(), out.get());
+      if (!method->native() && method->has_graph()) {
+        add_assigned(method->graph().block(), out.get());
+      }
     }
     return Py_NewRef(out.get());
   });
@@ -146,7 +149,7 @@ PyObject* set(PyObject* self, PyObject* args) {
     rushlight::Object& object = object_at(self);
     const size_t place = place_of(object, name);
     object.slots[place] =
-        to_script(value, object.type->attributes[place].type, str("'", text_view(name), "'"));
+        to_argument(value, object.type->attributes[place].type, str("'", text_view(name), "'"));
     return Py_NewRef(Py_None);
   });
 }
@@ -177,23 +180,12 @@ PyObject* call(PyObject* self, PyObject* args) {
 }
 
 PyObject* code_text(PyObject* self, PyObject* name) {
-  return guarded([&] {
-    script::Mentions mentions;
-    const std::string text = script::function_text(method_of(self, name), mentions);
-    const Object constants = Object::check(PyList_New(0));
-    for (const IValue& value : mentions.constants) {
-      const Object constant = Object::check(from_script(value, rushlight::type_of(value)));
-      check(PyList_Append(constants.get(), constant.get()));
-    }
-    return check(
-        Py_BuildValue("(s#O)", text.data(), static_cast<Py_ssize_t>(text.size()), constants.get()));
-  });
+  return guarded([&] { return code_and_constants(method_of(self, name)); });
 }
 
-PyObject* graph_text(PyObject* self, PyObject* name) {
+PyObject* graph_of_method(PyObject* self, PyObject* name) {
   return guarded([&] {
-    const std::string text = method_of(self, name).graph().str();
-    return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+    return wrap_graph(kept_with(method_of(self, name).shared_graph(), object_at(self).owner));
   });
 }
 
@@ -209,7 +201,25 @@ PyObject* clone(PyObject* self, PyObject* all) {
   });
 }
 
+// ([name], [name]): the methods that a call runs before and behind `forward`.
+PyObject* hooks(PyObject* self) {
+  const auto list = [](const std::vector<std::string>& names) {
+    Object out = Object::check(PyList_New(0));
+    for (const std::string& name : names) {
+      check(PyList_Append(out.get(), text_object(name).get()));
+    }
+    return out;
+  };
+  const ClassType& type = *object_at(self).type;
+  return check(PyTuple_Pack(2, list(type.pre_hooks).get(), list(type.hooks).get()));
+}
+PyObject* get_type(PyObject* self) {
+  return wrap_type(Type::of_class(*object_at(self).type), object_at(self).owner);
+}
+
 PyMethodDef handle_methods[] = {
+    {"hooks", asked<hooks>, METH_NOARGS, "The names of methods before and behind forward."},
+    {"_type", asked<get_type>, METH_NOARGS, "The type of the object."},
     {"attributes", attributes, METH_NOARGS, "[(name, kind, type)], in their order."},
     {"constants", constants, METH_NOARGS, "The constants of the class, by name."},
     {"methods", methods, METH_NOARGS, "The names of the methods."},
@@ -217,13 +227,18 @@ PyMethodDef handle_methods[] = {
     {"get", get, METH_O, "An attribute; of modules their handle."},
     {"set", set, METH_VARARGS, "set(name, value)"},
     {"call", call, METH_VARARGS, "call(method, args, kwargs)"},
-    {"graph", graph_text, METH_O, "The graph of a method, as text."},
+    {"graph", graph_of_method, METH_O, "The graph of a method."},
     {"code", code_text, METH_O, "A method as text, and the constants that it names."},
     {"schema", schema_text, METH_O, "The schema of a method, as text."},
     {"clone", clone, METH_O, "clone(all): a copy, of all values or with the same ones."},
     {},
 };
+PyObject* type_property(PyObject* self, void*) {
+  return guarded([&] { return get_type(self); });
+}
 PyGetSetDef handle_properties[] = {
+    {"type", type_property, nullptr, "The type of the object, as values of graphs have it.",
+     nullptr},
     {"name", get_name, nullptr, "The qualified name of the class.", nullptr},
     {"is_module", get_is_module, nullptr, "Whether the class is a module's.", nullptr},
     {},
@@ -332,7 +347,27 @@ PyObject* save_archive(PyObject*, PyObject* args) {
   });
 }
 
+// _freeze_program(handle, preserved names, whether batch norms are folded): a new module's handle.
+PyObject* freeze_program(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* handle = nullptr;
+    PyObject* names = nullptr;
+    int folds = 0;
+    if (!PyArg_ParseTuple(args, "OO!p:_freeze_program", &handle, &PyList_Type, &names, &folds)) {
+      throw PythonError();
+    }
+    std::vector<std::string> preserved;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++) {
+      preserved.push_back(string_of(PyList_GET_ITEM(names, i)));
+    }
+    return wrap_object(
+        jit::freeze(jit::Module(unwrap_object(handle)), preserved, folds != 0).object());
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_freeze_program", freeze_program, METH_VARARGS,
+     "_freeze_program(handle, preserved names, whether batch norms are folded)"},
     {"_save_archive", save_archive, METH_VARARGS,
      "_save_archive(handle, path or write, name, extra files)"},
     {"_load_archive", load_archive, METH_VARARGS,
@@ -357,7 +392,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     const size_t place = values.size();
     const std::string argument =
         place < schema.arguments.size() ? schema.arguments[place].name : std::to_string(place);
-    values.push_back(to_script(PyTuple_GET_ITEM(positional, i), type_at(place), what(argument)));
+    values.push_back(to_argument(PyTuple_GET_ITEM(positional, i), type_at(place), what(argument)));
   }
   std::vector<std::pair<std::string, IValue>> by_name;
   Py_ssize_t at = 0;
@@ -369,7 +404,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     while (place < schema.arguments.size() && schema.arguments[place].name != argument) {
       place++;
     }
-    by_name.emplace_back(argument, to_script(value, type_at(place), what(argument)));
+    by_name.emplace_back(argument, to_argument(value, type_at(place), what(argument)));
   }
   IValue result;
   {
@@ -377,6 +412,18 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     result = function(std::move(values), std::move(by_name));
   }
   return from_script(result, schema.results.empty() ? Type() : schema.results[0].type);
+}
+
+PyObject* code_and_constants(graph::Function& function) {
+  script::Mentions mentions;
+  const std::string text = script::function_text(function, mentions);
+  const Object constants = Object::check(PyList_New(0));
+  for (const IValue& value : mentions.constants) {
+    const Object constant = Object::check(from_script(value, rushlight::type_of(value)));
+    check(PyList_Append(constants.get(), constant.get()));
+  }
+  return check(
+      Py_BuildValue("(s#O)", text.data(), static_cast<Py_ssize_t>(text.size()), constants.get()));
 }
 
 PyObject* wrap_object(intrusive_ptr<rushlight::Object> object) {

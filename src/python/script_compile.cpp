@@ -1,7 +1,7 @@
-// Functions of text: jit.CompilationUnit.
+// Text to functions of a unit. What free names mean is asked of Python
+// (python/rushlight/jit/_meanings.py), which answers in words: ("op", "aten::relu").
 #include "python/bindings.h"
-#include "python/script_values.h"
-#include "script/code_writer.h"
+#include "python/script_unit.h"
 #include "script/lower.h"
 #include "script/prelude.h"
 
@@ -9,142 +9,290 @@ namespace rushlight::python {
 
 namespace {
 
+using graph::CompilationUnit;
 using script::Meaning;
 
-// A unit of functions; a name is looked for among them, then it is `torch` or `ops`.
-struct Unit {
-  std::shared_ptr<graph::CompilationUnit> functions = std::make_shared<graph::CompilationUnit>();
-};
+// ---- names that Python answers for ----
 
-class UnitNames : public script::Resolver {
+std::optional<Meaning> meaning_of(const CompilationUnit& unit, PyObject* answer,
+                                  graph::Value* object);
+
+Object asked(PyObject* object, const char* method, std::string_view a) {
+  return Object::check(PyObject_CallMethod(object, method, "s", std::string(a).c_str()));
+}
+
+// What has names in Python: a module, a class.
+class PythonSpace : public script::Space {
  public:
-  explicit UnitNames(const graph::CompilationUnit& unit) : unit_(unit) {}
+  PythonSpace(const CompilationUnit& unit, PyObject* space)
+      : unit_(unit), space_(Object::borrow(space)) {}
   std::optional<Meaning> find(std::string_view name) override {
-    if (graph::Function* const function = unit_.find_function(name)) {
-      return Meaning::of_function(*function);
-    }
-    return script::op_name(name);
+    return meaning_of(unit_, asked(space_.get(), "find", name).get(), nullptr);
   }
-  std::optional<Meaning> member(const Type&, graph::Value*, std::string_view) override {
-    return {};
+  std::string describe() const override {
+    const Object text = Object::check(PyObject_Str(space_.get()));
+    return string_of(text.get());
   }
-  std::optional<std::vector<std::string>> submodules(const Type&) override { return {}; }
 
  private:
-  const graph::CompilationUnit& unit_;
+  const CompilationUnit& unit_;
+  Object space_;
 };
 
-struct UnitObject {
-  PyObject_HEAD Unit unit;
-};
-graph::CompilationUnit& unit_of(PyObject* self) {
-  return *reinterpret_cast<UnitObject*>(self)->unit.functions;
+// A value with the text of its type, or with None: by what it is.
+Meaning constant_of(const CompilationUnit& unit, PyObject* about) {
+  PyObject* const given = PyTuple_GetItem(about, 0);
+  PyObject* const text = PyTuple_GetItem(about, 1);
+  const Type wanted = text == Py_None ? Type() : parse_type(text_view(text), &unit);
+  const IValue value = to_script(given, wanted, "a constant");
+  return Meaning::of_constant(value, text == Py_None ? rushlight::type_of(value) : wanted);
 }
 
-PyObject* new_unit(PyTypeObject* type, PyObject*, PyObject*) {
-  PyObject* const self = type->tp_alloc(type, 0);
-  if (self != nullptr) {
-    new (&reinterpret_cast<UnitObject*>(self)->unit) Unit();
+// The answers: None, or a tuple of a word and what it is about.
+std::optional<Meaning> meaning_of(const CompilationUnit& unit, PyObject* answer,
+                                  graph::Value* object) {
+  if (answer == Py_None) {
+    return {};
   }
-  return self;
-}
-void delete_unit(PyObject* self) {
-  reinterpret_cast<UnitObject*>(self)->unit.~Unit();
-  Py_TYPE(self)->tp_free(self);
-}
-
-graph::Function& function_of(PyObject* self, const char* name) {
-  graph::Function* const found = unit_of(self).find_function(name);
-  if (found == nullptr) {
-    raise(PyExc_AttributeError, str("the unit has no function '", name, "'"));
+  RL_CHECK_TYPE(PyTuple_Check(answer) && PyTuple_GET_SIZE(answer) == 2,
+                "an answer to the compiler is a pair");
+  const std::string word = string_of(PyTuple_GET_ITEM(answer, 0));
+  PyObject* const about = PyTuple_GET_ITEM(answer, 1);
+  if (word == "constant") {
+    return constant_of(unit, about);
   }
-  return *found;
-}
-
-// define(source): compiles the functions of a text, in their order; their names.
-PyObject* define(PyObject* self, PyObject* source) {
-  return guarded([&] {
-    graph::CompilationUnit& unit = unit_of(self);
-    const auto text = std::make_shared<graph::Source>();
-    text->text = string_of(source);
-    text->file = "<string>";
-    UnitNames names(unit);
-    const Object out = Object::check(PyList_New(0));
-    for (const script::Stmt& s : script::parse(text)) {
-      if (s.kind != script::Stmt::Kind::Def) {
-        throw Error("a unit has functions alone:\n" + script::range_of(text, s.span).excerpt());
-      }
-      graph::Schema schema = script::signature(*s.function, text, names, std::nullopt);
-      std::optional<Type> returns;
-      if (!schema.results.empty()) {
-        returns = schema.results[0].type;
-      }
-      script::Lowering lowering(unit, names, text, script::newest_version);
-      std::unique_ptr<graph::Graph> graph = lowering.lower(*s.function, schema, returns);
-      if (schema.results.empty()) {
-        schema.results.push_back({"", *returns});
-      }
-      unit.add_function(s.function->name, std::move(schema), std::move(graph));
-      const Object name = Object::check(PyUnicode_FromString(s.function->name.c_str()));
-      check(PyList_Append(out.get(), name.get()));
+  if (word == "enum") {  // a class and the name of a member
+    ClassType& type = class_named(unit, string_of(PyTuple_GetItem(about, 0)));
+    const IValue* const member = type.find_constant(text_view(PyTuple_GetItem(about, 1)));
+    RL_CHECK(member != nullptr, "the enum ", type.name, " has no such member");
+    return Meaning::of_constant(*member, Type::of_class(type));
+  }
+  if (word == "space") {
+    return Meaning::of_space(std::make_shared<PythonSpace>(unit, about));
+  }
+  if (word == "unit function") {  // of another unit, which the asker keeps
+    return Meaning::of_function(
+        function_named(unit_of(PyTuple_GetItem(about, 0)), string_of(PyTuple_GetItem(about, 1))));
+  }
+  if (word == "tuple" || word == "overloads") {  // of answers
+    std::vector<Meaning> parts;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(about); i++) {
+      const std::optional<Meaning> part = meaning_of(unit, PyTuple_GET_ITEM(about, i), object);
+      RL_CHECK(part.has_value(), "a part of a tuple means nothing");
+      parts.push_back(*part);
     }
-    return Py_NewRef(out.get());
-  });
+    const bool tuple = word == "tuple";
+    return Meaning::list(tuple ? Meaning::Kind::Tuple : Meaning::Kind::Overloads, "",
+                         std::move(parts));
+  }
+  const std::string text = string_of(about);
+  if (word == "op") {
+    return Meaning::named(Meaning::Kind::Op, text);
+  }
+  if (word == "ops") {  // the space of all ops, "torch" or "ops"
+    return script::op_name(text);
+  }
+  if (word == "special") {
+    return Meaning::named(Meaning::Kind::Special, text);
+  }
+  if (word == "function") {
+    return Meaning::of_function(function_named(unit, text));
+  }
+  if (word == "class") {
+    return Meaning::of_type(Type::of_class(class_named(unit, text)));
+  }
+  if (word == "type") {
+    return Meaning::of_type(parse_type(text, &unit), Meaning::Kind::TypeName);
+  }
+  if (word == "method") {
+    Meaning out = Meaning::named(Meaning::Kind::Method, text);
+    out.value = object;
+    return out;
+  }
+  if (word == "property") {  // the method that gives its value
+    Meaning out = Meaning::named(Meaning::Kind::Property, text);
+    out.value = object;
+    return out;
+  }
+  throw Error("the compiler does not know the answer '" + word + "'");
 }
 
-// call(name, args, kwargs).
-PyObject* call(PyObject* self, PyObject* args) {
-  return guarded([&] {
-    const char* name = nullptr;
-    PyObject* positional = nullptr;
-    PyObject* named = nullptr;
-    if (!PyArg_ParseTuple(args, "sO!O!:call", &name, &PyTuple_Type, &positional, &PyDict_Type,
-                          &named)) {
-      throw PythonError();
+// Asks a Python object: find(name), member(class, name), submodules(class), fallback(parameter).
+class PythonResolver : public script::Resolver {
+ public:
+  PythonResolver(const CompilationUnit& unit, PyObject* scope) : unit_(unit), scope_(scope) {}
+  std::optional<Meaning> find(std::string_view name) override {
+    return meaning_of(unit_, asked(scope_, "find", name).get(), nullptr);
+  }
+  std::optional<Meaning> member(const Type& of, graph::Value* object,
+                                std::string_view name) override {
+    const Object answer = Object::check(PyObject_CallMethod(
+        scope_, "member", "ss", of.definition->name.c_str(), std::string(name).c_str()));
+    return meaning_of(unit_, answer.get(), object);
+  }
+  std::optional<std::vector<std::string>> submodules(const Type& of) override {
+    const Object answer = asked(scope_, "submodules", of.definition->name);
+    if (answer.get() == Py_None) {
+      return {};
     }
-    return run_function(function_of(self, name), {}, positional, named);
-  });
-}
-
-// text(name, "graph", "schema" or "code").
-PyObject* text(PyObject* self, PyObject* args) {
-  return guarded([&] {
-    const char* name = nullptr;
-    const char* what = nullptr;
-    if (!PyArg_ParseTuple(args, "ss:text", &name, &what)) {
-      throw PythonError();
+    const Object items = Object::check(PySequence_Fast(answer.get(), "names of submodules"));
+    std::vector<std::string> out;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+      out.push_back(string_of(PySequence_Fast_GET_ITEM(items.get(), i)));
     }
-    graph::Function& function = function_of(self, name);
-    const std::string_view kind = what;
-    script::Mentions mentions;
-    const std::string out = kind == "graph"    ? function.graph().str()
-                            : kind == "schema" ? function.schema.str()
-                                               : script::function_text(function, mentions);
-    return PyUnicode_DecodeUTF8(out.data(), static_cast<Py_ssize_t>(out.size()), "replace");
-  });
-}
+    return out;
+  }
+  std::optional<Type> annotation(const std::string& parameter) override {
+    const Object answer = asked(scope_, "annotation", parameter);
+    return answer.get() == Py_None ? std::nullopt
+                                   : std::optional(parse_type(text_view(answer.get()), &unit_));
+  }
+  std::optional<IValue> fallback(const std::string& parameter, const Type& type) override {
+    const Object answer = asked(scope_, "fallback", parameter);
+    if (answer.get() == Py_None) {
+      return {};
+    }
+    try {
+      return to_script(PyTuple_GetItem(answer.get(), 0), type, "the default of " + parameter);
+    } catch (const PythonError&) {
+      PyErr_Clear();
+      throw Error(str("Expected a default value of type ", type.annotation(), " for '", parameter,
+                      "', and it is of another. A parameter without an annotation is a Tensor"));
+    }
+  }
 
-PyMethodDef methods[] = {
-    {"define", define, METH_O, "Compiles the functions of a text; their names."},
-    {"call", call, METH_VARARGS, "call(name, args, kwargs)"},
-    {"text", text, METH_VARARGS, "text(name, 'graph', 'schema' or 'code')"},
-    {},
+ private:
+  const CompilationUnit& unit_;
+  PyObject* scope_;  // for as long as the compiler runs
 };
-PyTypeObject unit_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._ProgramUnit",
-    .tp_basicsize = sizeof(UnitObject),
-    .tp_dealloc = delete_unit,
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Functions of TorchScript that are compiled from text.",
-    .tp_methods = methods,
-    .tp_new = new_unit,
-};
+
+// ---- functions ----
+
+// The graph of a function; its schema gets the result.
+std::unique_ptr<graph::Graph> lowered(CompilationUnit& unit, script::Resolver& names,
+                                      const script::Text& text, const script::Function& function,
+                                      graph::Schema& schema, ClassType* defined) {
+  std::optional<Type> returns;
+  if (!schema.results.empty()) {
+    returns = schema.results[0].type;
+  }
+  script::Lowering lowering(unit, names, text, script::newest_version);
+  if (defined != nullptr) {
+    lowering.defines(*defined);
+  }
+  std::unique_ptr<graph::Graph> out = lowering.lower(function, schema, returns);
+  if (schema.results.empty()) {
+    schema.results.push_back({"", *returns});
+  }
+  return out;
+}
+
+// The function that a text is. What the language lacks is an error of its own in Python.
+script::Body parsed(const script::Text& text) {
+  static PyObject* not_supported = nullptr;
+  try {
+    return script::parse(text);
+  } catch (const Error& error) {
+    PyErr_SetString(imported(not_supported, "rushlight.jit.frontend", "NotSupportedError"),
+                    error.what());
+    throw PythonError();
+  }
+}
 
 }  // namespace
 
-void init_script_compile(PyObject* module) {
-  ready(unit_type);
-  add(module, "_ProgramUnit", reinterpret_cast<PyObject*>(&unit_type));
+graph::Schema schema_of_source(CompilationUnit& unit, ClassType* owner, const char* name,
+                               const char* source, const char* file, int line, PyObject* scope) {
+  const auto text = std::make_shared<graph::Source>();
+  text->text = source;
+  text->file = file;
+  text->first_line = static_cast<size_t>(line);
+  script::Body body = parsed(text);
+  RL_CHECK(body.size() == 1 && body[0].kind == script::Stmt::Kind::Def,
+           "expected the source of one function");
+  PythonResolver resolver(unit, scope);
+  const std::optional<Type> object =
+      owner != nullptr ? std::optional(Type::of_class(*owner)) : std::nullopt;
+  graph::Schema out = script::signature(*body[0].function, text, resolver, object);
+  out.name = name;
+  if (out.results.empty()) {
+    out.results.push_back({"", Type{Type::Kind::Tensor}});
+  }
+  return out;
+}
+
+// The types of an overload in the place of a function's own.
+void take_signature(script::Function& function, script::Function& overload) {
+  for (script::Parameter& parameter : overload.parameters) {
+    for (script::Parameter& own : function.parameters) {
+      if (own.name == parameter.name && !parameter.fallback) {
+        parameter.fallback = std::move(own.fallback);
+      }
+    }
+  }
+  function.parameters = std::move(overload.parameters);
+  function.returns = std::move(overload.returns);
+  function.type_comment = std::move(overload.type_comment);
+}
+
+// compile(name, source, file, line, scope, class or None, "method", "static" or "interface", source
+// of an overload or None).
+PyObject* compile_source(PyObject* self, PyObject* args) {
+  return guarded([&] {
+    const char* name = nullptr;
+    const char* source = nullptr;
+    const char* file = nullptr;
+    int line = 0;
+    PyObject* scope = nullptr;
+    PyObject* owner = nullptr;
+    const char* form = nullptr;
+    const char* overload = nullptr;
+    if (!PyArg_ParseTuple(args, "sssiOOsz:compile", &name, &source, &file, &line, &scope, &owner,
+                          &form, &overload)) {
+      throw PythonError();
+    }
+    CompilationUnit& unit = unit_of(self);
+    const auto text = std::make_shared<graph::Source>();
+    text->text = source;
+    text->file = file;
+    text->first_line = static_cast<size_t>(line);
+    script::Body body = parsed(text);
+    RL_CHECK(body.size() == 1 && body[0].kind == script::Stmt::Kind::Def,
+             "expected the source of one function");
+    script::Function& function = *body[0].function;
+    const auto signature_text = std::make_shared<graph::Source>();
+    script::Body signature_body;
+    if (overload != nullptr) {
+      signature_text->text = overload;
+      signature_text->file = file;
+      signature_body = parsed(signature_text);
+      take_signature(function, *signature_body.at(0).function);
+    }
+    PythonResolver resolver(unit, scope);
+    ClassType* const type = owner == Py_None ? nullptr : &class_named(unit, string_of(owner));
+    const std::string_view kind = form;
+    std::optional<Type> object;
+    if (type != nullptr && kind != "static") {
+      object = Type::of_class(*type);
+      function.name = name;
+    }
+    graph::Schema schema = script::signature(
+        function, overload != nullptr ? script::Text(signature_text) : script::Text(text), resolver,
+        object);
+    if (kind == "interface") {
+      if (schema.results.empty()) {
+        schema.results.push_back({"", Type{Type::Kind::Tensor}});
+      }
+      add_function(unit, type, name, std::move(schema));
+      return Py_NewRef(Py_None);
+    }
+    const bool defines = type != nullptr && type->form == ClassType::Form::Class &&
+                         std::string_view(name) == "__init__";
+    std::unique_ptr<graph::Graph> graph =
+        lowered(unit, resolver, text, function, schema, defines ? type : nullptr);
+    add_function(unit, type, name, std::move(schema), std::move(graph));
+    return Py_NewRef(Py_None);
+  });
 }
 
 }  // namespace rushlight::python

@@ -41,6 +41,22 @@ IValue dict_of(PyObject* o, const Type& key, const Type& value, const std::strin
   return IValue::dict(std::move(out));
 }
 
+// dtypes, layouts and memory formats are numbers in programs; nothing of other objects.
+std::optional<int64_t> number_of(PyObject* o, const std::string& what) {
+  if (const std::optional<ScalarType> dtype = as_dtype(o)) {
+    return graph::number_of(*dtype);
+  }
+  const std::string_view name = type_name(o);
+  if (name.ends_with("layout")) {
+    return graph::number_of(to_value(o, Type{Kind::Layout}, what.c_str()).to<Layout>());
+  }
+  if (name.ends_with("memory_format")) {
+    const IValue format = to_value(o, Type{Kind::MemoryFormat}, what.c_str());
+    return static_cast<int64_t>(format.to<MemoryFormat>());
+  }
+  return {};
+}
+
 // What Python says a value is, where the program does not ask for a type.
 IValue of_any(PyObject* o, const std::string& what) {
   static const Type any{Kind::Any};
@@ -57,6 +73,9 @@ IValue of_any(PyObject* o, const std::string& what) {
   if (const ProgramObject object = unwrap_object(o)) {
     return object->value();
   }
+  if (const std::optional<int64_t> number = number_of(o, what)) {
+    return *number;
+  }
   return to_value(o, any, what.c_str());
 }
 
@@ -72,6 +91,24 @@ IValue of_enum(PyObject* o, const Type& type, const std::string& what) {
     wrong(o, type, what);
   }
   return *member;
+}
+
+// An object of a class of Python that has been compiled: its attributes are copied.
+IValue of_python_object(PyObject* o, const Type& type, const std::string& what) {
+  static PyObject* is_object = nullptr;
+  const Object fits = Object::check(
+      PyObject_CallFunction(imported(is_object, "rushlight.jit._program", "_is_object_of"), "Os", o,
+                            type.definition->name.c_str()));
+  if (fits.get() != Py_True || type.definition->unit == nullptr) {
+    wrong(o, type, what);
+  }
+  const ProgramObject made = type.definition->unit->create(*type.definition);
+  for (size_t i = 0; i < made->slots.size(); i++) {
+    const ClassType::Attribute& attribute = type.definition->attributes[i];
+    const Object value = Object::check(PyObject_GetAttrString(o, attribute.name.c_str()));
+    made->slots[i] = to_script(value.get(), attribute.type, str("'", attribute.name, "'"));
+  }
+  return made->value();
 }
 
 // The first of several types that the value is of.
@@ -108,11 +145,14 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     case Kind::Union:
       return one_of(o, type, what);
     case Kind::List: {
-      if (!PyList_Check(o) && !PyTuple_Check(o)) {
+      const bool items = PySequence_Check(o) != 0 && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
+                         !is_tensor(o) && !unwrap_object(o);
+      if (!items) {
         wrong(o, type, what);
       }
+      const Object list = Object::check(PySequence_Fast(o, "a list"));
       const auto each = [&](size_t) -> const Type& { return type.of[0]; };
-      return IValue::list(items_of(o, each, what));
+      return IValue::list(items_of(list.get(), each, what));
     }
     case Kind::Tuple:
     case Kind::NamedTuple: {
@@ -131,6 +171,18 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     case Kind::Class:
     case Kind::Interface: {
       const ProgramObject object = unwrap_object(o);
+      if (!object && type.is(Kind::Class) && type.definition->form == ClassType::Form::Class) {
+        return of_python_object(o, type, what);
+      }
+      if (!object && type.is(Kind::Interface) && type.definition->unit != nullptr) {
+        static PyObject* class_of = nullptr;
+        const Object name = Object::check(
+            PyObject_CallOneArg(imported(class_of, "rushlight.jit._program", "_class_of"), o));
+        ClassType* const found = type.definition->unit->find_class(text_view(name.get()));
+        if (found != nullptr && Type::of_class(*found).is_subtype_of(type)) {
+          return of_python_object(o, Type::of_class(*found), what);
+        }
+      }
       if (!object || !Type::of_class(*object->type).is_subtype_of(type)) {
         wrong(o, type, what);
       }
@@ -139,8 +191,8 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     case Kind::Enum:
       return of_enum(o, type, what);
     case Kind::Int:
-      if (const std::optional<ScalarType> dtype = as_dtype(o)) {
-        return static_cast<int64_t>(*dtype);
+      if (const std::optional<int64_t> number = number_of(o, what)) {
+        return *number;
       }
       return to_value(o, type, what.c_str());
     case Kind::Complex: {
@@ -150,6 +202,23 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     default:
       return to_value(o, type, what.c_str());
   }
+}
+
+IValue to_argument(PyObject* o, const Type& type, const std::string& what) {
+  try {
+    return to_script(o, type, what);
+  } catch (const PythonError&) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+      throw;
+    }
+  }
+  PyObject* kind = nullptr;
+  PyObject* value = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&kind, &value, &trace);
+  const Object kept[] = {Object::maybe(kind), Object::maybe(value), Object::maybe(trace)};
+  const Object text = Object::check(PyObject_Str(value));
+  throw Error(string_of(text.get()));
 }
 
 // ---- to Python ----

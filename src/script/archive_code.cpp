@@ -262,8 +262,11 @@ void ArchiveCode::add_names(ClassType& type, const Stmt& s, const File& file) {
     return;
   }
   if (!s.value->is(Kind::List) || (what != "__parameters__" && what != "__buffers__")) {
-    if (what == "__forward_hooks__" || what == "__forward_pre_hooks__") {
-      RL_CHECK(s.value->of.empty(), type.name, " has hooks, which archives are read without");
+    if (s.value->is(Kind::List) &&
+        (what == "__forward_hooks__" || what == "__forward_pre_hooks__")) {
+      for (const ExprPtr& name : s.value->of) {
+        (what == "__forward_hooks__" ? type.hooks : type.pre_hooks).push_back(name->text);
+      }
     }
     return;
   }

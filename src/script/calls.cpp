@@ -87,16 +87,43 @@ graph::Value* Lowering::call_function(graph::Function& function, const Arguments
   if (!inputs) {
     fail(span, str(function.base_name(), ": ", why, "; its arguments are ", function.schema.str()));
   }
+  return call_with(function, *inputs, self != nullptr);
+}
+
+graph::Value* Lowering::call_with(graph::Function& function, const std::vector<Value*>& inputs,
+                                  bool method) {
   const std::vector<graph::Argument>& results = function.schema.results;
-  const bool method = self != nullptr;
-  Node* const node =
-      graph_->append(method ? NodeKind::CallMethod : NodeKind::CallFunction, *inputs);
+  Node* const node = graph_->append(method ? NodeKind::CallMethod : NodeKind::CallFunction, inputs);
   if (method) {
     node->set_attribute("name", function.base_name());
   } else {
     node->function = &function;
   }
   return node->output()->set_type(results.empty() ? Type{TypeKind::None} : results[0].type);
+}
+
+// The first that takes the arguments as they are, or else with conversions.
+graph::Value* Lowering::call_overload(const std::vector<Meaning>& overloads,
+                                      const Arguments& arguments, Span span) {
+  std::string reasons;
+  for (const bool convert : {false, true}) {
+    for (const Meaning& one : overloads) {
+      graph::Function& function = one.is(Meaning::Kind::Method)
+                                      ? *one.value->type.definition->find_method(one.name)
+                                      : *one.function;
+      Arguments all = arguments;
+      if (one.value != nullptr) {
+        all.positional.insert(all.positional.begin(), one.value);
+      }
+      std::string why;
+      TypeVariables variables;
+      if (const auto inputs = matched(*graph_, function.schema, all, convert, variables, &why)) {
+        return call_with(function, *inputs, one.value != nullptr);
+      }
+      reasons += convert ? str("\n  ", function.schema.str(), ": ", why) : "";
+    }
+  }
+  fail(span, str("Arguments for call are not valid: no overload takes them", reasons));
 }
 
 // Class(…): an object whose __init__ is called, or a tuple with named parts.
@@ -133,7 +160,9 @@ Meaning Lowering::call(const Meaning& what, const Arguments& arguments, Span spa
       return call_op_at(what.name, arguments, span);
     case Meaning::Kind::OpMethod: {
       Arguments all = arguments;
-      all.positional.insert(all.positional.begin(), what.value);
+      // x.where(condition, other): the only method whose object comes second.
+      const bool second = what.name == "aten::where" && !all.positional.empty();
+      all.positional.insert(all.positional.begin() + (second ? 1 : 0), what.value);
       return call_op_at(what.name, all, span);
     }
     case Meaning::Kind::Function:
@@ -144,14 +173,19 @@ Meaning Lowering::call(const Meaning& what, const Arguments& arguments, Span spa
                                           : what.value->type.definition->find_method(what.name);
       return Meaning::of_value(call_function(*method, arguments, span, what.value));
     }
+    case Meaning::Kind::Overloads:
+      return Meaning::of_value(call_overload(what.of, arguments, span));
     case Meaning::Kind::Class:
     case Meaning::Kind::TypeName:
       return Meaning::of_value(construct(what.type, arguments, span));
     case Meaning::Kind::Value:
       if (what.value->type.is(TypeKind::Class) || what.value->type.is(TypeKind::Interface)) {
-        const bool module = what.value->type.definition->form != ClassType::Form::Class;
-        return call(attribute_of_value(what.value, module ? "forward" : "__call__", span),
-                    arguments, span);
+        const ClassType& type = *what.value->type.definition;
+        const bool hooked = type.find_method("_call_with_hooks") != nullptr;
+        const char* const name = type.form == ClassType::Form::Class ? "__call__"
+                                 : hooked                            ? "_call_with_hooks"
+                                                                     : "forward";
+        return call(attribute_of_value(what.value, name, span), arguments, span);
       }
       fail(span, str("a ", what.value->type.annotation(), " cannot be called"));
     default:
@@ -170,6 +204,10 @@ Meaning Lowering::call(const Expr& e, const Type* hint) {
   const Arguments given = arguments(e);
   const bool counts =
       what.is(Meaning::Kind::Op) && what.name == "aten::len" && given.positional.size() == 1;
+  if (counts && given.positional[0]->type.is_tuple()) {
+    const auto size = static_cast<int64_t>(given.positional[0]->type.of.size());
+    return Meaning::of_constant(size, Type{TypeKind::Int});
+  }
   if (counts && given.positional[0]->type.is(TypeKind::Class)) {
     if (const auto names = resolver_.submodules(given.positional[0]->type)) {
       return Meaning::of_constant(static_cast<int64_t>(names->size()), Type{TypeKind::Int});

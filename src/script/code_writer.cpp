@@ -318,6 +318,17 @@ std::string function_text(graph::Function& function, Mentions& mentions, int ind
   return Writer(mentions, indent).run(function);
 }
 
+namespace {
+// A line with the names of hooks; nothing where there are none.
+std::string hook_names(const char* what, const std::vector<std::string>& names) {
+  std::string listed;
+  for (const std::string& name : names) {
+    listed += "\"" + name + "\", ";
+  }
+  return names.empty() ? "" : str("  ", what, " = [", listed, "]\n");
+}
+}  // namespace
+
 std::string class_text(ClassType& type, Mentions& mentions) {
   constexpr const char* bases[] = {"", "(Module)", "(NamedTuple)", "(Enum)", "(Interface)"};
   std::string out = str("class ", type.base_name(), bases[static_cast<size_t>(type.form)], ":\n");
@@ -332,6 +343,8 @@ std::string class_text(ClassType& type, Mentions& mentions) {
     out +=
         str("  __parameters__ = ", quoted_names(type, &ClassType::Attribute::is_parameter), "\n");
     out += str("  __buffers__ = ", quoted_names(type, &ClassType::Attribute::is_buffer), "\n");
+    out += hook_names("__forward_pre_hooks__", type.pre_hooks);
+    out += hook_names("__forward_hooks__", type.hooks);
   }
   for (const ClassType::Attribute& attribute : type.attributes) {
     mentions.add(attribute.type);

@@ -66,7 +66,7 @@ Meaning Lowering::meaning(const Expr& e, const Type* hint) {
     case Kind::Call:
       return call(e, hint);
     case Kind::Subscript:
-      return subscript(e);
+      return subscript(e, hint);
     case Kind::Tuple:
       return tuple(e, hint);
     case Kind::List:
@@ -137,6 +137,12 @@ Meaning Lowering::attribute(const Meaning& of, const std::string& name, Span spa
       }
       if (graph::Function* const method = type != nullptr ? type->find_method(name) : nullptr) {
         return Meaning::of_function(*method);
+      }
+      if (type != nullptr) {
+        if (std::optional<Meaning> found = resolver_.member(of.type, nullptr, name)) {
+          return found->is(Meaning::Kind::Method) ? Meaning::of_function(*type->find_method(name))
+                                                  : *found;
+        }
       }
       fail(span, str("the class ", of.type.annotation(), " has no '", name, "'"));
     }
@@ -240,7 +246,11 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
     if (definition.find_attribute(name) != ClassType::npos) {
       return Meaning::of_value(get_attribute(object, name));
     }
-    if (definition.find_method(name) != nullptr) {
+    if (graph::Function* const method = definition.find_method(name)) {
+      const std::vector<graph::Argument>& takes = method->schema.arguments;
+      if (takes.empty() || takes[0].type != Type::of_class(*type.definition)) {
+        return Meaning::of_function(*method);  // it is static
+      }
       Meaning out = Meaning::named(Meaning::Kind::Method, name);
       out.value = object;
       return out;
@@ -250,10 +260,19 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
       out.value = object;
       return out;
     }
+    if (definition.form == ClassType::Form::Module && is_part_of_module(name)) {
+      Meaning out = Meaning::named(Meaning::Kind::Special, name);
+      out.value = object;
+      return out;
+    }
     if (const IValue* member = definition.find_constant(name)) {
       return Meaning::of_constant(*member, rushlight::type_of(*member));
     }
     if (std::optional<Meaning> found = resolver_.member(type, object, name)) {
+      if (found->is(Meaning::Kind::Property)) {
+        return Meaning::of_value(
+            call_function(*definition.find_method(found->name), {}, span, object));
+      }
       return *found;
     }
     fail(span, str("Module or object of class '", definition.base_name(),
@@ -357,9 +376,23 @@ bool all_are(const std::vector<graph::Value*>& values, const Type& type) {
 }
 }  // namespace
 
+namespace {
+// The list that a hint asks for: of several the first that the items fit into.
+const Type* hinted_list(const Type* hint, const std::vector<graph::Value*>& items) {
+  if (hint != nullptr && hint->is(TypeKind::Union)) {
+    for (const Type& member : hint->of) {
+      if (member.is(TypeKind::List) && all_are(items, member.of[0])) {
+        return &member;
+      }
+    }
+  }
+  return hinted(hint, TypeKind::List);
+}
+}  // namespace
+
 graph::Value* Lowering::list_of(const std::vector<Value*>& items, const Type* hint, Span span) {
   Node* const node = graph_->append(NodeKind::ListConstruct, items);
-  const Type* const wanted = hinted(hint, TypeKind::List);
+  const Type* const wanted = hinted_list(hint, items);
   if (wanted != nullptr) {
     if (!all_are(items, wanted->of[0])) {
       fail(span, str("List type annotation '", wanted->annotation(),

@@ -167,6 +167,12 @@ void Lowering::assign_attribute(const Expr& target, const Meaning& meaning, cons
     place = type.add_attribute({target.text, of});
   }
   if (place == ClassType::npos) {
+    const std::string setter = str("__", target.text, "_setter");
+    if (type.find_method(setter) != nullptr || resolver_.member(object->type, object, setter)) {
+      call_function(*type.find_method(setter), {{as_value(meaning, target.span)}, {}}, target.span,
+                    object);
+      return;
+    }
     fail(target.span,
          str("Tried to set nonexistent attribute: ", target.text, ". Define it in __init__"));
   }
@@ -275,8 +281,7 @@ Exit Lowering::statement(const Stmt& s, const Rest& rest) {
       raise(s);
       return Exit::Raises;
     case Stmt::Kind::Assert:
-      assertion(s);
-      return Exit::Falls;
+      return assertion(s);
     case Stmt::Kind::Pass:
       return Exit::Falls;
     case Stmt::Kind::Delete:
@@ -331,8 +336,9 @@ void Lowering::raise(const Stmt& s) {
   if (s.value) {
     const Expr& e = *s.value;
     const Expr& what = e.is(Kind::Call) ? *e.of[0] : e;
-    const std::optional<Meaning> known =
-        what.is(Kind::Name) ? resolver_.find(what.text) : std::nullopt;
+    const std::optional<Meaning> known = what.is(Kind::Name)        ? resolver_.find(what.text)
+                                         : what.is(Kind::Attribute) ? std::optional(meaning(what))
+                                                                    : std::nullopt;
     kind = known && known->is(Meaning::Kind::Special) && known->name.starts_with("exception ")
                ? known->name.substr(10)
                : str("builtins.", what.text);
@@ -357,7 +363,7 @@ void Lowering::raise(const Stmt& s) {
   graph_->append(NodeKind::RaiseException, {message, name}, 0);
 }
 
-void Lowering::assertion(const Stmt& s) {
+Exit Lowering::assertion(const Stmt& s) {
   const Condition holds = condition(*s.value);
   const auto fails = [&] {
     graph::Value* message = constant("AssertionError: ", Type{TypeKind::String});
@@ -369,8 +375,10 @@ void Lowering::assertion(const Stmt& s) {
     graph_->append(NodeKind::RaiseException, {message, none()}, 0);
     return Exit::Raises;
   };
-  branch(holds, s.span, [] { return Exit::Falls; }, fails, [] { return Exit::Falls; });
+  const auto goes_on = [] { return Exit::Falls; };
+  const Exit exit = branch(holds, s.span, goes_on, fails, goes_on);
   refine(holds.if_true);
+  return exit;
 }
 
 void Lowering::remove(const Expr& target) {

@@ -39,6 +39,9 @@ struct Condition {
   Refinements if_false = {};
 };
 
+// Whether a module's method gives its parameters, buffers or modules: "named_parameters".
+bool is_part_of_module(std::string_view name);
+
 constexpr int64_t newest_version = 10;  // of operators, as archives number them
 
 class RL_API Lowering {
@@ -73,7 +76,7 @@ class RL_API Lowering {
   void assignment(const Stmt& s);
   void augmented(const Stmt& s);
   void raise(const Stmt& s);
-  void assertion(const Stmt& s);
+  Exit assertion(const Stmt& s);
   void remove(const Expr& target);
   Exit with(const Stmt& s, const Rest& rest);
 
@@ -141,21 +144,28 @@ class RL_API Lowering {
   Value* unary(const Expr& e);
   Value* binary(const Expr& e);
   Value* compare(const Expr& e);
+  // Of a list or dict of modules; nothing of other values.
+  std::optional<std::vector<std::string>> submodule_names(const Value* value);
   Value* operation(const std::string& symbol, Value* left, Value* right, Span span);
   Value* format_text(const Expr& e);
   std::vector<Meaning> parts_of(const Meaning& meaning, Span span);
 
   // ---- subscripts.cpp ----
-  Meaning subscript(const Expr& e);
+  Meaning subscript(const Expr& e, const Type* hint);
+  Value* chosen_module(Value* modules, const std::vector<std::string>& names, Value* index,
+                       const Type& type, Span span);
   Value* tensor_subscript(Value* tensor, const Expr& e, std::vector<Value*>& indices);
   void assign_subscript(const Expr& target, Value* value);
   void augment_subscript(const Expr& target, const std::string& op, Value* by);
-  Value* sliced(Value* tensor, int64_t dim, const Expr& slice);
+  std::optional<std::vector<Meaning>> slice_of(const Expr& index);
+  Meaning slice_call(const Expr& e);
+  Value* sliced(Value* tensor, int64_t dim, const std::vector<Meaning>& slice, Span span);
   Value* index_list(const std::vector<Value*>& tensors);
   Value* augmented_value(const std::string& symbol, Value* left, Value* right, Span span);
-  Meaning slice_of_parts(const std::vector<Meaning>& parts, const Expr& slice, Span span);
+  Meaning slice_of_parts(const std::vector<Meaning>& parts, const std::vector<Meaning>& slice,
+                         Span span);
   Meaning part_at(const std::vector<Meaning>& parts, const Expr& index, Span span);
-  std::optional<int64_t> constant_int(const Expr& e);
+  static std::optional<int64_t> constant_int(const Meaning& what);
 
   // ---- calls.cpp ----
   Meaning call(const Expr& e, const Type* hint);
@@ -168,12 +178,16 @@ class RL_API Lowering {
   Meaning library_call(const std::string& name, const Arguments& arguments, Span span);
   Value* call_function(graph::Function& function, const Arguments& arguments, Span span,
                        Value* self = nullptr);
+  Value* call_with(graph::Function& function, const std::vector<Value*>& inputs, bool method);
+  Value* call_overload(const std::vector<Meaning>& overloads, const Arguments& arguments,
+                       Span span);
   Value* construct(const Type& type, const Arguments& arguments, Span span);
 
   // ---- specials.cpp ----
   Meaning special(const Meaning& what, const Expr& e, const Type* hint);
   Meaning special_of_objects(const Meaning& what, const Expr& e, const Type* hint);
   Meaning submodule_list(const Meaning& what);
+  Meaning parts_of_module(const Meaning& what);
   Meaning cast(const std::string& name, const Expr& e);
   Meaning fork(const Expr& e);
   void lift(Node& node);

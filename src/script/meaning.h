@@ -35,6 +35,7 @@ struct Meaning {
     Special,   // name: a form of the language, to be called: "annotate"
     Function,  // function
     Method,    // name of the class of `value`
+    Property,  // name of the method of the class of `value` that gives it
     OpMethod,  // a method of a built-in type: name is called with `value` in front
     Class,     // type is called to make an object, or is asked for its names
     TypeName,  // type stands for itself, as in isinstance
@@ -42,6 +43,8 @@ struct Meaning {
     Tuple,     // of
     Iterable,  // name: "range", "zip", …, of `of`
     Closure,
+    Slice,      // of: start, stop and step, each None where it is left out
+    Overloads,  // of: functions or methods, of which the first that fits is called
   };
   Kind kind = Kind::Value;
   graph::Value* value = nullptr;
@@ -88,6 +91,9 @@ class RL_API Resolver {
                                         std::string_view name) = 0;
   // The names of the submodules of a list or dict of modules; nothing where it is neither.
   virtual std::optional<std::vector<std::string>> submodules(const Type& of) = 0;
+  // The type of a parameter, or of the result by "return", where it is known by other means than
+  // the text.
+  virtual std::optional<Type> annotation(const std::string& parameter);
   // The default of a parameter, where it is known by other means than the text.
   virtual std::optional<IValue> fallback(const std::string& parameter, const Type& type);
 };

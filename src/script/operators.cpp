@@ -1,4 +1,6 @@
 // Operators of one and of two sides, and comparisons.
+#include <algorithm>
+
 #include "script/lower.h"
 
 namespace rushlight::script {
@@ -13,6 +15,10 @@ graph::Value* Lowering::unary(const Expr& e) {
   Value* const of = value(*e.of[0]);
   if (e.text == "+") {
     return of;
+  }
+  if (of->type.is(TypeKind::Class)) {
+    const char* const method = e.text == "-" ? "__neg__" : "__invert__";
+    return as_value(call(attribute_of_value(of, method, e.span), {}, e.span), e.span);
   }
   return op(e.text == "-" ? "aten::neg" : "aten::bitwise_not", {of}, e.span);
 }
@@ -60,6 +66,13 @@ graph::Value* Lowering::operation(const std::string& text, Value* left, Value* r
     }
     return op("aten::percentFormat", values, span);
   }
+  if (text == "+" && left->type.is_tuple() && right->type.is_tuple()) {
+    std::vector<Meaning> parts = parts_of(Meaning::of_value(left), span);
+    for (Meaning& part : parts_of(Meaning::of_value(right), span)) {
+      parts.push_back(std::move(part));
+    }
+    return as_value(Meaning::list(Meaning::Kind::Tuple, "", std::move(parts)), span);
+  }
   if (text == "//" && (left->type.is(TypeKind::Tensor) || right->type.is(TypeKind::Tensor))) {
     return op("aten::floor_divide", {left, right}, span);
   }
@@ -75,7 +88,7 @@ graph::Value* Lowering::operation(const std::string& text, Value* left, Value* r
       return op("aten::mul", {op("aten::reciprocal", {right}, span), left}, span);
     }
   }
-  if (left->type.is(TypeKind::Class)) {
+  if (left->type.is(TypeKind::Class) && text != "is" && text != "is not") {
     constexpr std::pair<std::string_view, std::string_view> methods[] = {
         {"/", "__truediv__"}, {"//", "__floordiv__"}, {"%", "__mod__"},
         {"&", "__and__"},     {"|", "__or__"},        {"^", "__xor__"}};
@@ -98,6 +111,10 @@ graph::Value* Lowering::binary(const Expr& e) {
   return operation(e.text, left, right, e.span);
 }
 
+std::optional<std::vector<std::string>> Lowering::submodule_names(const Value* value) {
+  return value->type.is(TypeKind::Class) ? resolver_.submodules(value->type) : std::nullopt;
+}
+
 graph::Value* Lowering::compare(const Expr& e) {
   if (e.text == "is" || e.text == "is not") {
     if (e.of[0]->is(Kind::None) || e.of[1]->is(Kind::None)) {
@@ -117,6 +134,14 @@ graph::Value* Lowering::compare(const Expr& e) {
         parts.push_back(part.value);
       }
       out = op("aten::__contains__", {list_of(parts, nullptr, e.span), left}, e.span);
+    } else if (const auto names = submodule_names(right)) {
+      const IValue* const key = left->constant();
+      if (key == nullptr || !key->isString()) {
+        fail(e.span, "a list or dict of modules is asked for a name that is known");
+      }
+      out = constant(std::find(names->begin(), names->end(), key->toStringRef()) != names->end(),
+                     Type{TypeKind::Bool});
+      return e.text == "in" ? out : constant(!out->constant()->toBool(), Type{TypeKind::Bool});
     } else if (right->type.is(TypeKind::Class)) {
       const Meaning method = attribute_of_value(right, "__contains__", e.span);
       out = as_value(call(method, {{left}, {}}, e.span), e.span);

@@ -455,6 +455,9 @@ ExprPtr Parser::word() {
   if (at("await") || at("yield")) {
     fail(str("'", view(token().span), "' cannot be compiled"));
   }
+  if (accept("Ellipsis")) {
+    return make(Kind::Ellipsis, begin);
+  }
   const std::string text = name();
   return join(Kind::Name, begin, text);
 }

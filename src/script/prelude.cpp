@@ -1,6 +1,8 @@
 // The prelude, which is text of the language.
 #include "script/prelude.h"
 
+#include <algorithm>
+
 #include "script/lower.h"
 
 namespace rushlight::script {
@@ -33,6 +35,19 @@ def _native_multi_head_attention(query: Tensor, key: Tensor, value: Tensor, embe
   if average_attn_weights:
     return out, shares.mean(1)
   return out, shares
+
+def mH(self: Tensor) -> Tensor:
+  return self.transpose(-2, -1).conj()
+
+def matrix_H(self: Tensor) -> Tensor:
+  if self.dim() == 0:
+    return self
+  if self.dim() != 2:
+    raise RuntimeError("tensor.H is only supported on matrices")
+  return self.transpose(0, 1).conj()
+
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+  return torch.view_as_complex(torch.stack([real, imag], -1))
 
 def div_0_3(self: Tensor, other: Tensor) -> Tensor:
   if self.is_floating_point() or other.is_floating_point():
@@ -101,6 +116,11 @@ const Parsed& parsed() {
 }
 
 }  // namespace
+
+bool has_prelude_function(const std::string& name) {
+  return std::any_of(parsed().body.begin(), parsed().body.end(),
+                     [&](const Stmt& s) { return s.function->name == name; });
+}
 
 graph::Function* prelude_function(graph::CompilationUnit& unit, const std::string& name) {
   const std::string full = "__torch__.prelude." + name;

@@ -10,6 +10,8 @@ namespace rushlight::script {
 // none.
 graph::Function* prelude_function(graph::CompilationUnit& unit, const std::string& name);
 
+RL_API bool has_prelude_function(const std::string& name);
+
 // What an op of this name was in archives of an earlier version: a name of the prelude, or nothing
 // where it has not changed. `tensors`: how many of the first two arguments are tensors.
 std::optional<std::string> earlier_form(const std::string& name, int64_t version, int tensors,

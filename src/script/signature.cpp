@@ -131,17 +131,35 @@ uint8_t broadcast_size(const Expr& annotation) {
 }
 }  // namespace
 
+namespace {
+// The type of a list, or of one value that stands for equal ones.
+Type with_single_values(const Type& type) {
+  std::vector<Type> members;
+  for (const Type& member : type.members()) {
+    members.push_back(member);
+    if (member.is(TypeKind::List)) {
+      members.push_back(member.of[0]);
+    }
+  }
+  return Type::union_of(members);
+}
+}  // namespace
+
 graph::Schema signature(const Function& function, const Text& text, Resolver& resolver,
                         const std::optional<Type>& self) {
   graph::Schema out;
   out.name = function.name;
+  const auto annotated = [&](const Expr& annotation, const std::string& name) {
+    const std::optional<Type> known = resolver.annotation(name);
+    return known ? *known : type_of(annotation, text, resolver);
+  };
   for (const Parameter& parameter : function.parameters) {
     graph::Argument argument;
     argument.name = parameter.name;
     argument.keyword_only = parameter.keyword_only;
     const bool is_self = self && out.arguments.empty();
     argument.type = is_self                ? *self
-                    : parameter.annotation ? type_of(*parameter.annotation, text, resolver)
+                    : parameter.annotation ? annotated(*parameter.annotation, argument.name)
                                            : Type{TypeKind::Tensor};
     argument.size = parameter.annotation ? broadcast_size(*parameter.annotation) : 0;
     out.arguments.push_back(std::move(argument));
@@ -152,9 +170,11 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
   std::optional<Type> returns;
   if (function.type_comment) {
     add_comment(out, function, self ? 1 : 0, text, resolver);
-    returns = type_of(*function.type_comment->of[1], text, resolver);
+    if (function.type_comment->of[1]) {
+      returns = type_of(*function.type_comment->of[1], text, resolver);
+    }
   } else if (function.returns) {
-    returns = type_of(*function.returns, text, resolver);
+    returns = annotated(*function.returns, "return");
   }
   if (returns) {
     out.results.push_back({"", *returns});
@@ -162,7 +182,9 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
   for (size_t i = 0; i < function.parameters.size(); i++) {  // types are known by now
     if (function.parameters[i].fallback) {
       graph::Argument& argument = out.arguments[i];
-      std::optional<IValue> known = resolver.fallback(argument.name, argument.type);
+      const Type one_or_more =
+          argument.size > 0 ? with_single_values(argument.type) : argument.type;
+      std::optional<IValue> known = resolver.fallback(argument.name, one_or_more);
       argument.fallback = known ? std::move(*known)
                                 : constant_value(*function.parameters[i].fallback, text, resolver);
       if (argument.size > 0 && argument.fallback->isScalar()) {

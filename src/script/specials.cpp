@@ -13,7 +13,7 @@ std::optional<Meaning> language_name(std::string_view name) {
   constexpr std::string_view specials[] = {
       "annotate", "isinstance", "hasattr",        "getattr",       "range", "enumerate", "zip",
       "reversed", "int",        "float",          "bool",          "str",   "complex",   "list",
-      "dict",     "tuple",      "unchecked_cast", "uninitialized", "fork",  "super"};
+      "dict",     "tuple",      "unchecked_cast", "uninitialized", "fork",  "super",     "slice"};
   for (const std::string_view special : specials) {
     if (special == name) {
       return Meaning::named(Meaning::Kind::Special, std::string(name));
@@ -66,7 +66,13 @@ Meaning Lowering::cast(const std::string& name, const Expr& e) {
                              : Meaning::of_constant(false, type);
   }
   const Arguments given = arguments(e);
+  if (given.positional.empty()) {
+    fail(e.span, str(name, "() takes its value by position"));
+  }
   Value* const value = given.positional[0];
+  if (value->type.is(TypeKind::Class)) {
+    return call(attribute_of_value(value, "__" + name + "__", e.span), {}, e.span);
+  }
   if (given.positional.size() == 1) {
     const TypeKind kind = value->type.kind;
     const bool same =
@@ -269,6 +275,9 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
     }
     return Meaning::of_value(fitting);
   }
+  if (name == "slice") {
+    return slice_call(e);
+  }
   if (name == "uninitialized") {
     takes(text_, e, 1, 1);
     return Meaning::of_value(uninitialized(type_of(*e.of[1], text_, resolver_)));
@@ -295,10 +304,18 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
   return special_of_objects(what, e, hint);
 }
 
+bool is_part_of_module(std::string_view name) {
+  constexpr std::string_view names[] = {"parameters",    "named_parameters", "buffers",
+                                        "named_buffers", "children",         "named_children",
+                                        "modules",       "named_modules"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
 // keys(), values() and items() of a dict of modules.
 Meaning Lowering::submodule_list(const Meaning& what) {
   std::vector<Meaning> out;
-  for (const std::string& name : *resolver_.submodules(what.value->type)) {
+  const std::vector<std::string> names = resolver_.submodules(what.value->type).value();
+  for (const std::string& name : names) {
     const Meaning key = Meaning::of_constant(name, Type{TypeKind::String});
     if (what.name == "keys") {
       out.push_back(key);
@@ -308,6 +325,41 @@ Meaning Lowering::submodule_list(const Meaning& what) {
     out.push_back(what.name == "values" ? module
                                         : Meaning::list(Meaning::Kind::Tuple, "", {key, module}));
   }
+  return Meaning::list(Meaning::Kind::Tuple, "", std::move(out));
+}
+
+// named_parameters(), buffers(), children(), named_modules() … of a module.
+Meaning Lowering::parts_of_module(const Meaning& what) {
+  const bool named = what.name.starts_with("named_");
+  const std::string kind = named ? what.name.substr(6) : what.name;
+  std::vector<Meaning> out;
+  const auto add = [&](const std::string& name, Value* value) {
+    const Meaning one = Meaning::of_value(value);
+    const Meaning text = Meaning::of_constant(name, Type{TypeKind::String});
+    out.push_back(named ? Meaning::list(Meaning::Kind::Tuple, "", {text, one}) : one);
+  };
+  const std::function<void(Value*, const std::string&)> visit = [&](Value* object,
+                                                                    const std::string& prefix) {
+    if (kind == "modules") {
+      add(prefix, object);
+    }
+    for (const ClassType::Attribute& attribute : object->type.definition->attributes) {
+      const bool module = attribute.type.is(TypeKind::Class) &&
+                          attribute.type.definition->form == ClassType::Form::Module;
+      const std::string full = prefix.empty() ? attribute.name : prefix + "." + attribute.name;
+      const bool wanted = (kind == "children" && module) ||
+                          (kind == "parameters" && attribute.is_parameter) ||
+                          (kind == "buffers" && attribute.is_buffer);
+      const bool absent = attribute.type.is(TypeKind::None);
+      if (wanted && !absent) {
+        add(full, get_attribute(object, attribute.name));
+      }
+      if (module && kind != "children") {
+        visit(get_attribute(object, attribute.name), full);
+      }
+    }
+  };
+  visit(what.value, "");
   return Meaning::list(Meaning::Kind::Tuple, "", std::move(out));
 }
 
@@ -345,6 +397,10 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
   }
   if (name == "items" || name == "keys" || name == "values") {
     return submodule_list(what);
+  }
+  if (is_part_of_module(name)) {
+    takes(text_, e, 0, 0);
+    return parts_of_module(what);
   }
   if (name == "list") {
     takes(text_, e, 0, 1);

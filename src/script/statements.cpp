@@ -296,8 +296,8 @@ ExprPtr Parser::signature_comment(Span comment) {
     }
   }
   of.push_back(inner.make(Expr::Kind::Tuple, begin, std::move(arguments)));
-  inner.expect("->");
-  of.push_back(inner.only_expression());
+  // Without a result the statements say it.
+  of.push_back(inner.accept("->") ? inner.only_expression() : nullptr);
   return make(Expr::Kind::Tuple, begin, std::move(of));
 }
 

@@ -10,8 +10,7 @@ using NodeKind = graph::Kind;
 using TypeKind = Type::Kind;
 
 // An integer that the compiler knows.
-std::optional<int64_t> Lowering::constant_int(const Expr& e) {
-  const Meaning what = meaning(e);
+std::optional<int64_t> Lowering::constant_int(const Meaning& what) {
   if (what.is(Meaning::Kind::Constant) && what.type.is(TypeKind::Int)) {
     return what.constant.toInt();
   }
@@ -39,13 +38,52 @@ std::vector<const Expr*> indices_of(const Expr& e) {
 }
 }  // namespace
 
+// The parts of an index that is a slice: a:b:c, slice(a, b, c), or a name of such; nothing of
+// others.
+std::optional<std::vector<Meaning>> Lowering::slice_of(const Expr& index) {
+  if (index.is(Kind::Slice)) {
+    std::vector<Meaning> out;
+    for (const ExprPtr& part : index.of) {
+      out.push_back(part ? meaning(*part) : Meaning::of_constant(IValue(), Type{TypeKind::None}));
+    }
+    return out;
+  }
+  const Variable* const variable = index.is(Kind::Name) ? find_variable(index.text) : nullptr;
+  if (variable != nullptr && variable->meaning.is(Meaning::Kind::Slice)) {
+    return variable->meaning.of;
+  }
+  const bool calls = index.is(Kind::Call) && index.of[0]->is_name("slice");
+  return calls ? std::optional(meaning(index).of) : std::nullopt;
+}
+
+namespace {
+bool is_left_out(const Meaning& m) {
+  return m.is(Meaning::Kind::Constant) ? m.constant.isNone()
+                                       : m.value != nullptr && m.value->type.is(TypeKind::None);
+}
+}  // namespace
+
+// slice(stop), slice(start, stop), slice(start, stop, step).
+Meaning Lowering::slice_call(const Expr& e) {
+  if (e.of.size() < 2 || e.of.size() > 4 || !e.keywords.empty()) {
+    fail(e.span, str("slice expected 1 to 3 arguments, got ", e.of.size() - 1));
+  }
+  const Meaning nothing = Meaning::of_constant(IValue(), Type{TypeKind::None});
+  std::vector<Meaning> parts(3, nothing);
+  for (size_t i = 1; i < e.of.size(); i++) {
+    parts[e.of.size() == 2 ? 1 : i - 1] = meaning(*e.of[i]);
+  }
+  return Meaning::list(Meaning::Kind::Slice, "", std::move(parts));
+}
+
 // parts[a:b:c], of a tuple or of modules.
-Meaning Lowering::slice_of_parts(const std::vector<Meaning>& parts, const Expr& slice, Span span) {
+Meaning Lowering::slice_of_parts(const std::vector<Meaning>& parts,
+                                 const std::vector<Meaning>& slice, Span span) {
   const auto size = static_cast<int64_t>(parts.size());
   std::optional<int64_t> given[3];
   for (size_t i = 0; i < 3; i++) {
-    if (slice.of[i] && !slice.of[i]->is(Kind::None)) {
-      given[i] = constant_int(*slice.of[i]);
+    if (!is_left_out(slice[i])) {
+      given[i] = constant_int(slice[i]);
       if (!given[i]) {
         fail(span, "tuples and lists of modules are cut at integers that are known");
       }
@@ -70,7 +108,7 @@ Meaning Lowering::slice_of_parts(const std::vector<Meaning>& parts, const Expr& 
 
 Meaning Lowering::part_at(const std::vector<Meaning>& parts, const Expr& index, Span span) {
   const auto size = static_cast<int64_t>(parts.size());
-  const std::optional<int64_t> place = constant_int(index);
+  const std::optional<int64_t> place = constant_int(meaning(index));
   if (!place) {
     fail(span, "a tuple or a list of modules is indexed by an integer that is known");
   }
@@ -80,13 +118,41 @@ Meaning Lowering::part_at(const std::vector<Meaning>& parts, const Expr& index, 
   return parts[static_cast<size_t>(*place < 0 ? *place + size : *place)];
 }
 
-Meaning Lowering::subscript(const Expr& e) {
+// modules[index] of an index that is known when it runs: the type is that of an interface.
+graph::Value* Lowering::chosen_module(Value* modules, const std::vector<std::string>& names,
+                                      Value* index, const Type& type, Span span) {
+  const bool by_name = index->type.is(TypeKind::String);
+  const std::function<Value*(size_t)> from = [&](size_t i) -> Value* {
+    if (i == names.size()) {
+      Value* const message =
+          constant("list index out of range, or a key that there is not", Type{TypeKind::String});
+      graph_->append(NodeKind::RaiseException, {message, none()}, 0);
+      return uninitialized(type);
+    }
+    Value* const key =
+        by_name ? constant(names[i], Type{TypeKind::String}) : integer(static_cast<int64_t>(i));
+    Condition here;
+    here.value = op("aten::eq", {index, key}, span);
+    const auto found = [&] {
+      Value* const module = get_attribute(modules, names[i]);
+      if (!module->type.is_subtype_of(type)) {
+        fail(span, str("the module '", names[i], "' has not all methods of ", type.annotation()));
+      }
+      return graph_->append(NodeKind::UncheckedCast, {module})->output()->set_type(type);
+    };
+    return pick(here, found, [&] { return from(i + 1); }, span, "the module");
+  };
+  return from(0);
+}
+
+Meaning Lowering::subscript(const Expr& e, const Type* hint) {
   const Meaning of = meaning(*e.of[0]);
   const std::vector<const Expr*> indices = indices_of(e);
   const Expr& index = *indices.at(0);
+  const std::optional<std::vector<Meaning>> slice =
+      indices.size() == 1 ? slice_of(index) : std::nullopt;
   if (of.is(Meaning::Kind::Tuple)) {
-    return index.is(Kind::Slice) ? slice_of_parts(of.of, index, e.span)
-                                 : part_at(of.of, index, e.span);
+    return slice ? slice_of_parts(of.of, *slice, e.span) : part_at(of.of, index, e.span);
   }
   Value* const base = as_value(of, e.of[0]->span);
   const Type& type = base->type;
@@ -102,11 +168,10 @@ Meaning Lowering::subscript(const Expr& e) {
     fail(e.span, str("a ", type.annotation(), " takes one index"));
   }
   if (type.is_tuple()) {
-    if (index.is(Kind::Slice)) {
-      const std::vector<Meaning> parts = parts_of(of, e.span);
-      return slice_of_parts(parts, index, e.span);
+    if (slice) {
+      return slice_of_parts(parts_of(of, e.span), *slice, e.span);
     }
-    const std::optional<int64_t> place = constant_int(index);
+    const std::optional<int64_t> place = constant_int(meaning(index));
     if (!place) {
       fail(e.span, "tuple index must be an integer that is known");
     }
@@ -120,6 +185,9 @@ Meaning Lowering::subscript(const Expr& e) {
   }
   if (type.is(TypeKind::Class)) {
     if (const auto names = resolver_.submodules(type)) {
+      if (hint != nullptr && hint->is(TypeKind::Interface) && !slice) {
+        return Meaning::of_value(chosen_module(base, *names, value(index), *hint, e.span));
+      }
       std::vector<Meaning> parts;
       const Meaning key = index.is(Kind::String) ? meaning(index) : Meaning();
       for (const std::string& name : *names) {
@@ -131,8 +199,8 @@ Meaning Lowering::subscript(const Expr& e) {
       if (index.is(Kind::String)) {
         fail(e.span, str("Key Error, ", index.text));
       }
-      Meaning chosen = index.is(Kind::Slice) ? slice_of_parts(parts, index, e.span)
-                                             : part_at(parts, index, e.span);
+      Meaning chosen =
+          slice ? slice_of_parts(parts, *slice, e.span) : part_at(parts, index, e.span);
       for (Meaning& one : chosen.of) {
         one = Meaning::of_value(get_attribute(base, one.name));
       }
@@ -141,10 +209,11 @@ Meaning Lowering::subscript(const Expr& e) {
     }
     return call(attribute_of_value(base, "__getitem__", e.span), {{value(index)}, {}}, e.span);
   }
-  if (index.is(Kind::Slice)) {
+  if (slice) {
     std::vector<Value*> arguments = {base};
     for (size_t i = 0; i < 3; i++) {
-      arguments.push_back(index.of[i] ? value(*index.of[i]) : i == 2 ? integer(1) : none());
+      const bool one = i == 2 && is_left_out((*slice)[i]);
+      arguments.push_back(one ? integer(1) : as_value((*slice)[i], index.span));
     }
     return Meaning::of_value(op("aten::slice", arguments, e.span));
   }
@@ -176,8 +245,8 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
       }
       continue;
     }
-    if (index.is(Kind::Slice)) {
-      view = sliced(view, next, index);
+    if (const auto slice = slice_of(index)) {
+      view = sliced(view, next, *slice, index.span);
       next++;
       continue;
     }
@@ -205,17 +274,18 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
 }
 
 // A slice of one dimension; the tensor itself where it leaves nothing out.
-graph::Value* Lowering::sliced(Value* tensor, int64_t dim, const Expr& slice) {
-  if (!slice.of[0] && !slice.of[1] && !slice.of[2]) {
+graph::Value* Lowering::sliced(Value* tensor, int64_t dim, const std::vector<Meaning>& slice,
+                               Span span) {
+  if (std::all_of(slice.begin(), slice.end(), is_left_out)) {
     return tensor;
   }
   std::vector<Value*> arguments = {tensor, integer(dim)};
   for (size_t k = 0; k < 3; k++) {
-    Value* const part = slice.of[k] ? value(*slice.of[k]) : k == 2 ? integer(1) : none();
+    Value* const part = k == 2 && is_left_out(slice[k]) ? integer(1) : as_value(slice[k], span);
     const bool number = part->type.is(TypeKind::Tensor);
     arguments.push_back(number ? converted(*graph_, part, Type{TypeKind::Int}) : part);
   }
-  return op("aten::slice", arguments, slice.span);
+  return op("aten::slice", arguments, span);
 }
 
 graph::Value* Lowering::index_list(const std::vector<Value*>& tensors) {

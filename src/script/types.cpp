@@ -8,6 +8,7 @@ using TypeKind = Type::Kind;
 
 Space::~Space() = default;
 Resolver::~Resolver() = default;
+std::optional<Type> Resolver::annotation(const std::string&) { return {}; }
 std::optional<IValue> Resolver::fallback(const std::string&, const Type&) { return {}; }
 
 namespace {

@@ -11,17 +11,32 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import sys
-import types
-import typing
 import weakref
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final
 
 from rushlight import Tensor, nn
 from rushlight._C import JITException as Error
 from rushlight._warnings import warn
 from rushlight.futures import Future
+from rushlight.jit._marks import (
+    Attribute,
+    ScriptMethod,
+    _overload,
+    _overload_method,
+    _overloads,
+    annotate,
+    export,
+    ignore,
+    interface,
+    is_scripting,
+    isinstance,
+    script_method,
+    unused,
+)
+from rushlight.jit._script import ScriptFunction, ScriptModule
 from rushlight.utils import _pytree
 
 __all__ = [
@@ -63,7 +78,6 @@ __all__ = [
     "wait",
 ]
 
-_F = TypeVar("_F")
 _is = isinstance  # the name is a function of this module below
 
 
@@ -76,24 +90,6 @@ class ScriptWarning(Warning):
 
 
 # ---- types that programs ask about ----
-
-
-class ScriptFunction:
-    """A compiled function. It cannot be made yet."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("rushlight compiles no functions yet: call the Python function")
-
-
-class ScriptMethod:
-    """A compiled method. It cannot be made yet."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("rushlight compiles no methods yet: call the Python method")
-
-
-class ScriptModule(nn.Module):
-    """The base of modules written for TorchScript; here they run as Python."""
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -175,27 +171,23 @@ class CompilationUnit:
     """Functions that are compiled from text; they are its attributes and run in C++.
 
     Args:
-        lang: functions in TorchScript's subset of Python, which may call each other's names, ops as
-            `torch.NAME`, and functions of the language. `RuntimeError` names what cannot be
-            compiled, and its line.
+        lang: functions in TorchScript's subset of Python, which may call each other's names,
+            functions of the language, and what the names around the call of this class mean.
+            `RuntimeError` names what cannot be compiled, and its line.
+        _frames_up: how many calls further out the names are looked for.
     """
 
     def __init__(self, lang=None, _frames_up: int = 0) -> None:
         self._functions: dict[str, Any] = {}
-        self._unit: Any = None
         if lang is not None:
-            self.define(lang)
+            self.define(lang, _frames_up=_frames_up + 1)
 
     def define(self, lang, rcb=None, _frames_up: int = 0) -> None:
-        """Compile more functions; `rcb` is refused: names of Python mean nothing in a text."""
-        from rushlight import _C
-        from rushlight.jit._program import UnitFunction
+        """Compile more functions; `rcb`: what gives the value of a name, None where it has none."""
+        from rushlight.jit import _scripts
 
-        if rcb is not None:
-            raise NotImplementedError("CompilationUnit.define(): names of Python are not looked up")
-        self._unit = self._unit or _C._ProgramUnit()
-        for name in self._unit.define(lang):
-            self._functions[name] = UnitFunction(self._unit, name)
+        names = _scripts.FrameScope(sys._getframe(_frames_up + 1), rcb)
+        _scripts.define_functions(lang, names, self._functions)
 
     def __getattr__(self, name):
         functions = self.__dict__.get("_functions", {})
@@ -204,121 +196,13 @@ class CompilationUnit:
         return functions[name]
 
 
-class Attribute(NamedTuple):
-    """A value of a module with a type for the compiler."""
-
-    value: Any
-    type: Any
-
-
-# ---- marks ----
-
-
-def _mark(function: Any, kind: str) -> Any:
-    function._torchscript_modifier = kind
-    return function
-
-
-def export(fn: _F) -> _F:
-    """Marks a method that is compiled although `forward` does not call it."""
-    return _mark(fn, "export")
-
-
-def unused(fn: _F) -> _F:
-    """Marks a method that compiled code never calls."""
-    if _is(fn, property):
-        for part in (fn.fget, fn.fset):
-            if part is not None:
-                _mark(part, "unused")
-        return fn
-    return _mark(fn, "unused")
-
-
-def ignore(drop: Any = False, **kwargs) -> Any:
-    """Marks a method that stays Python; with or without arguments.
-
-    Args:
-        drop: whether calls are left out of exported programs.
-    """
-    if callable(drop):
-        return _mark(drop, "ignore")
-    if not _is(drop, bool):
-        raise RuntimeError(f"jit.ignore: `drop` must be a bool or a function, but got {drop}")
-    return lambda fn: _mark(fn, "unused" if drop or kwargs.get("drop_on_export") else "ignore")
-
-
-def interface(obj: _F) -> _F:
-    """Marks a class as the common interface of several modules."""
-    if not _is(obj, type):
-        raise RuntimeError("interface must be applied to a class")
-    obj.__torch_script_interface__ = True
-    return obj
-
-
-def script_method(fn: _F) -> _F:
-    """A method of a `ScriptModule`, which runs as Python."""
-    return fn
-
-
-def script_if_tracing(fn: _F) -> _F:
-    """A function that would be compiled while something is traced; it is returned unchanged."""
-    return fn
-
-
-def _overload(func: _F) -> _F:
-    """Marks a signature for the compiler."""
-    return func
-
-
-_overload_method = _overload
-
-
-def annotate(the_type, the_value):
-    """Return the value; the type is for the compiler."""
-    return the_value
-
-
 # ---- questions ----
-
-
-def is_scripting() -> bool:
-    """Whether compiled code is running: always False."""
-    return False
 
 
 def is_tracing() -> bool:
     """Whether the ops of this thread are being recorded in a graph."""
     trace = sys.modules.get("rushlight.jit._trace")
     return trace is not None and trace.state() is not None
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any:
-        return True
-    if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, one) for one in inner)
-    if (origin or kind) in (list, dict, tuple) and not inner:
-        raise RuntimeError(f"Attempted to use {kind} without a contained type")
-    if origin is None:
-        return value is None if kind is None else _is(value, kind)
-    if not _is(value, origin):
-        return False
-    if origin is list:
-        return all(_fits(item, inner[0]) for item in value)
-    if origin is dict:
-        return all(_fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items())
-    if origin is tuple:
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return all(_fits(item, inner[0]) for item in value)
-        return len(inner) == len(value) and all(map(_fits, value, inner))
-    return True
-
-
-def isinstance(obj, target_type) -> bool:
-    """`isinstance` that looks into containers: `isinstance(x, List[int])`."""
-    kinds = target_type if _is(target_type, tuple) else (target_type,)
-    return any(_fits(obj, kind) for kind in kinds)
 
 
 # ---- what would compile ----
@@ -339,11 +223,42 @@ def _tell(function: str, what: str) -> None:
 
 
 def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inputs=None) -> Any:
-    """Return the function or class itself, or the module as a script module, with a warning."""
-    if not callable(obj):
-        raise RuntimeError(f"script() takes a function, a class or a module, not {type(obj)}")
-    _tell("script", "what is given")
-    return _as_script(obj, RecursiveScriptModule) if _is(obj, nn.Module) else obj
+    """Compile a function, a class or a module, with all that it calls.
+
+    Args:
+        obj: a function, which becomes a `ScriptFunction`; a module, which becomes a `ScriptModule`
+            that shares its parameters and buffers; or a class, whose objects compiled code makes
+            and takes, and which is returned as it is.
+        optimize: deprecated; programs are always optimised.
+        example_inputs: refused: types are not taken from examples.
+
+    What the language of programs lacks raises when it is compiled, with its line.
+    """
+    if example_inputs is not None:
+        raise NotImplementedError("script(): types are annotations; example_inputs gives none")
+    if optimize is not None:
+        warn("`optimize` is deprecated and has no effect: programs are always optimised")
+    _deprecate("script", "`torch.compile` and `torch.export` take programs as they are")
+    return _compile(obj)
+
+
+def _compile(obj: Any) -> Any:
+    """`script`, without a warning."""
+    from rushlight.jit import _scripts
+
+    return _scripts.script(obj)
+
+
+def script_if_tracing(fn: Callable[..., Any]) -> Any:
+    """A function that is compiled where something is traced, so that its branches stay branches."""
+
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        return (_compile(fn) if is_tracing() else fn)(*args, **kwargs)
+
+    wrapper.__original_fn = fn
+    wrapper.__script_if_tracing_wrapper = True
+    return wrapper
 
 
 def trace(
@@ -378,30 +293,49 @@ def trace_module(mod, inputs, *args, **kwargs):
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
-    """Return the module itself, which must be in evaluation mode."""
-    if mod.training:
-        raise RuntimeError("Freezing is currently only implemented for modules in eval mode.")
-    return mod
+    """A module whose attributes are constants of its program, which is one graph.
+
+    Args:
+        mod: a script module in evaluation mode.
+        preserved_attrs: names of attributes that stay, and of methods that stay beside `forward`.
+        optimize_numerics: whether batch norms become part of the convolutions before them, which
+            changes the last digits.
+    """
+    from rushlight.jit import _freeze
+
+    _deprecate("freeze", "`torch.compile` and `torch.export` take programs as they are")
+    return _freeze.freeze(mod, preserved_attrs or (), optimize_numerics)
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """Return the module itself."""
-    return mod.eval()
+    """A frozen module whose batch norms are part of its convolutions.
+
+    Args:
+        mod: a script module; one in training mode is taken as it is in evaluation.
+        other_methods: names of methods that stay beside `forward`.
+    """
+    from rushlight.jit import _freeze
+
+    _deprecate("optimize_for_inference", "`torch.compile` takes programs as they are")
+    return _freeze.optimize_for_inference(mod, other_methods or ())
 
 
 def save(m, f, _extra_files=None):
     """Write a program as an archive, which PyTorch's `jit.load` reads as well.
 
     Args:
-        m: a module that `jit.load` has read.
+        m: a script module or function, or a module that `jit.load` has read.
         f: a path, or what has `write()`.
         _extra_files: a dict of texts or bytes that are written beside it, by name.
 
     Raises `RuntimeError` of modules that are Python, of which there is no program to write.
     """
-    from rushlight.jit._program import ProgramModule
+    from rushlight.jit._program import ProgramModule, UnitFunction
     from rushlight.jit._program import save as save_program
 
+    if _is(m, UnitFunction):
+        m.save(f, _extra_files)
+        return
     if not _is(m, ProgramModule):
         raise RuntimeError(
             "rushlight writes no TorchScript files yet of modules that run as Python: save "
@@ -432,6 +366,13 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 
 
 # ---- tasks, which run at once, and settings ----
+
+
+def _unwrap_optional(x):
+    """The value of an Optional; AssertionError where it is None."""
+    if x is None:
+        raise AssertionError("Unwrapping null optional")
+    return x
 
 
 def fork(func, *args, **kwargs) -> Future:

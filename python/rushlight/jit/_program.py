@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import functools
+import io
 import os
 import pickle
+import weakref
 from collections import namedtuple
 from typing import Any
 
@@ -15,25 +17,74 @@ from rushlight.jit import RecursiveScriptModule, ScriptFunction
 _TABLES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
 
 
+def _inlined(graph: Any) -> Any:
+    """A copy of a graph whose calls are what they call."""
+    copy = graph.copy()
+    _C._jit_pass_inline(copy)
+    return copy
+
+
+def _optimised(graph: Any) -> Any:
+    copy = _inlined(graph)
+    for simplifies in (
+        _C._jit_pass_constant_propagation,
+        _C._jit_pass_peephole,
+        _C._jit_pass_cse,
+        _C._jit_pass_dce,
+    ):
+        simplifies(copy)
+    return copy
+
+
+def _with_constants(code: tuple[str, list]) -> tuple[str, _Constants]:
+    text, constants = code
+    return text, _Constants({f"c{i}": value for i, value in enumerate(constants)})
+
+
+class _Constants:
+    """The constants that a text names: an attribute each, and a dict of them."""
+
+    def __init__(self, const_mapping: dict[str, Any]) -> None:
+        self.const_mapping = const_mapping
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["const_mapping"][name]
+        except KeyError:
+            raise AttributeError(f"the text names no constant '{name}'") from None
+
+
 class ScriptMethod:
     """A method of a program, bound to its object."""
 
     def __init__(self, handle: Any, name: str) -> None:
         self._handle = handle
-        self.name = name
+        self.name = self.__name__ = name
+        kind = python_classes.get(handle.name)
+        self.__doc__ = getattr(getattr(kind, name, None), "__doc__", None)
 
     def __call__(self, *args, **kwargs):
         return self._handle.call(self.name, args, kwargs)
 
     @property
     def graph(self):
-        """The method's graph, as text."""
+        """The method's graph."""
         return self._handle.graph(self.name)
+
+    @property
+    def inlined_graph(self):
+        """A copy of the graph whose calls are what they call."""
+        return _inlined(self.graph)
 
     @property
     def code(self) -> str:
         """The method's text."""
         return self._handle.code(self.name)[0]
+
+    @property
+    def code_with_constants(self):
+        """The text, and the constants that it names."""
+        return _with_constants(self._handle.code(self.name))
 
     @property
     def schema(self):
@@ -45,29 +96,60 @@ class ScriptMethod:
 
 
 class UnitFunction(ScriptFunction):
-    """A function of a `CompilationUnit`."""
+    """A function of a unit, `jit.CompilationUnit` or that of `jit.script`."""
 
-    def __init__(self, unit: Any, name: str) -> None:
+    def __init__(self, unit: Any, name: str, original: Any = None) -> None:
         self._unit = unit
-        self.name = name
+        self.qualified_name = name
+        self.name = self.__name__ = name.rpartition(".")[2]
+        self.__doc__ = getattr(original, "__doc__", None)
+        self.__wrapped__ = original
 
     def __call__(self, *args, **kwargs):
-        return self._unit.call(self.name, args, kwargs)
+        return self._unit.call(self.qualified_name, args, kwargs)
 
     @property
     def graph(self):
-        """The function's graph, as text."""
-        return self._unit.text(self.name, "graph")
+        """The function's graph."""
+        return self._unit.graph(self.qualified_name)
+
+    @property
+    def inlined_graph(self):
+        """A copy of the graph whose calls are what they call."""
+        return _inlined(self.graph)
 
     @property
     def code(self) -> str:
         """The function's text."""
-        return self._unit.text(self.name, "code")
+        return self._unit.code(self.qualified_name)[0]
+
+    @property
+    def code_with_constants(self):
+        """The text, and the constants that it names."""
+        return _with_constants(self._unit.code(self.qualified_name))
 
     @property
     def schema(self):
         """What the function takes and returns, as text."""
-        return self._unit.text(self.name, "schema")
+        return self._unit.schema(self.qualified_name)
+
+    def graph_for(self, *args, **kwargs):
+        """A copy of the graph as it is run: calls are what they call, constants are computed."""
+        return _optimised(self.graph)
+
+    def _as_module(self):
+        return ProgramModule._around(self._unit.module_of(self.qualified_name), {})
+
+    def save(self, f, _extra_files=None):
+        """Write the function as the archive of a module whose forward it is."""
+        save(self._as_module(), f, _extra_files)
+
+    def save_to_buffer(self, _extra_files=None) -> bytes:
+        """The bytes of such an archive."""
+        return _bytes_of(self._as_module(), _extra_files)
+
+    def __reduce_ex__(self, protocol):
+        raise pickle.PickleError("ScriptFunction cannot be pickled: save() writes programs")
 
     def __repr__(self):
         return f"<ScriptFunction {self.schema}>"
@@ -79,6 +161,9 @@ class _ModuleMethod(ScriptMethod):
     def __init__(self, module, name) -> None:
         super().__init__(module._c, name)
         self._module = module
+        self.__doc__ = getattr(
+            getattr(module.__dict__.get("_original"), name, None), "__doc__", None
+        )
 
     def __call__(self, *args, **kwargs):
         return self._module._run(self.name, args, kwargs)
@@ -117,7 +202,7 @@ def _forwarded(name):
 
 
 class ProgramModule(RecursiveScriptModule):
-    """A module from an archive.
+    """A module of a program: from an archive, or compiled from Python.
 
     Parameters, buffers and submodules are the program's own: what Python changes, methods see, and
     the other way round. `forward` and the other methods run in C++, without the interpreter lock.
@@ -128,9 +213,11 @@ class ProgramModule(RecursiveScriptModule):
     _program_methods: frozenset[str]
     _program_constants: dict[str, Any]
     _program_assigned: list[tuple[ProgramModule, str]]
+    _is_program = True
+    _python_forward: Any = None  # of a ScriptModule whose forward is not compiled
 
     def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("modules of programs come from jit.load")
+        raise RuntimeError("modules of programs come from jit.load, jit.script and jit.trace")
 
     @classmethod
     def _around(cls, handle: Any, known: dict) -> ProgramModule:
@@ -143,7 +230,6 @@ class ProgramModule(RecursiveScriptModule):
         rows = handle.attributes()
         self.__dict__["_c"] = handle
         self.__dict__["_program_attributes"] = {name: kind for name, kind, _ in rows}
-        self.__dict__["_program_methods"] = frozenset(handle.methods())
         self.__dict__["_program_constants"] = handle.constants()
         for name, kind, _ in rows:
             if kind == "module":
@@ -152,13 +238,28 @@ class ProgramModule(RecursiveScriptModule):
                 self._parameters[name] = self._parameter(name)
             elif kind == "buffer":
                 self._buffers[name] = handle.get(name)
-        assigned = [(self, name) for name in handle.assigned() if name in self._buffers]
-        for child in self._modules.values():
-            assigned += child._program_assigned
-        self.__dict__["_program_assigned"] = assigned
+        self._methods_changed()
         if "training" in self._program_attributes:
             self.__dict__["training"] = handle.get("training")
+        before, behind = handle.hooks()
+        for hook in before:
+            self.register_forward_pre_hook(
+                lambda module, given, hook=hook: module._c.call(hook, (given,), {})
+            )
+        for hook in behind:
+            self.register_forward_hook(
+                lambda module, given, result, hook=hook: module._c.call(hook, (given, result), {})
+            )
+        _wrappers[handle] = self
         return self
+
+    def _methods_changed(self) -> None:
+        """Takes over the methods that its class has got, and those of submodules."""
+        assigned = [(self, name) for name in self._c.assigned() if name in self._buffers]
+        for child in self._modules.values():
+            assigned += child._program_assigned
+        self.__dict__["_program_methods"] = frozenset(self._c.methods())
+        self.__dict__["_program_assigned"] = assigned
 
     def _parameter(self, name):
         tensor = self._c.get(name)
@@ -172,6 +273,8 @@ class ProgramModule(RecursiveScriptModule):
 
     def forward(self, *args, **kwargs):
         """Runs the program's `forward`."""
+        if "forward" not in self._program_methods and self._python_forward is not None:
+            return type(self)._python_forward(self, *args, **kwargs)
         if "forward" not in self._program_methods:
             raise NotImplementedError(f"{self.original_name} has no compiled method forward()")
         return self._run("forward", args, kwargs)
@@ -198,12 +301,17 @@ class ProgramModule(RecursiveScriptModule):
     def __bool__(self):
         return True
 
+    def _method(self, name):
+        return _ModuleMethod(self, name)
+
     # ---- attributes ----
 
     def __getattr__(self, name):
         own = self.__dict__
         if name in own.get("_program_methods", ()):
             return _ModuleMethod(self, name)
+        if f"__{name}_getter" in own.get("_program_methods", ()):
+            return self._run(f"__{name}_getter", (), {})
         kind = own.get("_program_attributes", {}).get(name)
         if kind in _TABLES:
             return own[_TABLES[kind]][name]
@@ -211,12 +319,18 @@ class ProgramModule(RecursiveScriptModule):
             return own["_c"].get(name)
         if name in own.get("_program_constants", ()):
             return own["_program_constants"][name]
+        prop = getattr(own.get("_original"), name, None)
+        if isinstance(prop, property):  # one that programs leave out
+            return prop.fget(self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
+        if f"__{name}_setter" in self._program_methods:
+            self._run(f"__{name}_setter", (value,), {})
+            return
         kind = self._program_attributes.get(name)
         if name in self._program_constants:
-            raise AttributeError(f"Cannot mutate TorchScript constant value: '{name}'")
+            raise RuntimeError(f"Can't set constant '{name}': programs are compiled with its value")
         if kind == "module":
             if not isinstance(value, ProgramModule):
                 raise RuntimeError(f"the submodule '{name}' can only become another program's")
@@ -253,8 +367,13 @@ class ProgramModule(RecursiveScriptModule):
 
     @property
     def graph(self):
-        """The graph of `forward`, as text."""
+        """The graph of `forward`."""
         return self._c.graph("forward")
+
+    @property
+    def inlined_graph(self):
+        """A copy of the graph of `forward` whose calls are what they call."""
+        return _inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -263,13 +382,16 @@ class ProgramModule(RecursiveScriptModule):
 
     @property
     def code_with_constants(self):
-        """The text of `forward`, and a dict of the constants that it names."""
-        text, constants = self._c.code("forward")
-        return text, {f"c{i}": value for i, value in enumerate(constants)}
+        """The text of `forward`, and the constants that it names."""
+        return _with_constants(self._c.code("forward"))
 
     def save(self, f, **kwargs):
         """Write the module as an archive; see `jit.save`."""
         save(self, str(f), **kwargs)
+
+    def save_to_buffer(self, _extra_files=None) -> bytes:
+        """The bytes of such an archive."""
+        return _bytes_of(self, _extra_files)
 
     def __copy__(self):
         return type(self)._around(self._c.clone(False), {})
@@ -284,10 +406,16 @@ class ProgramModule(RecursiveScriptModule):
         )
 
 
+# The modules of handles, so that code of Python that programs call meets the same module again.
+_wrappers: weakref.WeakValueDictionary[Any, ProgramModule] = weakref.WeakValueDictionary()
 ProgramModule.__name__ = ProgramModule.__qualname__ = "RecursiveScriptModule"
 
 
 # ---- values that C++ asks for ----
+
+
+# The classes of Python that classes of programs were compiled from, by the names of these.
+python_classes: dict[str, type] = {}
 
 
 def _object_from(value):
@@ -295,8 +423,24 @@ def _object_from(value):
     if not isinstance(value, _C._ProgramObject):
         return value
     if value.is_module:
-        return ProgramModule._around(value, {})
-    return RecursiveScriptClass(value)
+        return _wrappers.get(value) or ProgramModule._around(value, {})
+    kind = python_classes.get(value.name)
+    if kind is None:
+        return RecursiveScriptClass(value)
+    made = kind.__new__(kind)
+    for name, _, _ in value.attributes():
+        setattr(made, name, _object_from(value.get(name)))
+    return made
+
+
+def _class_of(value):
+    """The name of the class of programs that a value's class of Python has become; ""."""
+    return next((name for name, kind in python_classes.items() if kind is type(value)), "")
+
+
+def _is_object_of(value, name):
+    """Whether a value is of the class of Python that a class of programs was compiled from."""
+    return type(value) is python_classes.get(name)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -305,6 +449,8 @@ def _tuple_class(name, fields):
 
 
 def _named_tuple(name, fields, values):
+    if name in python_classes:
+        return python_classes[name](*values)
     return _tuple_class(name, fields)(*values)
 
 
@@ -314,6 +460,8 @@ def _enum_class(name, members) -> Any:
 
 
 def _enum_member(name, members, member):
+    if name in python_classes:
+        return python_classes[name][member]
     return _enum_class(name, tuple(members))[member]
 
 
@@ -326,6 +474,12 @@ def save(module, file, _extra_files=None):
         _C._save_archive(module, path, name, extra)
     else:
         _C._save_archive(module, file.write, "archive", extra)
+
+
+def _bytes_of(module, _extra_files) -> bytes:
+    place = io.BytesIO()
+    save(module, place, _extra_files)
+    return place.getvalue()
 
 
 def load(file, map_location, extra_files):

@@ -1,23 +1,67 @@
-"""The types of compiled code by the module that PyTorch has them in."""
+"""The bases of compiled functions and modules."""
 
 from __future__ import annotations
 
-from rushlight.jit import (
-    Attribute,
-    RecursiveScriptModule,
-    ScriptFunction,
-    ScriptModule,
-    ScriptWarning,
-    script,
-    script_method,
-)
+import sys
+import weakref
+from typing import Any
 
-__all__ = [
-    "Attribute",
-    "RecursiveScriptModule",
-    "ScriptFunction",
-    "ScriptModule",
-    "ScriptWarning",
-    "script",
-    "script_method",
-]
+from rushlight import nn
+from rushlight.jit._marks import ScriptMethod
+
+
+class ScriptFunction:
+    """A compiled function."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        raise RuntimeError("compiled functions are made by script() and trace()")
+
+
+class ScriptMeta(type(nn.Module)):
+    """The class of `ScriptModule` and its subclasses, whose objects are compiled once made."""
+
+    def __call__(cls, *args, **kwargs):
+        made = super().__call__(*args, **kwargs)
+        if getattr(cls, "_is_program", False) or cls.__name__ == "ScriptModule":
+            return made
+        from rushlight.jit import _scripts
+
+        _scripts.become_program(made, _program_class(cls))
+        return made
+
+
+_classes: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
+
+
+def _program_class(kind: Any) -> Any:
+    """The class that is a program's and that of a `ScriptModule`."""
+    known = _classes.get(kind)
+    if known is None:
+        from rushlight.jit._program import ProgramModule
+
+        space = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+        forward = next((vars(k)["forward"] for k in kind.__mro__ if "forward" in vars(k)), None)
+        if forward is not vars(nn.Module).get("forward") and not isinstance(forward, ScriptMethod):
+            space["_python_forward"] = forward
+        known = _classes[kind] = type(kind.__name__, (ProgramModule, kind), space)
+    return known
+
+
+class ScriptModule(nn.Module, metaclass=ScriptMeta):
+    """The base of modules whose methods are compiled, those that are marked by `script_method`.
+
+    A module is a program once it has been made: what its constructor has assigned are its
+    attributes, by their types, and its submodules are compiled, too.
+    """
+
+    def define(self, src: str) -> None:
+        """Compile methods from a text of TorchScript, in which names mean what they do here."""
+        from rushlight.jit import _scripts
+
+        scope = _scripts.FrameScope(sys._getframe(1))
+        handle = self.__dict__.get("_c")
+        if handle is None:  # the constructor is running
+            self.__dict__.setdefault("_defined_texts", []).append((src, scope))
+            return
+        _scripts.define(handle.name, src, scope)
+        self.__dict__["_program_methods"] = frozenset(handle.methods())

@@ -6,4 +6,28 @@ from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035
 
 from rushlight.futures import Future
 
-__all__ = ["Any", "Dict", "Future", "List", "Optional", "Tuple", "Union"]
+
+class BroadcastingListCls:
+    """The type of a list for which one value may stand, that of each of its items."""
+
+    def __getitem__(self, kind):
+        return List[kind]  # noqa: UP006
+
+
+BroadcastingList1 = BroadcastingListCls()
+BroadcastingList2 = BroadcastingListCls()
+BroadcastingList3 = BroadcastingListCls()
+
+__all__ = [
+    "BroadcastingList1",
+    "BroadcastingList2",
+    "BroadcastingList3",
+    "BroadcastingListCls",
+    "Any",
+    "Dict",
+    "Future",
+    "List",
+    "Optional",
+    "Tuple",
+    "Union",
+]

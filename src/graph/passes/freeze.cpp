@@ -36,7 +36,9 @@ bool may_freeze(const Value& value) {
 
 class Freezer {
  public:
-  Freezer(const Graph& graph, const IValue& self) : set_(graph.block()) {
+  Freezer(const Graph& graph, const IValue& self, const std::set<std::string>& kept)
+      : set_(graph.block()) {
+    set_.names.insert(kept.begin(), kept.end());
     objects_[graph.inputs().at(0)] = self;
   }
 
@@ -144,10 +146,10 @@ std::optional<Folded> folded(const Node& conv, const Node& norm) {
 
 }  // namespace
 
-bool freeze_attributes(Graph& graph, const IValue& self) {
+bool freeze_attributes(Graph& graph, const IValue& self, const std::set<std::string>& kept) {
   RL_CHECK(!graph.inputs().empty() && object_of(self) != nullptr,
            "freezing needs a graph whose first input is an object, and the object");
-  return Freezer(graph, self).block(graph.block());
+  return Freezer(graph, self, kept).block(graph.block());
 }
 
 bool fold_batch_norms(Graph& graph) {

@@ -27,7 +27,7 @@ class Inliner {
       Function* const function = callee_of(*node);
       const bool calls_itself =
           std::find(callers_.begin(), callers_.end(), function) != callers_.end();
-      if (function != nullptr && !calls_itself) {
+      if (function != nullptr && !function->native() && !calls_itself) {
         changed = call(node, *function) || changed;
       }
       node = next;

@@ -1,0 +1,193 @@
+"""Recurrent layers as programs."""
+
+# pyright: reportUndefinedVariable=false
+# ruff: noqa: F821, N801
+
+from __future__ import annotations
+
+
+class RNNBase:
+    def _expected(self, batch: int, width: int) -> List[int]:
+        directions = 2 if self.bidirectional else 1
+        return [self.num_layers * directions, batch, width]
+
+    def _check_input(self, input: Tensor) -> None:
+        if input.dim() != 2 and input.dim() != 3:
+            raise ValueError(f"Expected input to be 2D or 3D, got {input.dim()}D instead")
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{input.size(-1)}"
+            )
+
+    def _check_state(self, hx: Tensor, expected: List[int]) -> None:
+        if hx.size() != expected:
+            raise RuntimeError(f"Expected hidden size {expected}, got {hx.size()}")
+
+
+class RNN:
+    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+        self._check_input(input)
+        batched = input.dim() == 3
+        batch_dim = 0 if self.batch_first else 1
+        data = input if batched else input.unsqueeze(batch_dim)
+        expected = self._expected(data.size(batch_dim), self.hidden_size)
+        if hx is None:
+            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
+        else:
+            state = hx if batched else hx.unsqueeze(1)
+        self._check_state(state, expected)
+        if self.mode == "RNN_TANH":
+            output, hidden = torch.rnn_tanh(
+                data,
+                state,
+                self._flat_weights,
+                self.bias,
+                self.num_layers,
+                self.dropout,
+                self.training,
+                self.bidirectional,
+                self.batch_first,
+            )
+        else:
+            output, hidden = torch.rnn_relu(
+                data,
+                state,
+                self._flat_weights,
+                self.bias,
+                self.num_layers,
+                self.dropout,
+                self.training,
+                self.bidirectional,
+                self.batch_first,
+            )
+        if not batched:
+            return output.squeeze(batch_dim), hidden.squeeze(1)
+        return output, hidden
+
+
+class GRU:
+    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+        self._check_input(input)
+        batched = input.dim() == 3
+        batch_dim = 0 if self.batch_first else 1
+        data = input if batched else input.unsqueeze(batch_dim)
+        expected = self._expected(data.size(batch_dim), self.hidden_size)
+        if hx is None:
+            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
+        else:
+            state = hx if batched else hx.unsqueeze(1)
+        self._check_state(state, expected)
+        output, hidden = torch.gru(
+            data,
+            state,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+            self.batch_first,
+        )
+        if not batched:
+            return output.squeeze(batch_dim), hidden.squeeze(1)
+        return output, hidden
+
+
+class LSTM:
+    def forward(
+        self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]] = None
+    ) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
+        self._check_input(input)
+        batched = input.dim() == 3
+        batch_dim = 0 if self.batch_first else 1
+        data = input if batched else input.unsqueeze(batch_dim)
+        batch = data.size(batch_dim)
+        width = self.proj_size if self.proj_size > 0 else self.hidden_size
+        expected = self._expected(batch, width)
+        of_cell = self._expected(batch, self.hidden_size)
+        if hx is None:
+            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
+            cell = torch.zeros(of_cell, dtype=data.dtype, device=data.device)
+        else:
+            state = hx[0] if batched else hx[0].unsqueeze(1)
+            cell = hx[1] if batched else hx[1].unsqueeze(1)
+        self._check_state(state, expected)
+        self._check_state(cell, of_cell)
+        output, hidden, last = torch.lstm(
+            data,
+            [state, cell],
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+            self.batch_first,
+        )
+        if not batched:
+            return output.squeeze(batch_dim), (hidden.squeeze(1), last.squeeze(1))
+        return output, (hidden, last)
+
+
+class RNNCellBase:
+    def _batch(self, input: Tensor) -> Tensor:
+        if input.dim() != 1 and input.dim() != 2:
+            raise ValueError(f"Expected input to be 1D or 2D, got {input.dim()}D instead")
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {input.size(-1)} expected "
+                f"{self.input_size}"
+            )
+        return input if input.dim() == 2 else input.unsqueeze(0)
+
+    def _state(self, data: Tensor, hx: Optional[Tensor]) -> Tensor:
+        if hx is None:
+            return torch.zeros(
+                [data.size(0), self.hidden_size], dtype=data.dtype, device=data.device
+            )
+        return hx if hx.dim() == 2 else hx.unsqueeze(0)
+
+
+class RNNCell:
+    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
+        data = self._batch(input)
+        state = self._state(data, hx)
+        if self.nonlinearity == "tanh":
+            out = torch.rnn_tanh_cell(
+                data, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+            )
+        else:
+            out = torch.rnn_relu_cell(
+                data, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+            )
+        return out if input.dim() == 2 else out.squeeze(0)
+
+
+class GRUCell:
+    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
+        data = self._batch(input)
+        state = self._state(data, hx)
+        out = torch.gru_cell(
+            data, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        )
+        return out if input.dim() == 2 else out.squeeze(0)
+
+
+class LSTMCell:
+    def forward(
+        self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]] = None
+    ) -> Tuple[Tensor, Tensor]:
+        data = self._batch(input)
+        if hx is None:
+            state = self._state(data, None)
+            cell = state
+        else:
+            state = self._state(data, hx[0])
+            cell = self._state(data, hx[1])
+        hidden, last = torch.lstm_cell(
+            data, [state, cell], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        )
+        if input.dim() == 2:
+            return hidden, last
+        return hidden.squeeze(0), last.squeeze(0)

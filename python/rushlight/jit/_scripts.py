@@ -1,0 +1,201 @@
+"""`jit.script`: functions, classes and modules of Python as programs that run in C++."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import types
+from typing import Any
+
+from rushlight import nn
+from rushlight.jit import _classes, _functions, _hooks, _meanings, _methods, _modules, _program
+from rushlight.jit._meanings import unit
+from rushlight.jit._modules import Made, program_object
+from rushlight.jit._program import ProgramModule, UnitFunction
+
+
+def script(obj: Any) -> Any:
+    """Compile a function, a class or a module."""
+    if isinstance(obj, UnitFunction | ProgramModule):
+        return obj
+    if isinstance(obj, nn.Module):
+        return script_module(obj)
+    if isinstance(obj, type):
+        return _script_class(obj)
+    if type(obj) in _meanings.compiled:
+        return _classes.script_object(obj)
+    if not callable(obj):
+        raise RuntimeError(f"script() takes a function, a class or a module, not {type(obj)}")
+    if isinstance(obj, types.MethodType):
+        raise RuntimeError(
+            f"'{obj.__name__}' is a method of an object: compile the function behind it "
+            f"(type(object).{obj.__name__}), or the module that it is of"
+        )
+    if getattr(obj, "__script_if_tracing_wrapper", False):
+        obj = obj.__original_fn
+    if not isinstance(obj, types.FunctionType) or _meanings.is_own(obj):
+        answer = _meanings.describe(obj, getattr(obj, "__name__", ""))
+        if answer is not None and answer[0] == "function":
+            return UnitFunction(unit, answer[1], obj)
+        raise RuntimeError(f"this cannot be compiled: {obj!r}")
+    return _functions.script_function(obj)
+
+
+def _script_class(kind: Any) -> Any:
+    if issubclass(kind, nn.Module) and not getattr(kind, "__torch_script_interface__", False):
+        raise RuntimeError(
+            f"Type '{kind}' cannot be compiled since it inherits from nn.Module: pass an instance"
+        )
+    if _classes.describe_class(kind, kind.__name__) is None:
+        raise RuntimeError(f"the class '{kind}' cannot be compiled: programs have it already")
+    return kind
+
+
+# ---- modules -------------------------------------------------------------------------------------
+
+
+def script_module(module: nn.Module, share: bool = True) -> ProgramModule:
+    """The program of a module, whose parameters and buffers it shares."""
+    known: dict[int, Made] = {}
+    module = prepared(module)
+    with _modules.new_classes():
+        made = program_object(module, share, known)
+        compile_methods(module, known)
+    program = ProgramModule._around(made.handle, {})
+    attach_all(program, module)
+    return program
+
+
+def prepared(module: nn.Module) -> nn.Module:
+    """What a module and its submodules put into their place by `__prepare_scriptable__`."""
+    if "_modules" not in vars(module):
+        return module  # program_object says what is wrong
+    if hasattr(module, "__prepare_scriptable__"):
+        module = module.__prepare_scriptable__()
+    if isinstance(module, nn.Module) and not isinstance(module, ProgramModule):
+        for name, child in module._modules.items():
+            if child is not None:
+                module._modules[name] = prepared(child)
+    return module
+
+
+def compile_methods(module: nn.Module, known: dict[int, Made]) -> None:
+    """Compiles what is wanted of the classes that are new."""
+    modules = {id(one): one for one in module.modules()}
+    for key, one in known.items():
+        if one.is_new and key in modules:
+            owner = _meanings.owners[one.handle.name]
+            for method in _methods.wanted_methods(modules[key]):
+                owner.member(method)
+            _hooks.compile_hooks(modules[key], owner)
+
+
+def attach_all(program: ProgramModule, module: nn.Module) -> None:
+    """Gives a program and its submodules what stays Python of the modules that they come from."""
+    if isinstance(module, ProgramModule) or program.__dict__.get("_python_attached"):
+        return
+    program.__dict__["_python_attached"] = True
+    attach(program, module)
+    for name, child in module._modules.items():
+        made = program._modules.get(name)
+        if child is not None and made is not None:
+            attach_all(made, child)
+
+
+def attach(program: ProgramModule, module: nn.Module) -> None:
+    """Attributes that programs do not have, and the methods that stay Python code."""
+    for name, function in _methods.python_members(module):
+        program.__dict__[name] = types.MethodType(function, program)
+    owner = _meanings.owners.get(program._c.name)
+    if owner is not None:
+        for name in (*owner.shape.plain, *(name for name, _ in owner.shape.functions)):
+            if isinstance(name, str) and name in vars(module):
+                program.__dict__[name] = vars(module)[name]
+    program.__dict__["_original"] = type(module)
+    program.__doc__ = module.__doc__
+
+
+# ---- modules that are written for scripts --------------------------------------------------------
+
+
+def become_program(module: Any, kind: type) -> None:
+    """Turns a `ScriptModule` that has been made into its own program, of a class that is both."""
+    defined = module.__dict__.pop("_defined_texts", [])
+    known: dict[int, Made] = {}
+    with _modules.new_classes():
+        made = program_object(module, not defined, known)
+        for text, scope in defined:
+            define(made.handle.name, text, scope)
+        compile_methods(module, known)
+    program = ProgramModule._around(made.handle, {})
+    attach_all(program, module)
+    contents = dict(program.__dict__)
+    hooks = {name: module.__dict__[name] for name in module.__dict__ if name.endswith("_hooks")}
+    module.__dict__.clear()
+    module.__dict__.update(contents)
+    module.__dict__.update(hooks)
+    module.__class__ = kind
+    _program._wrappers[made.handle] = module
+    module._methods_changed()
+
+
+def define(class_name: str, text: str, scope: Any) -> list[str]:
+    """Compiles the functions of a text as methods of a class; their names."""
+    names = []
+    for source, line in _texts_of_functions(text):
+        name = source.split("(", 1)[0].removeprefix("def").strip()
+        unit.compile(name, source, "<string>", line, scope, class_name, "method", None)
+        names.append(name)
+    return names
+
+
+def _texts_of_functions(text: str) -> list[tuple[str, int]]:
+    """The functions of a text, each with the number of its first line."""
+    lines = inspect.cleandoc("\n" + text).splitlines(keepends=True)
+    starts = [i for i, line in enumerate(lines) if line.startswith("def ")]
+    ends = [*starts[1:], len(lines)]
+    return [("".join(lines[a:b]) + "\n", a + 1) for a, b in zip(starts, ends, strict=True)]
+
+
+def define_functions(text: str, scope: FrameScope, functions: dict[str, UnitFunction]) -> None:
+    """Compiles the functions of a text into `functions`, in their order."""
+    scope.functions = functions
+    for source, line in _texts_of_functions(text):
+        name = source.split("(", 1)[0].removeprefix("def").strip()
+        if name in functions:
+            raise RuntimeError(f"method '{name}' already defined: the unit has such a function")
+        full = _meanings.free_name("__torch__", name)
+        unit.compile(full, source, "<string>", line, scope, None, "static", None)
+        functions[name] = UnitFunction(unit, full)
+
+
+class FrameScope:
+    """The names of a running function of Python, which a text is defined in."""
+
+    def __init__(self, frame: Any, find: Any = None) -> None:
+        self._names = {**frame.f_globals, **frame.f_locals}
+        self._find = find
+        self.functions: dict[str, UnitFunction] = {}  # whose names come first
+
+    def find(self, name: str) -> _meanings.Answer:
+        """What a name means there."""
+        if name in self.functions:
+            return _functions.function_of(self.functions[name])
+        found = self._find(name) if self._find is not None else None
+        if found is not None:
+            return _meanings.describe(found, name)
+        if name in self._names:
+            return _meanings.describe(self._names[name], name)
+        value = getattr(builtins, name, None)
+        if isinstance(value, type):
+            return _meanings.describe(value, name)
+        return ("ops", "torch") if name == "torch" else None
+
+    member = _meanings.Scope.member
+    submodules = _meanings.Scope.submodules
+
+    def annotation(self, parameter: str) -> None:
+        """Types are what the text says."""
+
+    def fallback(self, parameter: str) -> None:
+        """Defaults are what the text says."""
