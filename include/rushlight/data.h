@@ -205,6 +205,11 @@ class RL_API MNIST : public Dataset<MNIST> {
 };
 
 }  // namespace datasets
+using datasets::BatchDataset;
+using datasets::Dataset;
+using datasets::MapDataset;
+using datasets::StatefulDataset;
+using datasets::StreamDataset;
 
 // ---- transforms ----
 

@@ -1,14 +1,35 @@
 // For programs written against libtorch: its names, as those of rushlight.
 #pragma once
 
+// Programs rely on these, which libtorch's header has as well.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bitset>
 #include <cassert>
+#include <chrono>
+#include <climits>
 #include <cmath>
+#include <complex>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <deque>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
 #include <iterator>
+#include <list>
+#include <map>
+#include <mutex>
 #include <numeric>
+#include <queue>
+#include <set>
+#include <stack>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <rushlight/archive.h>
 #include <rushlight/chunks.h>
