@@ -13,7 +13,7 @@
 #include <rushlight/ops.h>
 #include <rushlight/samplers.h>
 
-namespace rushlight::data {
+namespace torch::data {
 
 namespace example {
 struct NoTarget {};
@@ -513,4 +513,4 @@ std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset,
   return make_data_loader(std::move(dataset), Sampler(*size), options);
 }
 
-}  // namespace rushlight::data
+}  // namespace torch::data

@@ -7,7 +7,7 @@
 #include <rushlight/nn/init.h>
 #include <rushlight/ops.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 using utils::rnn::PackedSequence;
 
@@ -273,4 +273,4 @@ LSTMState LSTMCellImpl::forward(const Tensor& input, std::optional<LSTMState> hx
   return {as_given(hidden, input), as_given(cell, input)};
 }
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <memory>
 
+#include <rushlight/nn/namespace.h>
 #include <rushlight/nn/ordered_dict.h>
 #include <rushlight/serialize.h>
 #include <rushlight/thread_state.h>
@@ -16,7 +17,9 @@ class OutputArchive;
 class InputArchive;
 }  // namespace serialize
 
-namespace nn {
+}  // namespace rushlight
+
+namespace torch::nn {
 
 template <class Contained>
 class ModuleHolder;
@@ -252,8 +255,7 @@ serialize::InputArchive& operator>>(serialize::InputArchive& archive, ModuleHold
   return archive >> std::static_pointer_cast<Module>(module.ptr());
 }
 
-}  // namespace nn
-}  // namespace rushlight
+}  // namespace torch::nn
 
 #define TORCH_MODULE_IMPL(Name, ImplType)                        \
   class Name : public ::rushlight::nn::ModuleHolder<ImplType> {  \
