@@ -151,4 +151,9 @@ class OptionalCUDAGuard {
   std::optional<CUDAGuard> guard_;
 };
 
+namespace CUDACachingAllocator {
+// Gives memory that no tensor uses back to the driver; without a GPU there is none.
+RL_API void emptyCache();
+}  // namespace CUDACachingAllocator
+
 }  // namespace rushlight::cuda

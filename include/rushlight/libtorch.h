@@ -132,6 +132,9 @@ int64_t multiply_integers(const List& list) {
 namespace native {
 using namespace ::rushlight;  // at::native::relu is the op
 }  // namespace native
+namespace jit {
+using rushlight::IValue;
+}  // namespace jit
 
 namespace autograd {
 inline bool any_variable_requires_grad(const variable_list& variables) {

@@ -24,6 +24,8 @@ struct NamedValue {
   IValue value;
 };
 
+struct NamedModule;
+
 // A method of one object.
 class RL_API Method {
  public:
@@ -71,8 +73,8 @@ class RL_API Module {
   std::vector<NamedValue> named_attributes(bool recurse = true) const;
   std::vector<Module> children() const;
   std::vector<Module> modules() const;  // with itself, depth first, each once
-  std::vector<std::pair<std::string, Module>> named_children() const;
-  std::vector<std::pair<std::string, Module>> named_modules() const;
+  std::vector<NamedModule> named_children() const;
+  std::vector<NamedModule> named_modules() const;
 
   void train(bool on = true) const;
   void eval() const { train(false); }
@@ -81,6 +83,11 @@ class RL_API Module {
   void to(Device device, ScalarType dtype, bool non_blocking = false) const;
   void to(ScalarType dtype, bool non_blocking = false) const;
   void to(Device device, bool non_blocking = false) const;
+  // By the name of the device. A template, so that literals are devices.
+  template <class Text, std::enable_if_t<std::is_same_v<Text, std::string>, int> = 0>
+  void to(const Text& device, bool non_blocking = false) const {
+    to(Device(device), non_blocking);
+  }
 
   // New objects for it and its submodules: with copies of all else, or with the same values.
   Module clone(bool same_values = false) const;
@@ -98,6 +105,10 @@ class RL_API Module {
   intrusive_ptr<Object> object_;
 };
 using script_module = Module;
+struct NamedModule {
+  std::string name;  // "layers.0"
+  Module value;
+};
 
 // A module from an archive, on `device` or where it was saved. Nothing in a file runs before a
 // method is called. RuntimeError where it is no archive, is damaged, or needs what the language

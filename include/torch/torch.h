@@ -34,11 +34,14 @@
 #include <rushlight/archive.h>
 #include <rushlight/chunks.h>
 #include <rushlight/compat.h>
+#include <rushlight/complex_math.h>
+#include <rushlight/container_print.h>
 #include <rushlight/data.h>
 #include <rushlight/libtorch.h>
 #include <rushlight/nn.h>
 #include <rushlight/optim.h>
 #include <rushlight/rushlight.h>
+#include <rushlight/type_meta.h>
 
 // Each has all that rushlight has, and what programs add to it; as libtorch has it, torch sees what
 // is added to at, and at what is added to c10.

@@ -86,27 +86,27 @@ void Module::setattr(const std::string& name, IValue value) const {
 
 // ---- submodules and tensors ----
 
-std::vector<std::pair<std::string, Module>> Module::named_children() const {
-  std::vector<std::pair<std::string, Module>> out;
+std::vector<NamedModule> Module::named_children() const {
+  std::vector<NamedModule> out;
   const ClassType& of = type();
   for (size_t i = 0; i < of.attributes.size(); i++) {
     if (is_module(object_->slots[i])) {
-      out.emplace_back(of.attributes[i].name,
-                       Module(intrusive_ptr<Object>(object_of(object_->slots[i]))));
+      out.push_back(
+          {of.attributes[i].name, Module(intrusive_ptr<Object>(object_of(object_->slots[i])))});
     }
   }
   return out;
 }
 
-std::vector<std::pair<std::string, Module>> Module::named_modules() const {
-  std::vector<std::pair<std::string, Module>> out;
+std::vector<NamedModule> Module::named_modules() const {
+  std::vector<NamedModule> out;
   std::unordered_set<const Object*> seen;
   const std::function<void(const std::string&, const Module&)> visit = [&](const std::string& name,
                                                                            const Module& module) {
     if (!seen.insert(module.object().get()).second) {
       return;
     }
-    out.emplace_back(name, module);
+    out.push_back({name, module});
     for (const auto& [child, of] : module.named_children()) {
       visit(joined(name, child), of);
     }
