@@ -16,7 +16,8 @@ OPS = """_unique2 abs add all any arange argmax argsort as_strided bmm cat clamp
 ABSENT = {
     "torch.jit.trace of Python traces programs; C++ has no tracer": "torch/csrc/jit/frontend/tracer.h",
     "graphs of programs are those of <rushlight/graph.h>": "torch/csrc/jit/ir/ir.h torch/csrc/jit/ir/irparser.h",
-    "archives of the mobile interpreter are not read; save for torch::jit::load": "torch/csrc/jit/mobile/import.h torch/csrc/jit/mobile/module.h",
+    "archives of the mobile interpreter are not read; save for torch::jit::load": """
+        torch/csrc/jit/mobile/import.h torch/csrc/jit/mobile/module.h""",
     "kernels of the GPU are compiled into the library; programs get its streams by <c10/cuda/CUDAStream.h>": """
         ATen/cuda/CUDAApplyUtils.cuh ATen/cuda/CUDABlas.h ATen/cuda/Atomic.cuh ATen/cuda/Exceptions.h
         ATen/cuda/CUDAEvent.h ATen/cudnn/Handle.h c10/cuda/CUDAException.h c10/cuda/CUDAMathCompat.h""",
@@ -25,8 +26,7 @@ ABSENT = {
 NAMES = {
     "<torch/torch.h>": {
         "torch": """
-            all arg cuda data detail/static detail/TensorDataContainer enum expanding_array fft
-             mps nn optim ordered_dict print serialize special tensor types utils version xpu""",
+            all arg cuda data detail/static detail/TensorDataContainer enum expanding_array fft mps nn optim ordered_dict print serialize special tensor types utils version xpu""",
         "torch/data": "dataloader dataloader_options datasets example iterator samplers transforms worker_exception",
         "torch/data/dataloader": "base stateful stateless",
         "torch/data/datasets": "base chunk map mnist shared stateful tensor",
@@ -49,10 +49,10 @@ NAMES = {
             grad_mode variable""",
         "torch/csrc/autograd/generated": "variable_factories",
         "ATen": """
-            ArrayRef CPUGeneratorImpl Context Device DeviceGuard Dispatch Dispatch_v2 ExpandUtils Formatting Functions Generator
-            InferSize Layout NamedTensor NativeFunctions OpMathType Parallel ParallelOpenMP Scalar
+            ArrayRef CPUGeneratorImpl Context Device DeviceGuard Dispatch Dispatch_v2 ExpandUtils Formatting Functions
+            Generator             InferSize Layout NamedTensor NativeFunctions OpMathType Parallel ParallelOpenMP Scalar
             ScalarOps ScalarType SmallVector Storage Tensor TensorAccessor TensorIndexing
-            TensorOperators TensorOptions Utils Version WrapDimUtils """,
+            TensorOperators TensorOptions Utils Version WrapDimUtils""",
         "ATen/core": """
             ATen_fwd DeprecatedTypeProperties DimVector Formatting Generator NamedTensor Reduction Scalar Tensor
             TensorAccessor TensorBase TensorBody grad_mode""",
@@ -60,7 +60,7 @@ NAMES = {
         "c10/core": """
             Allocator Backend CPUAllocator DefaultDtype Device DeviceGuard DeviceType GradMode
             InferenceMode Layout MemoryFormat Scalar ScalarType ScalarTypeToTypeMeta Storage Stream
-            StreamGuard SymInt SymIntArrayRef TensorImpl TensorOptions WrapDimMinimal """,
+            StreamGuard SymInt SymIntArrayRef TensorImpl TensorOptions WrapDimMinimal""",
         "c10/macros": "Export Macros",
         "c10/util": """
             ArrayRef BFloat16 BFloat16-inl C++17 Deprecated DimVector Exception Float8_e4m3fn Float8_e4m3fnuz

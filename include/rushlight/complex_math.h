@@ -26,10 +26,10 @@ std::ostream& operator<<(std::ostream& out, complex<T> z) {
 }  // namespace rushlight
 
 namespace std {
-#define RL_PART(name)                        \
-  template <class T>                         \
-  T name(::rushlight::complex<T> z) {        \
-    return name(::rushlight::to_std(z));     \
+#define RL_PART(name)                    \
+  template <class T>                     \
+  T name(::rushlight::complex<T> z) {    \
+    return name(::rushlight::to_std(z)); \
   }
 RL_PART(real)
 RL_PART(imag)
@@ -37,10 +37,10 @@ RL_PART(abs)
 RL_PART(arg)
 RL_PART(norm)
 #undef RL_PART
-#define RL_FUNCTION(name)                                           \
-  template <class T>                                                \
-  ::rushlight::complex<T> name(::rushlight::complex<T> z) {         \
-    return ::rushlight::from_std(name(::rushlight::to_std(z)));     \
+#define RL_FUNCTION(name)                                       \
+  template <class T>                                            \
+  ::rushlight::complex<T> name(::rushlight::complex<T> z) {     \
+    return ::rushlight::from_std(name(::rushlight::to_std(z))); \
   }
 RL_FUNCTION(conj)
 RL_FUNCTION(proj)

@@ -24,10 +24,10 @@ struct AttributePolicy {
 };
 template <class Policy>
 struct NamedPolicy {
-  using value_type = std::conditional_t<
-      std::is_same_v<typename Policy::value_type, Tensor>, NamedTensor,
-      std::conditional_t<std::is_same_v<typename Policy::value_type, Module>, NamedModule,
-                         NamedValue>>;
+  using value_type =
+      std::conditional_t<std::is_same_v<typename Policy::value_type, Tensor>, NamedTensor,
+                         std::conditional_t<std::is_same_v<typename Policy::value_type, Module>,
+                                            NamedModule, NamedValue>>;
 };
 }  // namespace detail
 template <class Policy>

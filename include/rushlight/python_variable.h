@@ -14,8 +14,8 @@ inline PyObject* THPVariable_Wrap(const rushlight::Tensor& t) {
 inline const rushlight::Tensor& THPVariable_Unpack(PyObject* object) {
   const rushlight::Tensor* const t = rushlight::bind::api().unwrap(object);
   if (t == nullptr) {
-    throw rushlight::TypeError(
-        rushlight::str("expected a Tensor, not ", object == nullptr ? "null" : Py_TYPE(object)->tp_name));
+    throw rushlight::TypeError(rushlight::str(
+        "expected a Tensor, not ", object == nullptr ? "null" : Py_TYPE(object)->tp_name));
   }
   return *t;
 }

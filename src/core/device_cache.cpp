@@ -13,8 +13,8 @@ void emptyCache() {
   }
   void* const library = dlopen(backend_path(kCUDA).c_str(), RTLD_NOW | RTLD_NOLOAD);
   using Empty = int (*)();
-  const auto empty =
-      library == nullptr ? nullptr
+  const auto empty = library == nullptr
+                         ? nullptr
                          : reinterpret_cast<Empty>(dlsym(library, "rushlight_cuda_empty_cache"));
   const int failed = empty == nullptr ? 0 : empty();  // a device without a cache keeps none
   if (library != nullptr) {

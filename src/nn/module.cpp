@@ -52,7 +52,8 @@ Module::~Module() = default;
 const std::string& Module::name() const noexcept {
   if (name_.empty()) {
     name_ = autograd::type_name_of(typeid(*this).name());
-    const std::string own = "torch::of_rushlight::";  // the library's modules go by libtorch's names
+    const std::string own =
+        "torch::of_rushlight::";  // the library's modules go by libtorch's names
     if (name_.compare(0, own.size(), own) == 0) {
       name_.replace(0, own.size(), "torch::");
     }
