@@ -26,7 +26,8 @@ ABSENT = {
 NAMES = {
     "<torch/torch.h>": {
         "torch": """
-            all arg cuda data detail/static detail/TensorDataContainer enum expanding_array fft mps nn optim ordered_dict print serialize special tensor types utils version xpu""",
+            all arg cuda data detail/static detail/TensorDataContainer enum expanding_array fft mps nn optim
+            ordered_dict print serialize special tensor types utils version xpu""",
         "torch/data": "dataloader dataloader_options datasets example iterator samplers transforms worker_exception",
         "torch/data/dataloader": "base stateful stateless",
         "torch/data/datasets": "base chunk map mnist shared stateful tensor",

@@ -6,7 +6,7 @@
 namespace rushlight::autograd {
 
 namespace impl {
-inline Edge gradient_edge(const Tensor& t) { return rushlight::gradient_edge(t); }
+using rushlight::gradient_edge;
 }  // namespace impl
 
 class Engine {

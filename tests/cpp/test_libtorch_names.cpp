@@ -196,7 +196,7 @@ RL_TEST(type_meta) {
   type = torch::kBFloat16;
   CHECK(type != caffe2::TypeMeta::Make<float>() && type.name() == "c10::BFloat16");
   CHECK(printed(caffe2::TypeMeta(torch::kLong)) == "long");
-  CHECK(torch::zeros({1}, type).dtype() == torch::kBFloat16);
+  CHECK(torch::zeros({1}, torch::dtype(type)).dtype() == torch::kBFloat16);
   CHECK(!caffe2::TypeMeta().isScalarType());
 }
 
