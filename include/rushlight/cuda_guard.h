@@ -4,7 +4,8 @@
 
 #include <optional>
 
-#include <rushlight/compat.h>
+#include <rushlight/device_cache.h>
+#include <rushlight/stream.h>
 
 struct CUstream_st;
 using cudaStream_t = CUstream_st*;  // as CUDA's own headers declare it
@@ -13,19 +14,20 @@ namespace rushlight::cuda {
 
 // RuntimeError, naming what was asked, unless there is a GPU.
 inline void check_there_is_one(const char* asked) {
-  RL_CHECK(is_available(), asked, ": no CUDA-capable device, or an installation without CUDA");
+  RL_CHECK(device_count(kCUDA) > 0, asked,
+           ": no CUDA-capable device, or an installation without CUDA");
 }
-inline DeviceIndex current_device() {
+inline int8_t current_device() {
   check_there_is_one("current_device");
-  return static_cast<DeviceIndex>(rushlight::current_device(kCUDA));
+  return static_cast<int8_t>(rushlight::current_device(kCUDA));
 }
-inline void set_device(DeviceIndex index) {
+inline void set_device(int8_t index) {
   check_there_is_one("set_device");
   set_current_device(Device(kCUDA, index));
 }
 inline void device_synchronize() {
   check_there_is_one("device_synchronize");
-  synchronize();
+  rushlight::synchronize(Device(kCUDA));
 }
 
 // A stream of a GPU.
@@ -46,7 +48,7 @@ class CUDAStream {
   uint64_t id() const { return stream_.id(); }
   Device device() const { return stream_.device(); }
   DeviceType device_type() const { return kCUDA; }
-  DeviceIndex device_index() const { return device().index(); }
+  int8_t device_index() const { return device().index(); }
   bool query() const { return stream_.query(); }
   void synchronize() const { stream_.synchronize(); }
   friend bool operator==(const CUDAStream& a, const CUDAStream& b) {
@@ -59,20 +61,20 @@ class CUDAStream {
 };
 
 // Devices are named by their number; -1 is the current one.
-inline Device device_numbered(DeviceIndex index) {
-  const DeviceIndex current = current_device();
+inline Device device_numbered(int8_t index) {
+  const int8_t current = current_device();
   return Device(kCUDA, index < 0 ? current : index);
 }
-inline CUDAStream getCurrentCUDAStream(DeviceIndex index = -1) {
+inline CUDAStream getCurrentCUDAStream(int8_t index = -1) {
   return CUDAStream(Stream::current(device_numbered(index)));
 }
-inline CUDAStream getDefaultCUDAStream(DeviceIndex index = -1) {
+inline CUDAStream getDefaultCUDAStream(int8_t index = -1) {
   return CUDAStream(Stream(device_numbered(index), 0));
 }
-inline CUDAStream getStreamFromPool(int priority, DeviceIndex index = -1) {
+inline CUDAStream getStreamFromPool(int priority, int8_t index = -1) {
   return CUDAStream(Stream::make(device_numbered(index), priority));
 }
-inline CUDAStream getStreamFromPool(bool high_priority = false, DeviceIndex index = -1) {
+inline CUDAStream getStreamFromPool(bool high_priority = false, int8_t index = -1) {
   return getStreamFromPool(high_priority ? -1 : 0, index);
 }
 inline void setCurrentCUDAStream(const CUDAStream& stream) { set_current_stream(stream); }
@@ -95,7 +97,7 @@ class CUDAStreamGuard {
 // Makes a device current for a scope; later ones too, by set_device and set_index.
 class CUDAGuard {
  public:
-  explicit CUDAGuard(DeviceIndex index) : before_(kCUDA, cuda::current_device()), now_(before_) {
+  explicit CUDAGuard(int8_t index) : before_(kCUDA, cuda::current_device()), now_(before_) {
     set_index(index);
   }
   explicit CUDAGuard(Device device) : before_(kCUDA, cuda::current_device()), now_(before_) {
@@ -104,7 +106,7 @@ class CUDAGuard {
   ~CUDAGuard() { set_current_device(before_); }
   CUDAGuard(const CUDAGuard&) = delete;
   CUDAGuard& operator=(const CUDAGuard&) = delete;
-  void set_index(DeviceIndex index) { set_device(device_numbered(index)); }
+  void set_index(int8_t index) { set_device(device_numbered(index)); }
   void set_device(Device device) {
     RL_CHECK(device.is_cuda(), "a CUDA device was expected, not ", device);
     now_ = device.has_index() ? device : before_;
@@ -128,7 +130,7 @@ class OptionalCUDAGuard {
       set_device(*device);
     }
   }
-  explicit OptionalCUDAGuard(std::optional<DeviceIndex> index) {
+  explicit OptionalCUDAGuard(std::optional<int8_t> index) {
     if (index) {
       set_index(*index);
     }
@@ -136,7 +138,7 @@ class OptionalCUDAGuard {
   void set_device(Device device) {
     guard_ ? guard_->set_device(device) : static_cast<void>(guard_.emplace(device));
   }
-  void set_index(DeviceIndex index) {
+  void set_index(int8_t index) {
     guard_ ? guard_->set_index(index) : static_cast<void>(guard_.emplace(index));
   }
   std::optional<Device> original_device() const {
@@ -153,7 +155,7 @@ class OptionalCUDAGuard {
 
 namespace CUDACachingAllocator {
 // Gives memory that no tensor uses back to the driver; without a GPU there is none.
-RL_API void emptyCache();
+inline void emptyCache() { empty_device_cache(kCUDA); }
 }  // namespace CUDACachingAllocator
 
 }  // namespace rushlight::cuda

@@ -69,14 +69,16 @@ struct Ranges : torch::data::BatchDataset<Ranges, torch::Tensor> {
 };
 
 RL_TEST(datasets_by_short_names) {
+  const auto numbers = torch::data::make_data_loader(
+      Numbers().map(torch::data::transforms::Stack<torch::data::TensorExample>()), 2);
   int64_t sum = 0;
-  for (auto& batch : *torch::data::make_data_loader(
-           Numbers().map(torch::data::transforms::Stack<torch::data::TensorExample>()), 2)) {
+  for (auto& batch : *numbers) {
     sum += batch.data.sum().item<int64_t>();
   }
   CHECK(sum == 6);
+  const auto ranges = torch::data::make_data_loader(Ranges(), 4);
   size_t batches = 0;
-  for (auto& batch : *torch::data::make_data_loader(Ranges(), 4)) {
+  for (auto& batch : *ranges) {
     CHECK(batch.size(0) == 4);
     batches++;
   }
