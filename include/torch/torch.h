@@ -43,17 +43,6 @@
 #include <rushlight/rushlight.h>
 #include <rushlight/type_meta.h>
 
-// Each has all that rushlight has, and what programs add to it; as libtorch has it, torch sees what
-// is added to at, and at what is added to c10.
-namespace c10 {
-using namespace rushlight;
-}
-namespace at {
-using namespace c10;
-namespace native {
+namespace at::native {
 using namespace rushlight::native;
-}
-}  // namespace at
-namespace torch {
-using namespace at;
 }
