@@ -1,6 +1,6 @@
 """The documentation of ops: a Markdown page a family.
 
-What the table knows comes from gen/signatures.py, as do the docstrings of Python's functions and
+What the table knows comes from gen/python.py, as do the docstrings of Python's functions and
 methods. What only a run can tell (dtypes, shapes, messages) comes in as `Facts`, which docs/make.py
 measures on the samples of the tests.
 """
@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field
 
-from gen import declarations, modules_cpp, rules, signatures
+from gen import declarations, python, rules
+from gen.modules import classes
 from gen.table import Op
 
 INDEX = """
@@ -37,7 +38,7 @@ def by_name(ops: list[Op]) -> dict[str, list[Op]]:
     """The public ops; overloads of a name stand together."""
     names: dict[str, list[Op]] = {}
     for op in ops:
-        if not op.name.startswith("_") and signatures.Python(op).forms:
+        if not op.name.startswith("_") and python.Python(op).forms:
             names.setdefault(op.name, []).append(op)
     return names
 
@@ -51,9 +52,9 @@ def forms(overloads: list[Op]) -> str:
         "InplaceForm": "Tensor.",
         "InplaceFunctionForm": space,
     }
-    found = {form for op in overloads for form in signatures.Python(op).forms}
+    found = {form for op in overloads for form in python.Python(op).forms}
     texts = [
-        f"`{place}{signatures.Python(overloads[0]).name(form)}`"
+        f"`{place}{python.Python(overloads[0]).name(form)}`"
         for form, place in places.items()
         if form in found
     ]
@@ -64,8 +65,8 @@ def forms(overloads: list[Op]) -> str:
 
 def section(name: str, overloads: list[Op], facts: Facts) -> list[str]:
     """One op on its family's page."""
-    known = signatures.facts(overloads)
-    lines = [f"## {name}", "", "```python", *signatures.calls(overloads), "```", ""]
+    known = python.facts(overloads)
+    lines = [f"## {name}", "", "```python", *python.calls(overloads), "```", ""]
     lines += ["```cpp", *declarations.calls(overloads), "```", ""]
     lines += [*dict.fromkeys(op.doc for op in overloads), ""]
     lines.append(f"- **Forms:** {forms(overloads)}")
@@ -92,7 +93,7 @@ def modules() -> str:
     """The page of modules without state, in both languages."""
     lines = ["# modules", "", "Modules without state, by their names in `rushlight.nn`.", ""]
     lines += ["[All ops](README.md)", ""]
-    for module in modules_cpp.classes():
+    for module in classes():
         lines += [f"## nn::{module.name}", "", module.doc, ""]
         lines += ["```python", f"nn.{module.made}", "```", ""]
         lines += ["```cpp", *module.calls(), "```", ""]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gen import declarations, headers, kernels, modules, modules_cpp, python, registry, rules, stubs, tangents, wrappers
+from gen import declarations, headers, kernels, modules, python, registry, rules, tangents, wrappers
 from gen.table import Op, load
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     ops = load()
     match options.command:
         case [] if options.out is not None:
-            beside = stubs.generate(ops) | modules.generate() | modules_cpp.generate() | headers.generate()
+            beside = python.stubs(ops) | modules.generate() | headers.generate()
             write(options.out, everything(ops) | beside)
         case ["show", name] if found := [op for op in ops if op.name == name]:
             print(show(found))

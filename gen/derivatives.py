@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gen.expressions import names
-from gen.schema import Arg, TableError, owned, parts
+from gen.schema import Arg, TableError, names_in, owning_type, parts
 from gen.table import Op
 from gen.text import block, commas, each, flag, flat, lines
 
@@ -36,7 +35,7 @@ class Gradient:
     def statements(self, wanted: list[str]) -> list[str]:
         """Of a joint one: `gradients`, of which those are wanted for which C++ says so."""
         mask = f"const std::array<bool, {len(self.args)}> mask = {{{commas(wanted)}}};"
-        return [mask] * ("mask" in names(self.expression)) + [f"auto gradients = {self.expression};"]
+        return [mask] * ("mask" in names_in(self.expression)) + [f"auto gradients = {self.expression};"]
 
 
 @dataclass(frozen=True)
@@ -79,16 +78,16 @@ class Plan:
         self.differentiable = [a for a in op.tensors if any(a in f.args for f in self.gradients)]
         if len(self.differentiable) > 1 and any(a.type.is_list for a in self.differentiable):
             raise TableError(f"{op.text}: a list that has a gradient must be the only such argument")
-        self.any_wanted = " || ".join(f"grad_wanted({a.name})" for a in self.differentiable)
+        self.any_wanted = " || ".join(f"needs_grad({a.name})" for a in self.differentiable)
         self.results = [name for name in op.result_names if name not in op.nondiff]
         # `grad` in an expression is always the gradient, never the argument of a backward op.
         known = {a.name: a for a in op.args if a.name != "grad"} | dict.fromkeys(op.result_names)
         saved = []
         for name, arg in known.items():
-            uses = {f: names(f.expression).get(name, set()) - {"called"} for f in self.gradients}
+            uses = {f: names_in(f.expression).get(name, set()) - {"called"} for f in self.gradients}
             if users := tuple(f for f, found in uses.items() if found):
                 kind = _kind(arg, set().union(*uses.values()))
-                saved.append(Saved(name, kind, users, owned(arg.type) if arg is not None else "Tensor"))
+                saved.append(Saved(name, kind, users, owning_type(arg.type) if arg is not None else "Tensor"))
         self.saved = sorted(saved, key=lambda s: s.kind == "list")  # a list is the last of the tensors
         if sum(s.kind == "list" for s in saved) > 1:
             raise TableError(f"{op.text}: the derivative uses more than one list of tensors")
@@ -103,14 +102,15 @@ class Plan:
         """Statements that compute a gradient and give its results to the edges of its arguments."""
         own = [s for s in self.saved if f in s.needed_by and s not in shared]
         found = [_SAVING[s.kind][1].format(name=s.name, place=self.place(s), type=s.type) for s in own]
-        if len(f.args) > 1:
+        first, *others = f.args
+        if others:
             given = f.statements([_wants([a]) for a in f.args])
             for k, a in enumerate(f.args):
                 given += block(f"if ({_wants([a])})", [f"out[edge_{a.name}] = std::get<{k}>(gradients);"])
-        elif f.args[0].type.is_list:
+        elif first.type.is_list:
             given = [f"std::ranges::move({f.expression}, out);"]
         else:
-            given = [f"out[edge_{f.args[0].name}] = {f.expression};"]
+            given = [f"out[edge_{first.name}] = {f.expression};"]
         return block(f"if ({_wants(f.args)})", [*(f"const {text};" for text in found), *given])
 
     def backward_function(self) -> list[str]:
@@ -164,7 +164,7 @@ class Plan:
             saves.append(f"node->{_SAVING[s.kind][0].format(name=s.name, kept=kept)};")
         return [
             f"node = Ref<Node>::steal(new Node({descriptor}));",
-            *(f"[[maybe_unused]] const bool want_{a.name} = grad_wanted({a.name});" for a in self.differentiable),
+            *(f"[[maybe_unused]] const bool want_{a.name} = needs_grad({a.name});" for a in self.differentiable),
             *(f"add_edges(*node, {a.name});" for a in self.differentiable),
             *saves,
         ]

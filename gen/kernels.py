@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gen.schema import TableError, owned, parameters
+from gen.schema import TableError, owning_type, parameters
 from gen.table import Op
 from gen.text import HEADER, commas, each, flag, lines, pieces, source
 
@@ -29,7 +29,7 @@ def contract(op: Op) -> str:
         "view": "std::vector<ViewSpec>" if op.gives_list else "ViewSpec",
         "composite": "Tensor&" if op.inplace_only else op.result,
     }[op.kind]
-    shape = commas([f"{owned(a.type)}& {a.name}" for a in op.args])
+    shape = commas([f"{owning_type(a.type)}& {a.name}" for a in op.args])
     return f"{result} {op.symbol}({shape if op.kind == 'kernel' else op.parameters})"
 
 

@@ -1,6 +1,7 @@
-"""Stateless modules as data, which ops/modules.py declares, and the Python classes that they become.
+"""Stateless modules as data, which ops/modules.py declares, and the classes that they become in Python and in C++.
 
-The files become the package's `nn/modules/_stateless/`, from where nn/modules re-exports the classes.
+Python's files become the package's `nn/modules/_stateless/`, from where nn/modules re-exports the classes. Calls in C++
+go to nn::functional::detail (src/nn/detail.h), whose parameters are a call's inputs and what `passes` lists.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gen.schema import Arg, parse_signature, parts
-from gen.text import commas, each, flat, lines, only
+from gen.schema import Arg, default, owning_type, parse_signature, parts
+from gen.text import block, commas, each, flat, header, lines, only, source
 
 FOLDER = "package/nn/modules/_stateless"  # below the generated files; "package" is laid over the Python package
 
@@ -52,7 +53,7 @@ def load() -> list[Module]:
     return list(MODULES.values())
 
 
-def passed(passes: str) -> tuple[list[str], list[str]]:
+def passed_by(passes: str) -> tuple[list[str], list[str]]:
     """What a call passes besides inputs: by place and by name."""
     by_place, _, by_name = passes.partition("*")
     return parts(by_place), parts(by_name)
@@ -76,7 +77,7 @@ def parameters(m: Module) -> str:
     return commas(said)
 
 
-def made(m: Module) -> str:
+def constructor_text(m: Module) -> str:
     """`ReLU(inplace: bool = False)`, for the documentation."""
     owner = m
     while owner.base and not owner.args:
@@ -104,7 +105,7 @@ def constructor(m: Module) -> list[str]:
 
 def python_class(m: Module) -> list[str]:
     # A call gives the inputs to the function, or calls it on the first of them, and then what is passed besides.
-    inputs, (by_place, by_name) = parts(m.inputs), passed(m.passes)
+    inputs, (by_place, by_name) = parts(m.inputs), passed_by(m.passes)
     given = [item if item.startswith("'") else f"self.{item}" for item in by_place]
     given += [f"{name}=self.{name}" for name in by_name] + [f"{name}={value}" for name, value in m.python.items()]
     takes, owner = commas(f"{name}: Tensor" for name in inputs), inputs.pop(0) if m.method else "F"
@@ -145,7 +146,7 @@ def family_source(family: str, members: list[Module]) -> str:
     return "\n".join([*head, *body, ""])
 
 
-def generate() -> dict[str, str]:
+def python_files() -> dict[str, str]:
     """Path below the output folder → contents."""
     families: dict[str, list[Module]] = {}
     for m in load():
@@ -153,3 +154,194 @@ def generate() -> dict[str, str]:
     files = {f"{FOLDER}/{family}.py": family_source(family, members) for family, members in families.items()}
     head = '"""Generated from ops/modules.py; see nn/modules for what is public."""\n'
     return files | {f"{FOLDER}/__init__.py": head}
+
+
+# ---- C++ ----
+
+
+NOT_IN_CPP = ("size_average", "reduce", "return_indices")
+SPELT = {"lambd": "lambda"}  # a word of Python
+
+Option = tuple[str, str, str | None]  # type, name, default
+
+
+def _number(kind: str) -> str | None:
+    """What an optional holds."""
+    return kind[len("std::optional<") : -1] if kind.startswith("std::optional<") else None
+
+
+class CppModule:
+    """A module with what it takes from its bases."""
+
+    def __init__(self, m: Module) -> None:
+        self.m, self.name, self.doc, self.made = m, m.name, m.doc, constructor_text(m)
+        base = self.base = CppModule(m.base) if m.base else None
+        own, said = [a for a in m.args if a.name not in NOT_IN_CPP], {a.name for a in m.args} | set(m.fixed)
+        inherited = [a for a in base.settings if a.name not in said] if base and (not own or m.fixed) else []
+        self.settings: list[Arg] = own + inherited
+        self.rows = [self.option(a) for a in self.settings]
+        self.held = [a.name for a in self.settings if a.type.base == "Tensor"]
+        # What constructors of options take: what has no default, or else the first option.
+        required = [row for row in self.rows if row[2] is None]
+        self.given = required or [row for row in self.rows if row[0] != "Tensor"][:1]
+        # A module is made of options, of what their constructor takes, or of a number for an optional number.
+        self.start = "" if required else " = {}"
+        self.values = commas(f"{_number(kind) or kind} {name}" for kind, name, _ in self.given)
+        self.takes_values = bool(required) or any(set(":<") & set(kind) for kind, _, _ in self.given[:1])
+        self.inputs = parts(self.lookup("inputs"))
+        takes = commas(f"const Tensor& {name}" for name in self.inputs)
+        indices = any(a.name == "return_indices" for a in m.args) or (base and len(base.forms) > 1)
+        # Each form of a call, one that gives places too: the end of its name, and its head but for the name.
+        self.forms = [("", f"Tensor {{}}({takes})"), ("_with_indices", f"std::tuple<Tensor, Tensor> {{}}({takes})")]
+        self.forms = self.forms[: 2 if indices else 1]
+        # There is no functional form where a word says what a function does, and none of methods.
+        self.functional = "'" not in self.lookup("passes") and not self.lookup("method")
+        self.extra = [self.option(a) for a in parse_signature(f"f({m.functional_only}) -> ()")[2]]
+
+    def lookup(self, key: str) -> Any:
+        """What the entry says, or else its bases say."""
+        own = getattr(self.m, key)
+        return self.base.lookup(key) if self.base and own in ("", {}, False, "input") else own
+
+    def option(self, arg: Arg) -> Option:
+        name, digits = SPELT.get(arg.name, arg.name), re.search(r"(\d)d$", self.name)
+        if not arg.type.is_list:
+            kind = owning_type(arg.type).replace("std::string", "Keyword")
+            return kind, name, default(arg) if arg.default is not None else None
+        size = arg.type.size or (int(digits[1]) if digits else 2)
+        array = "ExpandingArrayWithOptionalElem" if arg.type.element_optional else "ExpandingArray"
+        # A stride that is not given is the size of the kernel.
+        return f"{array}<{size}>", name, "kernel_size" if arg.type.optional else arg.default
+
+    def options(self, name: str, extra: list[Option]) -> list[str]:
+        rows, given = self.rows + extra, self.given
+        starts = {n: n for _, n, _ in given} | {n: d for _, n, d in rows if d in [g[1] for g in given]}
+        taken = commas(f"{kind} {n}" + (f" = {d}" if d is not None else "") for kind, n, d in given)
+        one = given[0] if len(given) == 1 and _number(given[0][0]) else None  # so that a number becomes options
+        word = all(d is not None for _, _, d in given) and any(n == "reduction" for _, n, _ in rows)
+        held = {n: f" = {d}" if d is not None and n not in starts else "" for _, n, d in rows}
+        return lines(f"""
+            struct RL_API {name} {{
+              {only(rows)}{name}({taken}) : {commas(f"{n}_({value})" for n, value in starts.items())} {{}}
+              {only(one)}{name}({self.values}) : {name}(std::optional({one and one[1]})) {{}}
+              {only(word)}{name}(enumtype::Word reduction) : {name}() {{ reduction_ = reduction; }}
+              {each(f"TORCH_ARG({kind}, {n}){held[n]};" for kind, n, _ in rows)}
+            }};
+        """)
+
+    def function_options(self) -> list[str]:
+        """Those of the functional form: it may be told whether to train, or have some of its own."""
+        trains = self.lookup("trains").lower()
+        training = [("bool", "training", trains)] if trains else []
+        if training or self.extra:
+            return self.options(f"{self.name}FuncOptions", training or self.extra)
+        return [f"using {self.name}FuncOptions = {self.name}Options;"] if self.rows else []
+
+    def functions(self, options: str, space: str = "") -> list[str]:
+        """The heads of the functional forms."""
+        name, more = f"{space}{self.lookup('function')}", f", {options})" if self.rows else ")"
+        heads = [head.format(name + suffix) for suffix, head in self.forms if self.functional]
+        return [head[:-1] + more for head in heads]
+
+    def call(self, suffix: str, tensors: str, training: str, extra: list[str]) -> str:
+        """The call of a form: tensors of options are the module's, or else come from the options."""
+        kinds, sets = {a.name: a.type.base for a in self.settings}, self.lookup("sets")
+        fixed, passed = self.lookup("fixed") | {"training": training}, []
+        for item in [name for names in passed_by(self.lookup("passes")) for name in names]:
+            name = sets[item] if isinstance(sets.get(item), str) else item
+            if name in fixed or name.startswith("'"):
+                passed.append(str(fixed.get(name, name.replace("'", '"'))))
+            elif name not in NOT_IN_CPP:
+                held = kinds[name] == "Tensor" and tensors
+                passed.append(f"{tensors}{name}" if held else f"options.{SPELT.get(name, name)}()")
+        function = f"{self.lookup('function')}{suffix}"
+        if self.lookup("method"):
+            return f"return {self.inputs[0]}.{function}({commas(passed, extra)});"
+        return f"return functional::detail::{function}({commas(self.inputs, passed, extra)});"
+
+    def print_statement(self) -> str:
+        """The statement that prints a module, with what stands between the parentheses; None is no parentheses."""
+        owner = self
+        while owner.base and owner.m.prints == "as Python" and owner.m.show is None:
+            owner = owner.base
+        said = (owner.m.show or "") if owner.m.prints == "as Python" else owner.m.prints
+        out, first = f'stream << "torch::nn::{self.name}("', True
+        known = [a.name for a in self.settings]
+        for text, flagged, name in re.findall(r"([^{]*)\{(\??)(\w+)(?:!r)?\}", said or ""):
+            value = f"options.{SPELT.get(name, name)}()"
+            if flagged and name in known:
+                out += f' << ({value} ? "{"" if first else ", "}{name}=true" : "")'
+            elif name in known:
+                out, first = f'{out} << "{text}" << functional::detail::to_printable({value})', False
+        return f"{out} << ')';" if said is not None else f'stream << "torch::nn::{self.name}";'
+
+    def header(self) -> list[str]:
+        name, functional = self.name, self.functional
+        heads = self.functions(f"const {name}FuncOptions& options{self.start}")
+        made = lines(f"""
+            // {self.doc}
+            class RL_API {name}Impl : public Cloneable<{name}Impl> {{
+             public:
+              {only(self.rows)}explicit {name}Impl({name}Options options_{self.start});
+              {only(self.takes_values)}{name}Impl({self.values});
+              {each(f"{head.format(f'forward{suffix}')};" for suffix, head in self.forms)}
+              void reset() override;
+              void pretty_print(std::ostream& stream) const override;
+              {only(self.rows)}{name}Options options;
+              {each(f"Tensor {tensor};" for tensor in self.held)}
+            }};
+            RL_MODULE({name});
+            {only(functional)}namespace functional {{
+            {each(self.function_options() if functional else [])}
+            {each(f"RL_API {head};" for head in heads)}
+            {only(functional)}}}
+        """)
+        return ["", *(self.options(f"{name}Options", []) if self.rows else []), *[""] * bool(self.rows), *made]
+
+    def calls(self) -> list[str]:
+        """What programs of C++ write, for the documentation: the module, its call, the functional form."""
+        made = f"nn::{self.name}({f'{self.name}Options' if self.rows else ''})"
+        forward = [head.format(f"forward{suffix}") for suffix, head in self.forms]
+        functions = self.functions(f"const {self.name}FuncOptions&", "nn::functional::")
+        return [f"{line};" for line in [made, *forward, *functions]]
+
+    def definitions(self) -> list[str]:
+        name, options = f"{self.name}Impl", f"{self.name}Options"
+        extra = [f"options.{n}()" for _, n, _ in self.extra]
+        heads = self.functions(f"const {self.name}FuncOptions& options", "functional::")
+        forward, functions = [], []
+        for i, (suffix, head) in enumerate(self.forms):
+            forward += block(
+                head.format(f"{name}::forward{suffix}"), [self.call(suffix, "this->", "is_training()", [])]
+            )
+            if self.functional:
+                functions += block(heads[i], [self.call(suffix, "", "options.training()", extra)])
+        body = " ".join(f'{n} = register_buffer("{n}", options.{n}());' for n in self.held)
+        init, names = f"options(std::move(options_)) {{ {name}::reset(); }}", commas(n for _, n, _ in self.given)
+        made = lines(f"""
+            template class Cloneable<{name}>;
+            {only(self.rows)}{name}::{name}({options} options_) : {init}
+            {only(self.takes_values)}{name}::{name}({self.values}) : {name}({options}({names})) {{}}
+            void {name}::reset() {{ {body} }}
+            {each(forward)}
+            void {name}::pretty_print(std::ostream& stream) const {{ {self.print_statement()} }}
+            {each(functions)}
+        """)
+        return ["", *made]
+
+
+def classes() -> list[CppModule]:
+    """The modules that programs see."""
+    return [CppModule(m) for m in load() if not m.name.startswith("_")]
+
+
+def generate() -> dict[str, str]:
+    """Path below the output folder → contents."""
+    public = classes()
+    headers, definitions = (flat(f(c) for c in public) for f in (CppModule.header, CppModule.definitions))
+    declared = ["<rushlight/nn/module.h>", "<rushlight/nn/options.h>"]
+    used = ["<ostream>", "", "<rushlight/nn/stateless.h>", "", "nn/detail.h"]
+    return python_files() | {
+        "include/rushlight/nn/stateless.h": header(declared, "torch::nn", headers),
+        "src/nn_stateless.cpp": source(used, "torch::nn", definitions),
+    }

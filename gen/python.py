@@ -1,19 +1,226 @@
-"""Python's functions and methods in C++: for every op name a table of its signatures, their calls and their forms.
+"""Python's functions and methods: what it sees of an op, as people read it, as C++ that calls it, as type stubs.
 
-`src/python/parser.h` is what the generated code is written against.
+For every op name C++ gets a table of its signatures, their calls and their forms, for `src/python/parser.h`. Stubs are
+`_C.pyi` (gen/_C.pyi.in with the methods of tensors), `_functions.pyi`, and those of namespaces: `_linalg.pyi` and its
+like.
 """
 
 from __future__ import annotations
 
+import ast
 import json
+import keyword
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
-from gen import signatures
-from gen.schema import Arg, default, owned, shown_default, spelt
-from gen.signatures import FUNCTIONS, INPLACE, METHODS, Python
-from gen.table import Op
+from gen.schema import OPTIONS, Arg, Type, default, owning_type, python_default, spelling
+from gen.table import DTYPES, NAMESPACES, Op
 from gen.text import block, commas, each, flag, lines, only, pieces, source, when
 from ops.deprecated import ORDERS
+
+FUNCTIONS = ("FunctionForm", "InplaceFunctionForm")
+METHODS = ("MethodForm", "InplaceForm")
+INPLACE = ("InplaceForm", "InplaceFunctionForm")
+
+
+def public_name(row: Arg) -> str:
+    name = "input" if row.name == "self" else row.name
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+class Python:
+    """An op as Python has it."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        # The arguments as Python takes them, and the rows of the parser.
+        first = op.args[: "number_first" in op.python]
+        self.taken = [*(replace(a, type=replace(a.type, number=True)) for a in first), *op.args[len(first) :]]
+        self.rows = [row for a in self.taken for row in (OPTIONS if a.type.base == "options" else [a])]
+        if op.python_out:
+            self.rows.append(Arg("out", Type("Tensor", is_list=len(op.results) > 1, optional=True), "None", True))
+        # `view(2, 3)`: a list of ints is the only positional parameter besides self.
+        places = [a.type for a in op.args if not a.keyword_only and not (a.name == "self" and a.type.is_tensor)]
+        self.varargs = "varargs" in op.python or [(t.base, t.is_list) for t in places] == [("int", True)]
+        unary = op.kernel.kind == "pointwise" and len(op.tensors) == 1  # relu_(x) is a function too
+        function, as_function = "function" in op.variants, bool(op.python & {"nn", "inplace"})
+        method, functional, inplace = "method" in op.variants, "functional" in op.forms, "inplace" in op.forms
+        has = {
+            "FunctionForm": functional and function,
+            "MethodForm": functional and method,
+            "InplaceForm": inplace and method,
+            "InplaceFunctionForm": inplace and (as_function or (function and (op.inplace_only or unary))),
+        }
+        self.forms = [form for form, exists in has.items() if exists]
+
+    def name(self, form: str) -> str:
+        return self.op.inplace_name if form in INPLACE else self.op.functional_name or self.op.name
+
+    def visible_parameters(self, form: str) -> list[tuple[int, Arg]]:
+        """The parameters that a form has beside the tensor that it is a method of."""
+        hidden, out = self.op.receiver if form in METHODS else -1, form == "FunctionForm"
+        return [(i, row) for i, row in enumerate(self.rows) if i != hidden and (row.name != "out" or out)]
+
+    def parameter_list(self, form: str, one: Callable[[Arg, bool], str], spread: Callable[[Arg], str]) -> list[str]:
+        """The parameters of a form; `one` gets to know whether it stands behind a star."""
+        parts, star = [], False
+        for i, row in self.visible_parameters(form):
+            # `zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`.
+            first = form in METHODS or i == 0 or row.type.is_tensor
+            is_spread = self.varargs and not row.keyword_only and row.type.is_list and first
+            parts += ["*"] if row.keyword_only and not star else []
+            star |= row.keyword_only or is_spread
+            parts.append(f"*{spread(row)}" if is_spread else one(row, star))
+        return parts
+
+    def signature(self, form: str, *, defaults: bool = False) -> str:
+        """The definition of a form as a stub has it, or as people read it."""
+
+        def one(row: Arg, _: bool) -> str:
+            none = " | None" if row.type.optional or row.default == "None" else ""
+            shown = python_default(row)
+            default = "" if shown is None else f" = {shown if defaults else '...'}"
+            return f"{public_name(row)}: {spelling(row.type).annotation}{none}{default}"
+
+        def spread(row: Arg) -> str:
+            item = spelling(replace(row.type, is_list=False)).annotation
+            return f"{row.name}: {item} | Sequence[{item}]"  # view(2, 3) and view((2, 3))
+
+        parts = ["self"] * (form in METHODS) + self.parameter_list(form, one, spread)
+        result = "Tensor" if form in INPLACE else self.result(defaults)
+        text = f"{self.name(form)}({commas(parts)}) -> {result}"
+        return text.replace("builtins.", "") if defaults else f"def {text}: ..."
+
+    def result(self, named: bool) -> str:
+        results = self.op.results
+        if len(results) != 1:
+            names = f"({commas([r.name or 'Tensor' for r in results])})"
+            return (names if named else "Any") if results else "None"  # named results have more than a tuple
+        base, kinds = results[0].type.base, {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}
+        name = kinds.get(base, f"builtins.{base}")
+        return f"tuple[{name}, ...]" if results[0].type.is_list else name
+
+
+def by_name(ops: list[Op]) -> dict[str, list[Op]]:
+    """The overloads of a name stand together, whatever family they are in."""
+    # `div_.mode` is one more signature of the method that `div` has as `div_`.
+    with_inplace = {op.name for op in ops if not op.inplace_only and "InplaceForm" in Python(op).forms}
+    names: dict[str, list[Op]] = {}
+    for op in ops:
+        if Python(op).forms:
+            shared = op.inplace_only and op.name[:-1] in with_inplace
+            names.setdefault(op.name[:-1] if shared else op.name, []).append(op)
+    return names
+
+
+def text_signature(overloads: list[Op], form: str) -> str:
+    """The parameters as `inspect.signature` reads them, at the beginning of a docstring in C.
+
+    They are those of the overload that has most, and what others know by name; what one of them does without has a
+    default.
+    """
+    found = [p for p in map(Python, overloads) if form in p.forms]
+    most, optional = max(found, key=lambda p: len(p.rows)), False
+    in_all = set.intersection(*({public_name(row) for row in p.rows} for p in found))
+
+    def default(row: Arg) -> str | None:
+        shown = python_default(row)
+        if shown is None:
+            return None if public_name(row) in in_all else "None"
+        try:  # what Python can read without names: None for `torch.strided`
+            ast.literal_eval(shown)
+        except ValueError:
+            return {"inf": "1e999", "-inf": "-1e999"}.get(shown, "None")
+        return shown
+
+    def one(row: Arg, star: bool) -> str:
+        nonlocal optional
+        given = default(row)
+        optional = not star and (optional or given is not None)
+        if optional and given is None:  # Python wants a default after another
+            given = "None"
+        return public_name(row) if given is None else f"{public_name(row)}={given}"
+
+    parts = ["$self"] * (form in METHODS) + most.parameter_list(form, one, public_name)
+    known = {public_name(row) for row in most.rows}
+    others = {
+        public_name(row): row for p in found for _, row in p.visible_parameters(form) if public_name(row) not in known
+    }
+    parts += ["*"] if others and not any(part.startswith("*") for part in parts) else []
+    return f"({commas(parts, [f'{name}={default(row)}' for name, row in others.items()])})"
+
+
+# ---- docstrings; docs/pages.py writes whole pages ----
+
+PROMOTION = {
+    "same": "of the type that the inputs promote to",
+    "float": "floating point: integers and bool become the default dtype",
+    "bool": "bool",
+    "real": "of the type that the inputs promote to; real where that is complex",
+    "none": "of the first input's type",
+    "rest": "of the type that the inputs after the first promote to",
+}
+
+
+def formula_dtypes(op: Op) -> str:
+    """The dtypes that a formula is for."""
+    return commas(DTYPES[s] for s in op.kernel.dtypes)
+
+
+def _facts(op: Op) -> dict[str, str]:
+    """What is known by the kind of an op; empty where the table does not know."""
+    said: dict[str, str] = {"Dtypes": "", "Shape": "", "Gradient": ""}
+    if op.kind == "view":
+        said["Shape"] = "a view: the result shares memory with the input"
+    elif op.kernel.kind == "dynamic":
+        said["Shape"] = "depends on values: not known on meta"
+    elif op.kernel.kind == "pointwise":
+        said["Dtypes"] = f"{formula_dtypes(op)}; the result is {PROMOTION[op.kernel.promote]}"
+        several = "the inputs are broadcast to a common shape"
+        said["Shape"] = several if len(op.tensors) > 1 else "that of the input"
+    if isinstance(op.grad, dict):
+        known = commas(f"`{name}`" for key in op.grad for name in key.split(", "))
+        said["Gradient"] = f"by {known}" + "".join(f"; `{name}` has none" for name in op.nondiff)
+    else:
+        composed = op.kind == "composite" and op.grad != "none"
+        said["Gradient"] = "through the ops that it is made of" if composed else "none"
+    return said
+
+
+def facts(overloads: list[Op]) -> dict[str, str]:
+    """What is known of the overloads, each thing once."""
+    found = [_facts(op) for op in overloads]
+    texts = {title: dict.fromkeys(said[title] for said in found) for title in found[0]}
+    return {title: "; or ".join(filter(None, said)) for title, said in texts.items() if any(said)}
+
+
+def in_place(overloads: list[Op], form: str) -> dict[str, str]:
+    """What is said instead where the result is written into a tensor."""
+    name = "self" if form in METHODS else "input"
+    said = {"In place": f"{name} is changed and returned"}
+    if formulas := dict.fromkeys(formula_dtypes(op) for op in overloads if op.kernel.kind == "pointwise"):
+        others = "; the others are broadcast to it" if any(len(op.tensors) > 1 for op in overloads) else ""
+        said |= {"Dtypes": f"{'; or '.join(formulas)}; {name} keeps its own", "Shape": f"{name} keeps its own{others}"}
+    return said | ({"Shape": f"{name} becomes the view"} if overloads[0].kind == "view" else {})
+
+
+def calls(overloads: list[Op], form: str = "") -> list[str]:
+    """One line per signature: of a form, or else the function's where there is one."""
+    found = [p for p in map(Python, overloads) if (form in p.forms if form else p.forms)]
+    return [p.signature(form or p.forms[0], defaults=True) for p in found]
+
+
+def docstring(overloads: list[Op], form: str) -> str:
+    """What `help` shows of a function or method."""
+    overloads = [op for op in overloads if form in Python(op).forms]
+    said = facts(overloads) | (in_place(overloads, form) if form in INPLACE else {})
+    lines = [f"{title}: {text}.".replace("`", "") for title, text in said.items()]
+    return "\n".join([*calls(overloads, form), "", overloads[0].doc, "", *lines])
+
+
+# ---- C++ ----
+
 
 NAMES_PER_FILE = 24
 
@@ -24,7 +231,7 @@ def literal(text: str | None) -> str:
 
 def accessor(rows: list[Arg], arg: Arg) -> str:
     """Declares the local that the C++ call takes: a parameter that was not passed has its default."""
-    method, given = spelt(arg.type).accessor, default(arg)
+    method, given = spelling(arg.type).accessor, default(arg)
     if arg.type.undefined_is_none or (arg.type.optional and given == "{}"):
         given = ""
     elif given and arg.type.is_list and not given.startswith("{"):
@@ -42,7 +249,7 @@ def run_case(p: Python, original: Op) -> list[str]:
     op = p.op
     bound, name, arguments = {arg.name for arg in op.args}, op.name, original.call()
     left_out = [a for a in original.args if a.name not in bound]
-    given = f"finish_given(a, a.object({op.receiver}), [&] {{ rushlight::{op.inplace_name}({arguments}); }})"
+    given = f"finish_with(a, a.object({op.receiver}), [&] {{ rushlight::{op.inplace_name}({arguments}); }})"
     inplace = [form for form in p.forms if form in INPLACE]
     alone = inplace and inplace == p.forms
     names = commas(literal(r.name) for r in op.results if len(op.results) > 1 and r.name and not alone)
@@ -50,19 +257,19 @@ def run_case(p: Python, original: Op) -> list[str]:
     call = f"rushlight::{name}({arguments})"
     result = given if alone else f"finish(a, [&] {{ return {call}; }}{named})"
     if not op.results and op.on_list:
-        result = f"finish_given(a, a.object(0), [&] {{ {call}; }})"
+        result = f"finish_with(a, a.object(0), [&] {{ {call}; }})"
     elif op.kind == "view":  # nothing to release the GIL for
         result = f"wrap_result({call})"
-    out = len(p.rows) - 1 if p.out and "FunctionForm" in p.forms else None
+    out = len(p.rows) - 1 if op.python_out and "FunctionForm" in p.forms else None
     outs, written = commas(f"const Tensor& {o}" for o in op.outs), commas(op.outs, arguments)
     write = f"[&]({outs}) {{ rushlight::{name}_out({written}); }}"
     finish = f'finish_out<{len(op.results)}>(a, {out}, "{name}", {write}{named})'
     return lines(f"""
         {only(names)}static PyTypeObject* type = nullptr;
         {each(accessor(p.rows, arg) for arg in p.taken)}
-        {each(f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out)}
+        {each(f"const {owning_type(a.type)} {a.name} = {default(a)};" for a in left_out)}
         {when(inplace and not alone, "if (a.inplace())", f"return {given};")}
-        {when(out is not None, f"if (a.given({out}))", f"return {finish};")}
+        {when(out is not None, f"if (a.is_given({out}))", f"return {finish};")}
         return {result};
     """)
 
@@ -70,11 +277,11 @@ def run_case(p: Python, original: Op) -> list[str]:
 def param(row: Arg) -> str:
     """A row of a signature's table."""
     flags = row.type.optional or row.default in ("None", "[]"), row.keyword_only, row.name == "out"
-    said = commas(map(flag, flags), literal(shown_default(row)))
-    return f"{{{literal(row.name)}, Kind::{spelt(row.type).kind}, {said}}},"
+    said = commas(map(flag, flags), literal(python_default(row)))
+    return f"{{{literal(row.name)}, Kind::{spelling(row.type).kind}, {said}}},"
 
 
-def reordered(op: Op, order: str) -> Op:
+def reorder(op: Op, order: str) -> Op:
     """A deprecated order: the op with these arguments, all positional, in place of its own; it has no out=."""
     by_name = {a.name: a for a in op.args}
     args = [replace(by_name[n], default=None, keyword_only=False) for n in order.split(", ")]
@@ -89,7 +296,7 @@ def owner(op: Op, *words: str) -> str:
 def name_source(name: str, overloads: list[Op]) -> list[str]:
     """The tables and the calls of a name."""
     tables, rows_of, cases, first = [], [], [], overloads[0]
-    old = [(reordered(first, order), first) for order in ORDERS.get(name, [])]
+    old = [(reorder(first, order), first) for order in ORDERS.get(name, [])]
     for k, (op, original) in enumerate([*((op, op) for op in overloads), *old]):
         p = Python(op)
         tables += [f"constexpr Param {name}_params_{k}[] = {{", *(f"    {param(row)}" for row in p.rows), "};"]
@@ -123,8 +330,8 @@ def entries(name: str, overloads: list[Op]) -> list[str]:
         if any(form in Python(op).forms for op in overloads):
             shown = Python(first).name(form) if form in INPLACE else first.functional_name or name
             also = owner(first, "functional", "listed") if form in FUNCTIONS else ""
-            head = f"{shown}{signatures.text_signature(overloads, form)}\n--\n\n"
-            text = literal(head + signatures.docstring(overloads, form))
+            head = f"{shown}{text_signature(overloads, form)}\n--\n\n"
+            text = literal(head + docstring(overloads, form))
             found.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {f"&{also}" if also else "nullptr"}, {text}),')
     return found
 
@@ -133,7 +340,7 @@ def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     files = {}
     includes = ["<rushlight/ops.h>", "", "python/bindings.h", "python/parser.h"]
-    named = list(signatures.by_name(ops).items())
+    named = list(by_name(ops).items())
     for family, part in pieces(named, NAMES_PER_FILE, lambda named: named[1][0].family):
         inside = lines(f"""
             namespace {{
@@ -148,3 +355,39 @@ def generate(ops: list[Op]) -> dict[str, str]:
         """)
         files[f"python/ops_{family}.cpp"] = source(includes, "rushlight::python", inside)
     return files
+
+
+# ---- stubs ----
+
+
+HEAD = """# Generated from the op table by `python -m gen`. Do not edit.
+import builtins
+from collections.abc import Sequence
+from typing import Any, overload
+
+from rushlight._C import Generator, Number, device, dtype, layout, memory_format
+from rushlight._tensor import Tensor
+"""
+
+
+def definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for p in map(Python, ops):
+        for form in p.forms:
+            if form in forms and not keyword.iskeyword(p.name(form)):
+                found.setdefault(p.name(form), []).append(p.signature(form))
+    marks = {name: ["@overload"] * (len(texts) > 1) for name, texts in found.items()}
+    return [line for name, texts in found.items() for text in texts for line in (*marks[name], text)]
+
+
+def stubs(ops: list[Op]) -> dict[str, str]:
+    """Path below the output folder → contents."""
+    public = [op for op in ops if not (op.python & {"nn", "wrapped"} or op.functional_name)]
+    functions = {"_functions": definitions(public, FUNCTIONS)}
+    for space in NAMESPACES:
+        own = definitions([op for op in ops if op.space == space], FUNCTIONS)
+        functions[f"_{space}"] = [text.replace(f"def {space}_", "def ", 1) for text in own]
+    files = {f"stubs/{name}.pyi": "\n".join([HEAD, *texts, ""]) for name, texts in functions.items()}
+    methods = "\n".join(f"    {line}" for line in definitions(ops, METHODS))
+    whole = (Path(__file__).parent / "_C.pyi.in").read_text().replace("    $methods", methods)
+    return files | {"stubs/_C.pyi": whole}

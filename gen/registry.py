@@ -1,13 +1,178 @@
-"""The registry: overloads, arguments and rules of every form, as constant data in C++ (include/rushlight/schema.h)."""
+"""The registry: the overloads under which an op's forms are registered, with arguments and rules, as constant data.
+
+An entry is one C++ function a form; aten has several overloads for some of them (`add.Tensor` and `add.Scalar`,
+`sum` and `sum.dim_IntList`). What an entry does not say follows from its signature: an argument `Tensor|Scalar` gives
+two overloads, `options` four arguments, the in-place form is named `add_`, the `out=` form `out` or `OVERLOAD_out`.
+`overloads=` of the entry lists what differs, in the schema language, where an argument without a type is the
+entry's own of that name (one that is Tensor|Scalar is a Tensor that takes numbers, too) and `name!` one that is
+written:
+
+    overloads=["sum(self, dtype)", "sum.dim_IntList(self, Dim[1]? dim, keepdim, dtype)",
+               "sum.IntList_out(self, Dim[1]? dim, keepdim, dtype, out!)"]
+
+The data are those of include/rushlight/schema.h.
+"""
 
 from __future__ import annotations
 
-from gen import derivatives, expressions, rules, tags, tangents
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from gen import derivatives, rules, tangents
 from gen.declarations import Form, forms
-from gen.overloads import EXPANDED, Overload, registered, written
-from gen.schema import Arg, Type, default, owned, parts
-from gen.table import Op
+from gen.schema import (
+    MEANINGS,
+    OPTIONS,
+    Arg,
+    TableError,
+    Type,
+    declarations,
+    default,
+    names_in,
+    owning_type,
+    parse_call,
+    parse_type,
+    parts,
+    shared_cpp,
+)
+from gen.table import Op, load
 from gen.text import block, commas, each, flag, header, lines, source
+
+# ---- overloads ----
+
+
+# What `options` stands for in schemas.
+EXPANDED = [replace(a, default="None") for a in OPTIONS if a.name != "requires_grad"]
+
+
+@dataclass(frozen=True)
+class Overload:
+    """One row of the registry."""
+
+    name: str  # with the _ of the in-place form
+    overload: str
+    form: str  # functional inplace out
+    args: tuple[Arg, ...]
+    results: tuple[Arg, ...]
+
+
+def mark_written(args: list[Arg]) -> list[Arg]:
+    """The arguments of an in-place form."""
+    return [replace(args[0], type=replace(args[0].type, alias="a!")), *args[1:]]
+
+
+def derive_overloads(op: Op, form: str) -> Iterator[str]:
+    """What an item of `overloads=` would say: with a tensor and with a number where the entry takes both."""
+    name, outs = op.inplace_name if form == "inplace" else op.name, []
+    if form == "out":
+        outs = [f"{r.name or f'out{i}'}!" for i, r in enumerate(op.results)] if len(op.results) > 1 else ["out!"]
+    for kind in ("Tensor", "Scalar") if any(a.type.number for a in op.args) else ("",):
+        typed = {a.name: f"{kind}{'?' * a.type.optional} {a.name}" for a in op.args if a.type.number}
+        said = [f"{typed[a.name]}={a.default or ''}" if a.name in typed else a.name for a in op.args]
+        said = [text for text in said if text != "options" or form != "out"]
+        overload = "_".join(filter(None, [op.overload, kind, "out" if form == "out" else ""]))
+        yield f"{name}{'.' * bool(overload)}{overload}({commas(said, outs)})"
+
+
+def read(op: Op, text: str, form: str = "") -> Overload:
+    """An item of `overloads=`; the form is told by what it writes where it is not known."""
+    name, overload, inside, _ = parse_call(text)
+    known = {a.name: a for a in [*EXPANDED, *op.args]}
+    # Beside arguments that are written PyTorch's letters of results go on at d.
+    letters = iter("defgh" if any(a.type.written for a in op.args[1:]) else "abcdefgh")
+    args, given = [], []
+    for kind, place, value, keyword_only in declarations(inside):
+        if place == "options":
+            args += EXPANDED
+        elif place.endswith("!"):
+            given.append(Arg(place[:-1], Type("Tensor", alias=next(letters) + "!"), None, True))
+            args.append(given[-1])
+        elif kind:
+            args.append(Arg(place, parse_type(kind), value or None, keyword_only))
+        else:
+            arg = known[place] if value is None else replace(known[place], default=value or None)
+            args.append(replace(arg, keyword_only=arg.keyword_only or keyword_only))
+    results, named = op.results, form == "out" and len(given) > 1
+    given = given or [a for a in args if a.type.written]
+    form = form or ("inplace" if name == op.inplace_name else "out" if given else "functional")
+    if form == "inplace":
+        args = mark_written(args)
+        results = [replace(args[0], name="")]
+    elif form == "out":
+        results = given if named else [replace(a, name="", keyword_only=False) for a in given]
+    return Overload(name, overload, form, tuple(args), tuple(results))
+
+
+def overloads_of_form(op: Op, form: str) -> list[Overload]:
+    """The overloads of a form: those that the entry lists, or else those that follow from its signature."""
+    listed = [o for o in (read(op, text) for text in op.overloads) if o.form == form]
+    return listed or [read(op, text, form) for text in (derive_overloads(op, form) if form in op.forms else [])]
+
+
+# ---- tags ----
+
+# What is true of an overload, in the words of `torch.Tag`. Most of it follows from the entry: its kind, its arguments,
+# its form. `tags=` adds the rest: a word, as "pointwise" for a composite, or "core.Tensor" for one overload of the
+# functional form alone ("core.default" for the one without a name).
+
+
+@cache
+def _views() -> frozenset[str]:
+    return frozenset(op.name for op in load() if any(r.type.alias and not r.type.written for r in op.results))
+
+
+def _writes(op: Op, o: Overload) -> bool:
+    return o.form != "out" and op.name.endswith("_") and any(a.type.written for a in o.args)
+
+
+def _draws(op: Op, _: Overload) -> bool:
+    given = any(a.type == Type("Generator", optional=True) for a in op.args)
+    return given or (isinstance(op.batch, str) and op.batch.startswith("random"))
+
+
+# Every word, in the order of C++'s `Tag`, and when it holds though an entry does not say it.
+_HOLDS: dict[str, Callable[[Op, Overload], bool] | None] = {
+    "core": None,
+    "cudagraph_unsafe": None,
+    "data_dependent_output": None,
+    "dynamic_output_shape": lambda op, o: op.kernel.kind == "dynamic",
+    "flexible_layout": None,
+    "generated": None,
+    "inplace": lambda op, o: o.form == "inplace" or _writes(op, o),
+    "inplace_view": lambda op, o: op.inplace_only and op.name[:-1] in _views(),
+    "maybe_aliasing_or_mutating": None,
+    "needs_contiguous_strides": None,
+    "needs_exact_strides": None,
+    "needs_fixed_stride_order": None,
+    "nondeterministic_bitwise": None,
+    "nondeterministic_seeded": _draws,
+    "out": lambda op, o: o.form == "out",
+    "out_variant": None,
+    "pointwise": lambda op, o: op.kernel.kind == "pointwise",
+    "pt2_compliant_tag": lambda op, o: True,
+    "reduction": None,
+    "view_copy": lambda op, o: op.name.endswith("_copy") and op.name.removesuffix("_copy") in _views(),
+}
+TAGS = list(_HOLDS)
+
+
+def _says(op: Op, o: Overload, said: str) -> str:
+    """The word of an item of `tags=` if it is meant for an overload."""
+    word, _, name = said.partition(".")
+    if word not in TAGS:
+        raise TableError(f"{op.text}: no tag is named {word!r}")
+    own = o.form == "functional" or op.inplace_only
+    return word if (name == (o.overload or "default") if name else own or word != "core") else ""
+
+
+def tag_bits(op: Op, o: Overload) -> str:
+    """The words that hold for an overload, as the bits of C++'s `Tag`."""
+    found = {word for word, holds in _HOLDS.items() if holds and holds(op, o)} | {
+        _says(op, o, said) for said in op.tags
+    }
+    return f"{sum(1 << i for i, word in enumerate(TAGS) if word in found):#x}u"
+
 
 # ---- arguments and overloads ----
 
@@ -94,12 +259,12 @@ def batch_rules(form: Form) -> list[str]:
         kind, more = "".join(map(capital, rule.kind.split("_"))), ""
         if rule.kind == "expression":
             kind, more = "Formula", f"batch_{form.function}_{i}"
-            used = [(k, a) for k, a in enumerate(op.args) if a.name in expressions.names(rule.text)]
+            used = [(k, a) for k, a in enumerate(op.args) if a.name in names_in(rule.text)]
             unused = "[[maybe_unused]]"
             found += lines(f"""
                 std::vector<Value> {more}({unused} const std::vector<Value>& a, {unused} int64_t batch) {{
-                  {each(f"const auto {a.name} = a[{k}].get<{owned(a.type)}>();" for k, a in used)}
-                  return box_results({expressions.cpp(rule.text)});
+                  {each(f"const auto {a.name} = a[{k}].get<{owning_type(a.type)}>();" for k, a in used)}
+                  return box_results({shared_cpp(rule.text)});
                 }}
             """)
         elif rule.kind == "refused":
@@ -126,15 +291,15 @@ def sparse_rule(form: Form) -> str:
 def tables(form: Form, arrays: Arrays) -> list[str]:
     """The overloads of a form, the function that they call, its rules."""
     op, key, rows = form.op, form.function, []
-    args = written(op.args) if form.kind == "inplace" else [Arg(o, Type("Tensor")) for o in form.outs] + op.args
+    args = mark_written(op.args) if form.kind == "inplace" else [Arg(o, Type("Tensor")) for o in form.outs] + op.args
     shown = arrays.name("ArgInfo", arg_infos(args))
-    for overload in registered(op, form.kind):
+    for overload in overloads_of_form(op, form.kind):
         own = places(overload, [a.name for a in args])
         name = f'"{"rushlight" if op.own else "aten"}", "{overload.name}", "{overload.overload}"'
         taken = arrays.name("ArgInfo", arg_infos(list(overload.args)))
         given = arrays.name("ResultInfo", [f'{{"{r.name}", {type_info(r.type)}}},' for r in overload.results])
         ordered = "nullptr" if list(overload.args) == args or not own else arrays.name("int8_t", own)
-        rows.append(f"{{{commas(name, taken, given, f'&function_{key}', ordered, tags.bits(op, overload))}}},")
+        rows.append(f"{{{commas(name, taken, given, f'&function_{key}', ordered, tag_bits(op, overload))}}},")
     batch, autocast = batch_rules(form), rules.autocast(op) if form.kind == "functional" else {}
     casts = commas(f"autocast::Rule::{autocast.get(device, 'none').capitalize()}" for device in rules.DEVICES)
     writes = form.kind != "functional" and not op.inplace_only
@@ -172,7 +337,7 @@ def registry(ops: list[Op]) -> str:
     rows = [
         (overload.name, f"overloads_{form.function} + {i},")
         for form in found
-        for i, overload in enumerate(registered(form.op, form.kind))
+        for i, overload in enumerate(overloads_of_form(form.op, form.kind))
     ]
     inside = lines(f"""
         {each(f"extern const OpInfo overloads_{form.function}[];" for form in found)}
@@ -197,7 +362,7 @@ def parts_source(ops: list[Op]) -> str:
     bodies = [op for op in ops if "body" in op.shown or op in own]
 
     def rows(found: list[Op], function: str) -> list[str]:
-        names = [f'"{op.name}", "{registered(op, "functional")[0].overload}"' for op in found]
+        names = [f'"{op.name}", "{overloads_of_form(op, "functional")[0].overload}"' for op in found]
         boxed = [f"boxed<{function}{op.symbol}>" for op in found]
         return [f"{{find_op({name})->function, {call}}}," for name, call in zip(names, boxed, strict=True)]
 
@@ -238,6 +403,27 @@ def parts_source(ops: list[Op]) -> str:
     return source(includes, "rushlight", inside)
 
 
+def meanings_source(ops: list[Op]) -> str:
+    """What the integers among the arguments of those forms are that vmap has rules for."""
+    rows = {}
+    for form in [form for op in ops for form in forms(op) if form.kind != "out"]:
+        masks = [sum(1 << i for i, a in enumerate(form.op.args) if a.type.meaning == word) for word in MEANINGS]
+        if any(masks) and any(rule.kind != "composite" for rule in rules.batch(form.op).values()):
+            rows[f"function_{form.function}"] = commas(f"{mask}u" for mask in masks)
+    inside = lines(f"""
+        {each(f"extern const OpFunction {function};" for function in rows)}
+
+        batching::Meanings batching::meanings_of(const OpFunction& function) {{
+          static const std::unordered_map<const OpFunction*, Meanings> known = {{
+              {each(f"{{&{function}, {{{masks}}}}}," for function, masks in rows.items())}
+          }};
+          const auto found = known.find(&function);
+          return found == known.end() ? Meanings() : found->second;
+        }}
+    """)
+    return source(["<unordered_map>", "", "ops/batching.h"], "rushlight", inside)
+
+
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     # What entries name for sparse tensors; in place the result is what `self` becomes.
@@ -245,5 +431,6 @@ def generate(ops: list[Op]) -> dict[str, str]:
     return {
         "src/registry.cpp": registry(ops),
         "src/parts.cpp": parts_source(ops),
+        "src/meanings.cpp": meanings_source(ops),
         "include/generated/sparse.h": header(["core/sparse.h"], "rushlight::sparse", list(dict.fromkeys(sparse))),
     }

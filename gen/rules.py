@@ -1,6 +1,6 @@
 """What an entry says to autocast, forward derivatives and batching, or what its kind says for it.
 
-Rules are data: docs/adding-an-op.md explains their words and expressions, tests/ops/rules.py carries them out.
+Rules are data: docs/adding-an-op.md explains their words and tests/ops/rules.py carries them out.
 `python -m gen rules` counts them and lists what has none, with the reasons.
 """
 
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gen import expressions
 from gen.derivatives import plan
-from gen.schema import TableError
+from gen.schema import TableError, is_shared, names_in
 from gen.table import Op
 from ops.roles import ZEROS
 
@@ -43,8 +42,8 @@ def _word(op: Op, words: tuple[str, ...], said: str) -> Rule | None:
 def _formula(op: Op, text: str) -> Rule:
     """An expression that C++ and Python both read, of names that are known."""
     known = {*(a.name for a in op.args), *op.result_names, "true", "false", "none", "batch"}
-    used = {name for name, how in expressions.names(text).items() if how != {"called"}}
-    if not expressions.is_shared(text) or not used <= known:
+    used = {name for name, how in names_in(text).items() if how != {"called"}}
+    if not is_shared(text) or not used <= known:
         raise TableError(f"{op.text}: {text!r} is not read alike by C++ and Python, or uses a name that is not known")
     return Rule("expression", text=text)
 
@@ -78,7 +77,7 @@ def tangent(op: Op) -> Rule:
         return Rule("composite" if op.kind == "composite" else "none")
     if all(text == f"{ZEROS}(grad)" for text in op.grad.values()):
         return Rule("zero")
-    if all("no_derivative" in expressions.names(text) for text in op.grad.values()):
+    if all("no_derivative" in names_in(text) for text in op.grad.values()):
         return Rule("refused", reason="it has no derivative")
     if op.kind == "view" or op.kernel.kind == "pointwise":
         return Rule("linear" if op.kind == "view" else "elementwise")

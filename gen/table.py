@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from string import Template
 
-from gen.schema import MEANINGS, Arg, TableError, owned, parameters, parse_signature, parts
+from gen.schema import MEANINGS, Arg, TableError, owning_type, parameters, parse_signature, parts
 from gen.text import commas
 
 # C++'s sets of dtypes and what documentation calls them; the names below are those that entries use.
@@ -103,7 +103,7 @@ class Op:
     variants: frozenset[str] = frozenset()
     python: frozenset[str] = frozenset()
     out: frozenset[str] = frozenset()
-    overloads: tuple[str, ...] = ()  # where they are not what gen/overloads.py derives
+    overloads: tuple[str, ...] = ()  # where they are not what gen/registry.py derives
     own: bool = False  # an op that aten does not have
     body: str = ""  # a composite's statement, where it is short; else C++ has composite::name
     shown: tuple[str, ...] = ()  # what Python that looks at ops sees of it: "whole", "parts", "body", an expression
@@ -111,7 +111,7 @@ class Op:
     jvp: str | dict[str, str] | None = None
     batch: str | dict[str, str] | None = None
     sparse: str | None = None  # what it does with sparse tensors: "values", or a function of src/ops/sparse
-    tags: tuple[str, ...] = ()  # words of gen/tags.py that its kind does not say
+    tags: tuple[str, ...] = ()  # words of gen/registry.py that its kind does not say
     node: str | int | dict[str, int | str] | None = None
     node_index: int = 0  # how many ops of its name stand before it
     undefined_grads: bool = False  # the derivative takes undefined gradients of some results: grad_name? in it
@@ -141,7 +141,7 @@ class Op:
         # Its name in nn.functional, where it stands there only.
         self.functional_name = next((word.partition(".")[2] for word in self.python if "." in word), "")
         # In C++: the parameters of all forms, and the type that the functional form returns.
-        self.parameters, kinds = parameters(args), [owned(r.type) for r in results]
+        self.parameters, kinds = parameters(args), [owning_type(r.type) for r in results]
         self.result = f"std::tuple<{commas(kinds)}>" if len(kinds) > 1 else [*kinds, "void"][0]
         # What derivatives call the results; the names of the tensors that an out= form or a kernel is given.
         self.result_names = [r.name or f"result{i}" for i, r in enumerate(results)]
@@ -150,8 +150,13 @@ class Op:
             self.result_names, self.outs = [results[0].name or "result"], ["out"]
 
     @property
+    def python_out(self) -> bool:
+        """Whether Python has out=, where C++ and the registry have it."""
+        return "out" in self.variants and "out" in self.forms
+
+    @property
     def forms(self) -> list[str]:
-        """Those that C++ and the registry have; Python has out= where `variants` says so."""
+        """Those that C++ and the registry have."""
         kernel = self.kind == "kernel" and not self.own and not self.inplace_only
         out = "none" not in self.out and ("out" in self.variants or "cpp" in self.out or kernel)
         has = {
@@ -244,7 +249,7 @@ view = partial(op, kind="view")  # an op that only changes metadata: views::name
 composite = partial(op, kind="composite")  # an op written over other ops: composite::name
 
 
-def derived(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:
+def view_composite(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:
     """A composite `name` with the arguments of a view behind `more`; its statement calls the view: $view(self$rest)."""
     entry = next(o for o in _ops if o.symbol == symbol)
     inside = entry.text[entry.text.index("(") + 1 : entry.text.rindex(") ->")]

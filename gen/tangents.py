@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from gen import derivatives, rules
 from gen.declarations import Form, forms
-from gen.expressions import names
-from gen.schema import Arg, TableError, parameters
+from gen.schema import Arg, TableError, names_in, parameters
 from gen.table import Op
 from gen.text import block, commas, flag, header, pieces, source
 from ops.roles import COPY, ONES, ZEROS
@@ -47,10 +46,6 @@ def _together(parts: list[str], kind: str = "") -> str:
     return parts[0] if len(parts) == 1 else f"{kind}{{{commas(parts)}}}"
 
 
-def _tangent(a: Arg) -> str:
-    return f"{a.name}_t"
-
-
 class Tangent:
     """The tangents of an op's results: each method has the statements of a rule."""
 
@@ -72,7 +67,7 @@ class Tangent:
         for a in self.args:
             *before, added = part(a)
             added = added if added.endswith(";") else f"forward::add(total, {added});"
-            has = f"forward::any_defined({_tangent(a)})" if a.type.is_list else f"{_tangent(a)}.defined()"
+            has = f"forward::any_defined({a.name}_t)" if a.type.is_list else f"{a.name}_t.defined()"
             lines += block(f"if ({has})", [*before, added])
         return [*lines, "return total;"]
 
@@ -87,10 +82,10 @@ class Tangent:
         return [bound, *(f"static_cast<void>(of_{n});" for n in ignored), f"return {said};"]
 
     def linear(self) -> list[str]:
-        return self._results(self._call({a.name: f"forward::or_zeros({_tangent(a)}, {a.name})" for a in self.args}))
+        return self._results(self._call({a.name: f"forward::or_zeros({a.name}_t, {a.name})" for a in self.args}))
 
     def multilinear(self) -> list[str]:
-        return self._sum(lambda a: [self._call({a.name: _tangent(a)})])
+        return self._sum(lambda a: [self._call({a.name: f"{a.name}_t"})])
 
     def _gradient(self, a: Arg) -> tuple[list[str], str]:
         """Statements before, and the expression of the entry's own gradient of an argument."""
@@ -104,7 +99,7 @@ class Tangent:
 
         def part(a: Arg) -> list[str]:
             lines, gradient = self._gradient(a)
-            grad = f"const Tensor grad = forward::in_place_of_gradient({_tangent(a)}, {result});"
+            grad = f"const Tensor grad = forward::in_place_of_gradient({a.name}_t, {result});"
             return [grad, *lines, f"forward::conjugate({gradient})"]
 
         return self._sum(part)
@@ -120,7 +115,7 @@ class Tangent:
         parts = []
         for name in self.names:
             given = commas([f"{ONES if n == name else ZEROS}({n})" for n in results])
-            parts.append(f"forward::reduced(slope({given}), {_tangent(a)}, {name}, {dim}, {keepdim})")
+            parts.append(f"forward::reduce_tangent(slope({given}), {a.name}_t, {name}, {dim}, {keepdim})")
         return [*slope, f"return {_together(parts)};"]
 
     def expression(self) -> list[str]:
@@ -137,15 +132,16 @@ class Tangent:
         if any(a.type.is_list for a in self.args):
             raise TableError(f"{self.op.text}: lists of tensors cannot be differentiated twice")
         call = self._call({a.name: f"given[{i}]" for i, a in enumerate(self.args)})
-        given = f"{{{commas([a.name for a in self.args])}}}, {{{commas([_tangent(a) for a in self.args])}}}"
-        head = f"auto out = forward::twice({given}, [&](const std::vector<Tensor>& given) -> forward::Results"
+        given = f"{{{commas([a.name for a in self.args])}}}, {{{commas([f'{a.name}_t' for a in self.args])}}}"
+        function = "[&](const std::vector<Tensor>& given) -> forward::Results"
+        head = f"auto out = forward::derivative_of_backward({given}, {function}"
         lines = block(head, self._results(call, always=True), end=");")
         return [*lines, "return out;" if len(self.names) > 1 else "return out[0];"]
 
     def function(self) -> list[str]:
         results = [f"const Tensor& {n}" for n in self.op.result_names if not self.op.gives_list]
         lists = {True: "const std::vector<Tensor>&", False: "const Tensor&"}
-        tangents = [f"{lists[a.type.is_list]} {_tangent(a)}" for a in self.args]
+        tangents = [f"{lists[a.type.is_list]} {a.name}_t" for a in self.args]
         kind = "std::vector<Tensor>" if self.op.gives_list or len(self.names) > 1 else "Tensor"
         head = f"{kind} tangent_{self.op.symbol}({commas(parameters(self.op.args), results, tangents)})"
         return [*block(head, getattr(self, self.rule.kind)()), ""]
@@ -156,9 +152,9 @@ class Tangent:
         """Whether the rule reads a result's elements, not only its form."""
         elementwise = self.rule.kind == "elementwise"
         texts = [f.expression for f in self.gradients] if elementwise else self.rule.formulas.values()
-        return any(name in names(text) for name in self.op.result_names for text in texts)
+        return any(name in names_in(text) for name in self.op.result_names for text in texts)
 
-    def given(self, results: list[str], *, written: str = "", instead: dict[str, str] | None = None) -> str:
+    def rule_arguments(self, results: list[str], *, written: str = "", instead: dict[str, str] | None = None) -> str:
         """A call of the function in a form."""
         tangents = [f"pass.{'before' if a.name == written else 'of'}({a.name})" for a in self.args]
         return f"tangent_{self.op.symbol}({commas(self.op.call(**instead or {}), results, tangents)})"
@@ -170,15 +166,17 @@ class Tangent:
         if len(bound) > 1:
             lines = [f"const auto& [{commas(bound)}] = made;"]
             results = _together([f"of_{n}" for n in self.names], "std::vector<Tensor>")
-        given = self.given([] if self.op.gives_list else bound if len(bound) > 1 else ["made"])
-        return [*lines, f"pass.{'give_view' if self.op.kind == 'view' else 'give'}({results}, {given});"]
+        given = self.rule_arguments([] if self.op.gives_list else bound if len(bound) > 1 else ["made"])
+        return [*lines, f"pass.{'set_view_tangent' if self.op.kind == 'view' else 'set_tangents'}({results}, {given});"]
 
     def around(self) -> tuple[list[str], list[str]]:
         """Statements before and behind the in-place form: a rule that reads the result runs behind the op, others
         before it, on what was there, which is overwritten."""
         reads = self.reads_results()
-        unwritten = {a.name: f"forward::unwritten({a.name}, self, before)" for a in self.op.tensors if a.type.is_tensor}
-        given = self.given(["self"] * len(self.op.results), written="self", instead=unwritten)
+        unwritten = {
+            a.name: f"forward::value_before_write({a.name}, self, before)" for a in self.op.tensors if a.type.is_tensor
+        }
+        given = self.rule_arguments(["self"] * len(self.op.results), written="self", instead=unwritten)
         before = [f"const Tensor before = pass.values(self, {flag(reads)});"]
         before += [] if reads else [f"const Tensor tangent = {given};"]
         return before, [f"pass.write(self, {given if reads else 'tangent'});"]

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from gen import derivatives, kernels, registry, rules
 from gen.declarations import Form, forms
-from gen.expressions import names
-from gen.schema import Arg, parameters
+from gen.schema import Arg, names_in, parameters
 from gen.table import Op
 from gen.text import block, commas, each, flag, lines, only, pieces, source, when
 from ops.roles import CAST, WRITE
@@ -38,7 +37,7 @@ def device_of(op: Op) -> str:
     return f'common_device("{op.name}", {f"addresses_of({commas(tensors)})" if listed else addresses(tensors)})'
 
 
-def taken(op: Op) -> str:
+def input_dtypes(op: Op) -> str:
     """The dtypes of a kernel's inputs."""
     return " | ".join(("set_all", *op.kernel.stored))
 
@@ -47,7 +46,7 @@ def local(arg: Arg) -> str:
     """Declares the owned copy of a parameter `name_` as `name`."""
     if arg.type.base == "int" and (arg.type.size or 1) > 1 and not arg.type.optional:  # int[1]: one int will do
         return f'DimVector {arg.name} = repeat_to({arg.type.size}, "{arg.name}", {arg.name}_);'
-    return f"auto {arg.name} = own({arg.name}_);"
+    return f"auto {arg.name} = owning_copy({arg.name}_);"
 
 
 def choice(op: Op) -> list[str]:
@@ -63,7 +62,7 @@ def choice(op: Op) -> list[str]:
 
 
 def run_pointwise(op: Op) -> list[str]:
-    late = [check for check in op.kernel.checks if "it" in names(check)]
+    late = [check for check in op.kernel.checks if "it" in names_in(check)]
     early = [check for check in op.kernel.checks if check not in late]
     exact = op.kernel.promote in ("same", "real") and "any_dtype" not in op.out
     late += ["check_out_dtype(it)"] * (exact and len(op.tensors) == 1 and "out" in op.forms)
@@ -104,14 +103,14 @@ def run_function(op: Op) -> list[str]:
     return lines(f"""
         {op.result} run_{op.symbol}({commas(parameters(op.args, suffix="_"), [f"const Tensor* {g}" for g in given])}) {{
           {each(map(local, op.args))}
-          {only(tensors and local_to)}check_taken("{op.name}", {taken(op)}, {commas(tensors)});
+          {only(tensors and local_to)}check_input_dtypes("{op.name}", {input_dtypes(op)}, {commas(tensors)});
           const Device where_ = {device_of(op)};
           {only(len(single) > 1 and local_to)}move_numbers("{op.name}", where_, {written}, {addresses(moved)});
           {only(update or not outs)}{shape};
           {only(update)}Tensor out = start_update("{op.name}", given0, self, where_, Expanded::{expanded});
           {only(not update and outs)}auto {made} = begin_outputs("{op.name}", where_, {shape}{inputs});
           if (!where_.is_meta()) {{
-            {only(update and others)}keep_apart("{op.name}", out, {step}, {commas(others)});
+            {only(update and others)}copy_overlapping_inputs("{op.name}", out, {step}, {commas(others)});
             find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, "{op.name}")({arguments});
           }}
           {each(f"finish_out(given{i}, out{i});" for i in range(0 if update else len(given)))}
@@ -123,7 +122,7 @@ def run_function(op: Op) -> list[str]:
 def run_call(op: Op, form: str) -> str:
     """The expression that runs the kernel in a form."""
     if op.kernel.kind == "dynamic":
-        return f'run_dynamic("{op.name}", {taken(op)}, &KernelTable::{op.symbol}, {device_of(op)}, {op.call()})'
+        return f'run_dynamic("{op.name}", {input_dtypes(op)}, &KernelTable::{op.symbol}, {device_of(op)}, {op.call()})'
     new = ["nullptr"] * (0 if op.gives_list else len(op.results))
     outs = {"functional": new, "inplace": ["&self"], "out": [f"&{o}" for o in op.outs]}[form]
     resize = flag(form == "out") if op.kernel.kind == "pointwise" else ""  # in place: given self as it is
@@ -143,17 +142,17 @@ class Wrapper:
         self.function = f"function_{form.function}"
         self.factory = self.op.has_options and self.kind == "functional"
         # Whether a mode below autograd or a special tensor handles the call; the way that it gets it.
-        self.seen = f"asked_below({commas('asked', form.outs, self.tensors)})"
-        self.lower = self.boxed("dispatch_lower")
+        self.seen = f"asks_handler_below({commas('asked', form.outs, self.tensors)})"
+        self.lower = self.boxed_call("dispatch_lower")
         given = commas(f"const_cast<Tensor&>({o})" for o in form.outs or ["self"])
         self.finish = f"return {{{given}}};" if len(form.outs) > 1 else f"return {given};"
 
-    def boxed(self, to: str) -> str:
+    def boxed_call(self, to: str) -> str:
         """The call in boxed form, handed to a function."""
         result = self.op.result if self.kind == "functional" else "void"
         return f"dispatch_boxed<{result}>({commas(to, self.function, self.form.outs, self.op.call())})"
 
-    def handed(self, call: str) -> list[str]:
+    def return_statements(self, call: str) -> list[str]:
         """Statements that hand the call to a function, and return."""
         return [f"return {call};"] if self.kind == "functional" else [f"{call};", self.finish]
 
@@ -172,7 +171,7 @@ class Wrapper:
               const Asks asked = asks_of_call({asking});
               if (RL_UNLIKELY(asked > ask::grad)) {{
                 if (const Dispatch by = interceptor({commas(self.function, "asked", asking)})) {{
-                  {each(self.handed(self.boxed("by")))}
+                  {each(self.return_statements(self.boxed_call("by")))}
                 }}
               }}
               {each(self.out() if self.kind == "out" else body())}
@@ -184,16 +183,16 @@ class Wrapper:
         if self.kind == "inplace" and not self.op.inplace_only:
             before = {"self": f"before_write({commas(self.tensors)})"}
             call = f"self.{WRITE}(composite::{self.op.symbol}({self.op.call(**before)}))"
-        sparse = f"return as_leaf({self.boxed('dispatch_sparse')}, options.requires_grad());"
+        sparse = f"return as_leaf({self.boxed_call('dispatch_sparse')}, options.requires_grad());"
         return lines(f"""
-            {when(self.op.whole, f"if (RL_UNLIKELY({self.seen}))", *self.handed(self.lower))}
+            {when(self.op.whole, f"if (RL_UNLIKELY({self.seen}))", *self.return_statements(self.lower))}
             {when(self.factory, "if (RL_UNLIKELY(is_sparse(options)))", sparse)}
             return {f"as_leaf({call}, options.requires_grad())" if self.factory else call};
         """)
 
     def recording(self) -> list[str]:
         """Statements before the kernel: `node` remembers the inputs where a gradient is wanted."""
-        wanted = f"grad_asked(asked) && ({self.plan.any_wanted})" if self.plan else "false"
+        wanted = f"may_record_grad(asked) && ({self.plan.any_wanted})" if self.plan else "false"
         record, found = wanted, []
         if self.kind == "inplace":
             record = "record"
@@ -213,7 +212,7 @@ class Wrapper:
             found += [f"const Tensor& {s.name} = self;" for s in self.plan.saved if s.kind == "output"]
         else:
             found = [f"const auto& {named[0] if len(named) == 1 else f'[{commas(named)}]'} = made_;"]
-            found += [f"{'set_history' if n in self.plan.results else 'set_no_history'}({n}, node);" for n in named]
+            found += [f"{'set_history' if n in self.plan.results else 'clear_history'}({n}, node);" for n in named]
         return block("if (node)", found + self.plan.record_outputs())
 
     def view(self) -> list[str]:
@@ -261,7 +260,7 @@ class Wrapper:
         given = [a.name for a in op.tensors if not a.type.element_optional]
         typed = any(a.name == "dtype" and a.type.base == "ScalarType" and a.type.optional for a in op.args)
         return lines(f"""
-            {each(f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs)}
+            {each(f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}needs_grad({o})));' for o in outs)}
             check_out_tangents("{op.name}", {commas(given, outs)});
             if (RL_UNLIKELY({self.seen})) {{
               {self.lower};

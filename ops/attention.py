@@ -17,17 +17,19 @@ op(f"_attention(Tensor query, Tensor key, Tensor value, {_ATTENTION}) -> (Tensor
    doc="Attention over (batch, heads, rows, width). Equal groups of heads of query share a head "
        "of key and value.", own=True,
    jvp="twice: the scores, which its tangent needs, are never held",
-   batch="unjoined(_attention(joined(query, 0, batch), joined(key, 0, batch), joined(value, 0, "
-         "batch), joined(attn_mask, 0, batch), is_causal, scale), 0, batch)",
+   batch="split_batch(_attention(merge_batch(query, 0, batch), merge_batch(key, 0, batch), "
+         "merge_batch(value, 0, batch), merge_batch(attn_mask, 0, batch), is_causal, scale), 0, "
+         "batch)",
    autocast="lower")
 op(f"_attention_backward(Tensor grad_output, Tensor query, Tensor key, Tensor value, {_ATTENTION}, "
    f"Tensor output, "
    "Tensor logsumexp) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", kernel=custom(),
    variants="",
    grad="missing", doc="The gradients of `_attention`, fused.", own=True,
-   batch="unjoined(_attention_backward(joined(grad_output, 0, batch), joined(query, 0, batch), "
-         "joined(key, 0, batch), joined(value, 0, batch), joined(attn_mask, 0, batch), is_causal, "
-         "scale, joined(output, 0, batch), joined(logsumexp, 0, batch)), 0, batch)")
+   batch="split_batch(_attention_backward(merge_batch(grad_output, 0, batch), "
+         "merge_batch(query, 0, batch), merge_batch(key, 0, batch), merge_batch(value, 0, batch), "
+         "merge_batch(attn_mask, 0, batch), is_causal, scale, merge_batch(output, 0, batch), "
+         "merge_batch(logsumexp, 0, batch)), 0, batch)")
 composite("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
           "attn_mask=None, "
           "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) "

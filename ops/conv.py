@@ -18,10 +18,9 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
                   "output_padding, groups)",
         "bias": "as_channels(bias_t, result)"},
    batch={"input": "fold",
-          "": "unjoined(convolution(joined(input, 1, batch), joined(weight, 0, batch), "
-              "joined(bias, "
-              "0, batch), stride, padding, dilation, transposed, output_padding, groups * "
-              "batch), 1, batch)"},
+          "": "split_batch(convolution(merge_batch(input, 1, batch), "
+              "merge_batch(weight, 0, batch), merge_batch(bias, 0, batch), "
+              "stride, padding, dilation, transposed, output_padding, groups * batch), 1, batch)"},
    shown="_convolution(input, weight, bias, stride, padding, dilation, transposed, "
           "output_padding, groups, false, false, true, true)",
    autocast={"accelerator": "lower"}, tags=("core",))
@@ -44,9 +43,9 @@ op("convolution_weight_backward(Tensor grad_output, Tensor input, int[] weight_s
    doc="The gradient of an ordinary convolution's weight, from the gradient of all of the output "
        "or of its first elements.", own=True,
    jvp="multilinear",
-   batch="unjoined(convolution_weight_backward(joined(grad_output, 1, batch), joined(input, 1, "
-         "batch), times(weight_size, 0, batch), stride, padding, dilation, groups * batch), 0, "
-         "batch)")
+   batch="split_batch(convolution_weight_backward(merge_batch(grad_output, 1, batch), "
+         "merge_batch(input, 1, batch), multiply_size(weight_size, 0, batch), stride, padding, "
+         "dilation, groups * batch), 0, batch)")
 
 for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
     _common = f"Tensor input, Tensor weight, Tensor? bias=None, int[{_n}] stride=1, "

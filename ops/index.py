@@ -24,17 +24,19 @@ op("index_select(Tensor self, Dim dim, Tensor index) -> Tensor", kernel=custom(s
    grad={"self": "index_select_backward(grad, self.sizes(), dim, index)"}, ref="numpy.take",
    sparse="index_select", doc="The slices along a dimension whose indices `index` lists.",
    jvp="linear",
-   batch={"self": "dims", "": "whole(self, batch).gather(dim, along(index, dim, self, batch))"},
+   batch={"self": "dims",
+          "": "expand_batch(self, batch).gather(dim, expand_index(index, dim, self, batch))"},
    tags=("core",))
 op("index_add(Tensor self, Dim dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
    kernel=update(stored=(complex_half,)),
    grad={"self": "grad",
-         "source": "scaled(index_select_like(grad, dim, index, source.sizes()), alpha.conj())"},
+         "source": "scale_gradient(index_select_like(grad, dim, index, source.sizes()), "
+                   "alpha.conj())"},
    doc="Adds alpha * source to the slices that `index` lists.",
    jvp="linear",
    batch={"self, source": "dims",
-          "": "whole(self, batch).scatter_add(dim, along(index, dim, self, batch), whole(source, "
-              "batch) * alpha)"})
+          "": "expand_batch(self, batch).scatter_add(dim, expand_index(index, dim, self, batch), "
+              "expand_batch(source, batch) * alpha)"})
 op("index_copy(Tensor self, Dim dim, Tensor index, Tensor source) -> Tensor",
    kernel=update(stored=(complex_half,)),
    grad={"self": "grad.index_fill(dim, index, Scalar(0))",
@@ -42,8 +44,8 @@ op("index_copy(Tensor self, Dim dim, Tensor index, Tensor source) -> Tensor",
    doc="Writes the slices of source to those that `index` lists.",
    jvp="linear",
    batch={"self, source": "dims",
-          "": "whole(self, batch).scatter(dim, along(index, dim, self, batch), whole(source, "
-              "batch))"},
+          "": "expand_batch(self, batch).scatter(dim, expand_index(index, dim, self, batch), "
+              "expand_batch(source, batch))"},
    autocast={"cpu": "promote"})
 composite("index_fill(Tensor self, Dim dim, Tensor index, Tensor value) -> Tensor",
           variants="function method inplace", doc="`index_fill` with the value of a 0-d tensor.",
@@ -61,7 +63,8 @@ op("index_fill.value(Tensor self, Dim dim, Tensor index, Scalar value) -> Tensor
               "index_fill.int_Scalar_out(self, dim, index, value, out!)"],
    jvp="self_t.index_fill(dim, index, 0)",
    batch={"self": "dims",
-          "": "whole(self, batch).scatter(dim, along(index, dim, self, batch), value)"})
+          "": "expand_batch(self, batch).scatter(dim, expand_index(index, dim, self, batch), "
+              "value)"})
 op("gather(Tensor self, Dim dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
    kernel=custom(),
    grad={"self": "zeros(self.sizes(), grad.options()).scatter_add(dim, index, grad)"},
@@ -107,8 +110,8 @@ op("take(Tensor self, Tensor index) -> Tensor", kernel=custom(),
    doc="Elements at positions in the flattened tensor.",
    jvp="linear",
    batch={"index": "leading",
-          "": "flattened(self, batch).gather(1, wrapped(flattened(index, batch), "
-              "first_of(self).numel())).reshape_as(whole(index, batch))"})
+          "": "flatten_slices(self, batch).gather(1, wrap_index(flatten_slices(index, batch), "
+              "first_of(self).numel())).reshape_as(expand_batch(index, batch))"})
 op("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
    kernel=update(),
    variants="function method inplace",
@@ -166,7 +169,7 @@ composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref
 op("cat(Tensor[] tensors, Dim dim=0) -> Tensor", kernel=custom(place="once", stored=(stored,)),
    grad={"tensors": "cat_backward(grad, tensors, dim)"}, ref="numpy.concatenate",
    sparse="cat", doc="Concatenates tensors along a dimension that exists.",
-   jvp="linear", batch="cat(filled(tensors, batch), dim)",
+   jvp="linear", batch="cat(expand_tensors(tensors, batch), dim)",
    autocast="promote", tags=("core",))
 composite("concat(Tensor[] tensors, Dim dim=0) -> Tensor", variants="function out",
           ref="numpy.concatenate", doc="Alias of `cat`.")

@@ -125,7 +125,7 @@ op("_linalg_pinv(Tensor self, Tensor atol, Tensor rtol, bool hermitian=False) ->
    grad={"self": "pinv_backward(grad, result, self)"},
    doc="The pseudo-inverse, given tolerances for each matrix.", own=True,
    jvp="pinv_tangent(self_t, self, result)",
-   batch="_linalg_pinv(whole(self, batch), with_dims(atol, self.dim() - 3), "
+   batch="_linalg_pinv(expand_batch(self, batch), with_dims(atol, self.dim() - 3), "
          "with_dims(rtol, self.dim() - 3), hermitian)")
 for _overload, _arguments in (
     (".atol_rtol_tensor", "*, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False"),

@@ -36,9 +36,9 @@ op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=custom(place="once"),
    autocast={"accelerator": "promote"})
 op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(place="once"),
-   grad={"self": "scaled(grad, beta.conj())",
-         "mat1": "scaled(grad.mm(mat2.adjoint()), alpha.conj())",
-         "mat2": "scaled(mat1.adjoint().mm(grad), alpha.conj())"},
+   grad={"self": "scale_gradient(grad, beta.conj())",
+         "mat1": "scale_gradient(grad.mm(mat2.adjoint()), alpha.conj())",
+         "mat2": "scale_gradient(mat1.adjoint().mm(grad), alpha.conj())"},
    sparse="addmm",
    doc="beta * self + alpha * mat1 @ mat2; self is broadcast, and not read where beta is 0.",
    jvp={"self": "self_t * beta",
@@ -48,9 +48,9 @@ op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=
    autocast="lower", tags=("core",))
 op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(place="once"),
-   grad={"self": "scaled(grad, beta.conj())",
-         "batch1": "scaled(grad.bmm(batch2.adjoint()), alpha.conj())",
-         "batch2": "scaled(batch1.adjoint().bmm(grad), alpha.conj())"},
+   grad={"self": "scale_gradient(grad, beta.conj())",
+         "batch1": "scale_gradient(grad.bmm(batch2.adjoint()), alpha.conj())",
+         "batch2": "scale_gradient(batch1.adjoint().bmm(grad), alpha.conj())"},
    doc="beta * self + alpha * batch1 @ batch2 for batches of matrices.",
    jvp={"self": "self_t * beta",
         "batch1": "batch1_t.bmm(batch2) * alpha",
@@ -59,12 +59,12 @@ op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar 
    autocast="lower")
 op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(place="once"), python="inplace",
-   grad={"self": "scaled(grad, beta.conj())",
-         "mat": "scaled(outer(grad, vec.conj()), alpha.conj())",
-         "vec": "scaled(mat.adjoint().mv(grad), alpha.conj())"},
+   grad={"self": "scale_gradient(grad, beta.conj())",
+         "mat": "scale_gradient(outer(grad, vec.conj()), alpha.conj())",
+         "vec": "scale_gradient(mat.adjoint().mv(grad), alpha.conj())"},
    doc="beta * self + alpha * mat @ vec.",
    jvp={"self": "self_t * beta", "mat": "mat_t.mv(vec) * alpha", "vec": "mat.mv(vec_t) * alpha"},
-   batch="baddbmm(with_dims(self, 1).unsqueeze(-1), whole(mat, batch), whole(vec, "
+   batch="baddbmm(with_dims(self, 1).unsqueeze(-1), expand_batch(mat, batch), expand_batch(vec, "
          "batch).unsqueeze(-1), beta, alpha).squeeze(-1)",
    autocast={"accelerator": "lower"})
 op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(place="once"),

@@ -18,13 +18,14 @@ op("_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ign
    grad={"self": "_nll_loss_backward(grad_loss, target, weight, total_weight, self.sizes(), "
                  "reduction, ignore_index)"},
    doc="-weight[t] * self[t] for target t, over (N, C, d1, ...), and the weights' sum.", own=True,
-   jvp="linear",
+   jvp="nll_loss_of_change(self_t, target, weight, total_weight, reduction, ignore_index)",
    batch={"self, target": "batched_nll_loss(self, target, weight, reduction, ignore_index, batch)",
           "": "slices: weights of classes are those of all samples"})
 op("_nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, Tensor total_weight, "
    "int[] sizes, "
    "int reduction, int ignore_index) -> Tensor", kernel=custom(), variants="function",
-   grad={"grad_output": "std::get<0>(_nll_loss(grad, target, weight, reduction, ignore_index))"},
+   grad={"grad_output": "nll_loss_of_change(grad, target, weight, total_weight, reduction, "
+                        "ignore_index)"},
    doc="Derivative of `_nll_loss`.", own=True,
    jvp="linear",
    batch={"grad_output, target, total_weight":
@@ -56,8 +57,8 @@ op("_cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction, in
                  "ignore_index, label_smoothing)"},
    doc="Cross entropy of logits and classes in one pass over the logits; log(sum(exp(self))) of "
        "each sample.", own=True,
-   jvp="summed_as(loss, _cross_entropy_backward(ones_like(loss), self, target, weight, log_sum, "
-       "total_weight, reduction, ignore_index, label_smoothing) * self_t)",
+   jvp="sum_like_loss(loss, _cross_entropy_backward(ones_like(loss), self, target, weight, "
+       "log_sum, total_weight, reduction, ignore_index, label_smoothing) * self_t)",
    batch={"self, target": "batched_cross_entropy(self, target, weight, reduction, ignore_index, "
                           "label_smoothing, batch)",
           "": "slices: weights of classes are those of all samples"})
@@ -178,7 +179,8 @@ op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad
    doc="The rows of weight at the given indices.",
    jvp="linear",
    batch={"indices": "leading",
-          "": "embedding(joined(weight, 0, batch), shifted(indices, batch, weight.size(1)))"},
+          "": "embedding(merge_batch(weight, 0, batch), offset_indices(indices, batch, "
+              "weight.size(1)))"},
           tags=("core",))
 op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, "
    "bool scale_grad_by_freq) -> Tensor", kernel=custom(), variants="function",

@@ -1,7 +1,6 @@
 """The stateless modules of nn: a name, constructor arguments, the function that a call is.
 
-An entry is plain data, from which classes are written in Python (gen/modules.py) and C++
-(gen/modules_cpp.py):
+An entry is plain data, from which gen/modules.py writes classes in Python and C++:
 
     module("LeakyReLU(float negative_slope=0.01, bool inplace=False)", "activation", "leaky_relu",
            "negative_slope, inplace", show="negative_slope={negative_slope}{?inplace}",

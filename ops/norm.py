@@ -84,8 +84,8 @@ op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tens
    doc="Normalises over the last dimensions; also gives the statistics used.",
    overloads=["native_layer_norm.out(input, normalized_shape, weight, bias, eps, out0!, out1!, "
               "out2!)"],
-   jvp={"input": "weighted(std::get<0>(layer_norm_backward(input_t, input, normalized_shape, {}, "
-                 "{}, mean, rstd, eps, {true, false, false})), weight)",
+   jvp={"input": "multiply_weight(std::get<0>(layer_norm_backward(input_t, input, "
+                 "normalized_shape, {}, {}, mean, rstd, eps, {true, false, false})), weight)",
         "weight": "layer_norm_scaled(input, normalized_shape, mean, rstd, eps) * weight_t",
         "bias": "bias_t"},
    batch={"input": "leading",
@@ -105,7 +105,7 @@ op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, floa
                                 "num_groups, eps, mask)"},
    node="NativeGroupNormBackward0", own=True,
    doc="Normalises each group of channels of each image; also gives the statistics used.",
-   jvp={"input": "channel_weighted(std::get<0>(group_norm_backward(input_t, input, {}, {}, mean, "
+   jvp={"input": "multiply_channels(std::get<0>(group_norm_backward(input_t, input, {}, {}, mean, "
                  "rstd, num_groups, eps, {true, false, false})), weight)",
         "weight": "group_norm_scaled(input, mean, rstd, num_groups, eps) * as_channels(weight_t, "
                   "input)",
@@ -128,8 +128,8 @@ op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float?
    grad={"input, weight": "rms_norm_backward(grad_output, input, normalized_shape, weight, rstd, "
                           "eps, mask)"},
    doc="Divides by the root mean square over the last dimensions.", out="none",
-   jvp={"input": "weighted(std::get<0>(rms_norm_backward(input_t, input, normalized_shape, {}, "
-                 "rstd, eps, {true, false})), weight)",
+   jvp={"input": "multiply_weight(std::get<0>(rms_norm_backward(input_t, input, normalized_shape, "
+                 "{}, rstd, eps, {true, false})), weight)",
         "weight": "rms_norm_scaled(input, normalized_shape, rstd, eps) * weight_t"},
    batch={"input": "leading", "": "batched_rms_norm(input, normalized_shape, weight, eps, batch)"})
 op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor "

@@ -5,7 +5,7 @@ from gen.table import composite, custom, op
 
 op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
    kernel=custom(place="anywhere"), variants="function",
-   grad={"self": "constant_pad_nd(grad, negated(pad), 0)"}, doc="Pads with one value.",
+   grad={"self": "constant_pad_nd(grad, negate(pad), 0)"}, doc="Pads with one value.",
    jvp="constant_pad_nd(self_t, pad, 0)", batch="leading", tags=("core",))
 op("_pad_edges(Tensor self, int[] pad, str mode) -> Tensor",
    kernel=custom(place="once"), variants="",

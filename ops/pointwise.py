@@ -39,7 +39,7 @@ _zero = "zeros_like(grad)"
 _no_bool = "check_no_bool(self, other)"
 
 
-def _scaled(plain, scaled, factor, *dtypes, check=(), loop=""):
+def _with_factor(plain, scaled, factor, *dtypes, check=(), loop=""):
     """Two formulas: the plain one where the factor is 1."""
     return pointwise(*dtypes, check=[*check, f'check_factor(it, "{factor}", {factor})'],
                      formulas=[formula(plain, when=f"is_one({factor})", loop=loop),
@@ -57,23 +57,24 @@ def _arithmetic(name, more="", more_of_numbers=None):
 
 
 op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=_scaled("add", "add_scaled", "alpha", everything, complex_half, loop="rounds_once"),
-   grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add",
+   kernel=_with_factor("add", "add_scaled", "alpha", everything, complex_half, loop="rounds_once"),
+   grad={"self": "grad", "other": "scale_gradient(grad, alpha.conj())"}, ref="numpy.add",
    sparse="add", python="number_first",
    doc="self + alpha * other.",
    overloads=_arithmetic("add", ", alpha", ", Scalar alpha=1"), tags=("core",))
 op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=_scaled("sub", "sub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
+   kernel=_with_factor("sub", "sub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
                   loop="rounds_once"),
-   grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract",
+   grad={"self": "grad", "other": "scale_gradient(grad, -alpha.conj())"}, ref="numpy.subtract",
    sparse="sub", python="number_first",
    doc="self - alpha * other.",
    overloads=_arithmetic("sub", ", alpha", ", Scalar alpha=1"), tags=("core",))
 op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=_scaled("rsub", "rsub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
+   kernel=_with_factor("rsub", "rsub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
                   loop="rounds_once"),
    node={"other.impl()->is_wrapped_number()": 1},
-   variants="function method", grad={"self": "scaled(grad, -alpha.conj())", "other": "grad"},
+   variants="function method",
+   grad={"self": "scale_gradient(grad, -alpha.conj())", "other": "grad"},
    doc="other - alpha * self.",
    overloads=["rsub.Scalar(self, Scalar other, Scalar alpha=1)",
               "rsub.Tensor(self, Tensor other, alpha)",
@@ -183,16 +184,16 @@ composite("square(Tensor self) -> Tensor", variants="function method out", ref="
 composite("square_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
           doc="`square` in place.", tags=("pointwise",))
 op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-   kernel=_scaled("addcmul_plain", "addcmul", "value", numbers, complex_half),
-   grad={"self": "grad", "tensor1": "scaled(grad * tensor2.conj(), value.conj())",
-         "tensor2": "scaled(grad * tensor1.conj(), value.conj())"},
+   kernel=_with_factor("addcmul_plain", "addcmul", "value", numbers, complex_half),
+   grad={"self": "grad", "tensor1": "scale_gradient(grad * tensor2.conj(), value.conj())",
+         "tensor2": "scale_gradient(grad * tensor1.conj(), value.conj())"},
    doc="self + value * tensor1 * tensor2.",
    autocast={"accelerator": "promote"})
 op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-   kernel=_scaled("addcdiv_plain", "addcdiv", "value", floating, complex_,
+   kernel=_with_factor("addcdiv_plain", "addcdiv", "value", floating, complex_,
                   check=["check_true_division(tensor1, tensor2)"]),
-   grad={"self": "grad", "tensor1": "scaled(grad / tensor2.conj(), value.conj())",
-         "tensor2": "-scaled(grad * (tensor1 / (tensor2 * tensor2)).conj(), value.conj())"},
+   grad={"self": "grad", "tensor1": "scale_gradient(grad / tensor2.conj(), value.conj())",
+         "tensor2": "-scale_gradient(grad * (tensor1 / (tensor2 * tensor2)).conj(), value.conj())"},
    doc="self + value * tensor1 / tensor2.",
    autocast={"accelerator": "promote"})
 op("_standardize(Tensor self, Tensor mean, Tensor std) -> Tensor",
@@ -353,7 +354,7 @@ op("acos(Tensor self) -> Tensor", **_complex,
    grad={"self": "-grad * (1 - self * self).rsqrt().conj()"},
    ref="numpy.arccos", doc="The inverse cosine.",
    autocast={"accelerator": "float32"}, tags=("core",))
-op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self + 1).conj()"},
+op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / square_and_one(self).conj()"},
    ref="numpy.arctan",
    sparse="values", doc="The inverse tangent.", tags=("core",))
 op("atan2(Tensor self, Tensor other) -> Tensor", **_floats,
@@ -392,11 +393,11 @@ composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref=
 # ---- error function and its like ----
 
 op("erf(Tensor self) -> Tensor", **_floats,
-   grad={"self": "grad * (1.1283791670955126 * (-(self * self)).exp())"},
+   grad={"self": "grad * (1.1283791670955126 * normal_factor(self))"},
    sparse="values",
    doc="The error function.", tags=("core",))
 op("erfc(Tensor self) -> Tensor", **_floats,
-   grad={"self": "grad * (-1.1283791670955126 * (-(self * self)).exp())"}, doc="1 - erf(self).")
+   grad={"self": "grad * (-1.1283791670955126 * normal_factor(self))"}, doc="1 - erf(self).")
 op("erfinv(Tensor self) -> Tensor", **_floats,
    grad={"self": "grad * (0.886226925452758 * (result * result).exp())"},
    sparse="values", doc="The inverse of erf.",

@@ -17,10 +17,10 @@ op(f"_max_pool(Tensor self, {_window}, int[] dilation, bool ceil_mode) -> (Tenso
    nondiff=("indices",),
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), kernel_size.size())"},
    doc="The largest element of each window and its place in the image (flat).", own=True,
-   jvp="pooled_at(self_t, indices, kernel_size.size())", batch="fold")
+   jvp="gather_pooled(self_t, indices, kernel_size.size())", batch="fold")
 op("_max_pool_backward(Tensor grad_output, Tensor indices, Size[] input_size, int dims) -> Tensor",
    kernel=custom(),
-   variants="", grad={"grad_output": "pooled_at(grad, indices, dims)"},
+   variants="", grad={"grad_output": "gather_pooled(grad, indices, dims)"},
    doc="Adds gradients at the places of the largest elements.", own=True,
    jvp="linear", batch="fold")
 op(f"_avg_pool(Tensor self, {_window}, bool ceil_mode, bool count_include_pad, int? "
@@ -54,7 +54,7 @@ op("_adaptive_max_pool(Tensor self, int[] output_size) -> (Tensor values, Tensor
    variants="", nondiff=("indices",),
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), output_size.size())"},
    doc="The largest elements of nearly equal windows and their places.", own=True,
-   jvp="pooled_at(self_t, indices, output_size.size())", batch="fold")
+   jvp="gather_pooled(self_t, indices, output_size.size())", batch="fold")
 
 
 def _out(call, n):

@@ -48,34 +48,34 @@ op("max(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.max", doc="The largest element, or NaN if there is one.",
    overloads=["max.unary_out(self, out!)"],
-   jvp="reduced", batch="flattened(self, batch).amax(1)", tags=("reduction",))
+   jvp="reduced", batch="flatten_slices(self, batch).amax(1)", tags=("reduction",))
 composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum",
           doc="Alias of `maximum`.",
           overloads=["max.out(self, other, out!)"], variants="function method out",
           tags=("pointwise",))
 op("max.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
-   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
+   grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    nondiff=("indices",),
    doc="The largest elements along a dimension and the index where each occurs first.",
    overloads=["max.dim_max(self, dim, keepdim, max!, max_values!)"],
-   jvp="selected(self_t, dim, indices, keepdim)", batch="dims", tags=("core", "reduction"))
+   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims", tags=("core", "reduction"))
 op("min(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.min", doc="The smallest element, or NaN if there is one.",
    overloads=["min.unary_out(self, out!)"],
-   jvp="reduced", batch="flattened(self, batch).amin(1)", tags=("reduction",))
+   jvp="reduced", batch="flatten_slices(self, batch).amin(1)", tags=("reduction",))
 composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum",
           doc="Alias of `minimum`.",
           overloads=["min.out(self, other, out!)"], variants="function method out",
           tags=("pointwise",))
 op("min.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
-   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
+   grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    nondiff=("indices",),
    doc="The smallest elements along a dimension and the index where each occurs first.",
    overloads=["min.dim_min(self, dim, keepdim, min!, min_indices!)"],
-   jvp="selected(self_t, dim, indices, keepdim)", batch="dims", tags=("core", "reduction"))
+   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims", tags=("core", "reduction"))
 op("amax(Tensor self, Dim[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
    grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.max",
    doc="The largest elements over dimensions; equal ones share the gradient.",

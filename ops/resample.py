@@ -36,7 +36,7 @@ op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_
    doc="Samples the image at the positions in grid, whose coordinates go from -1 to 1. Modes: 0 "
        "linear, 1 nearest, 2 cubic; outside: 0 zeros, 1 the border, 2 reflection.", out="none",
    jvp={"input": "grid_sampler(input_t, grid, interpolation_mode, padding_mode, align_corners)",
-        "grid": "sampled_slopes(grid_t, input, grid, interpolation_mode, padding_mode, "
+        "grid": "grid_sampler_tangent(grid_t, input, grid, interpolation_mode, padding_mode, "
                 "align_corners)"},
    batch="fold",
    autocast={"cpu": "float32", "accelerator": "promote"})

@@ -22,11 +22,11 @@ op("logcumsumexp(Tensor self, Dim dim) -> Tensor", kernel=custom(),
    jvp="twice: sums of tangents of either sign have no logarithm", batch="dims")
 op("cummax(Tensor self, Dim dim) -> (Tensor values, Tensor indices)", kernel=custom(),
    nondiff=("indices",),
-   grad={"self": "cumulative_selected(grad_values, indices, dim)"},
+   grad={"self": "scatter_add_along(grad_values, indices, dim)"},
    doc="The cumulative maximum and its index, which is that of the last of equal elements.",
    jvp="self_t.gather(dim, indices)", batch="dims")
 op("cummin(Tensor self, Dim dim) -> (Tensor values, Tensor indices)", kernel=custom(),
    nondiff=("indices",),
-   grad={"self": "cumulative_selected(grad_values, indices, dim)"},
+   grad={"self": "scatter_add_along(grad_values, indices, dim)"},
    doc="The cumulative minimum and its index, which is that of the last of equal elements.",
    jvp="self_t.gather(dim, indices)", batch="dims")

@@ -52,7 +52,7 @@ view("as_strided(Tensor(a) self, Size[] size, int[] stride, int? storage_offset=
      grad={"self": "as_strided_backward(grad, self.sizes(), self.strides(), self.storage_offset(), "
                    "size, stride, storage_offset)"},
      doc="A window with given sizes, strides and offset on the storage; bounds are checked.",
-     jvp="strided_as(self_t, self, size, stride, storage_offset)", tags=("core",))
+     jvp="as_strided_tangent(self_t, self, size, stride, storage_offset)", tags=("core",))
 view("diagonal(Tensor(a) self, int offset=0, Dim dim1=0, Dim dim2=1) -> Tensor(a)",
      grad={"self": "diagonal_backward(grad, self.sizes(), offset, dim1, dim2)"},
      ref="numpy.diagonal",

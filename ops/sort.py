@@ -5,7 +5,8 @@ from gen.table import composite, custom, dynamic, op, wide_unsigned
 op("sort.stable(Tensor self, *, bool? stable, Dim dim=-1, bool descending=False) -> (Tensor "
    "values, Tensor indices)",
    node={"stable.has_value()": 1}, kernel=custom(stored=(wide_unsigned,)), nondiff=("indices",),
-   grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"}, ref="numpy.sort",
+   grad={"self": "gather_along_backward(grad_values, self.sizes(), dim, indices)"},
+   ref="numpy.sort",
    doc="The sorted elements along a dimension and their indices; equal elements keep their "
        "order. NaN counts as the largest.",
    overloads=["sort.values_stable(self, stable, dim, descending, values!, indices!)"],
@@ -26,39 +27,39 @@ composite("msort(Tensor self) -> Tensor", variants="function method out",
 op("topk(Tensor self, int k, Dim dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, "
    "Tensor indices)",
    kernel=custom(), nondiff=("indices",),
-   grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"},
+   grad={"self": "gather_along_backward(grad_values, self.sizes(), dim, indices)"},
    doc="The k largest or smallest elements along a dimension, in order, and their indices.",
    overloads=["topk.values(self, k, dim, largest, sorted, values!, indices!)"],
    jvp="self_t.gather(dim, indices)", batch="dims", tags=("core",))
 op("kthvalue(Tensor self, int k, Dim dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
    "indices)",
    kernel=custom(), nondiff=("indices",),
-   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
+   grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="The k-th smallest element along a dimension and its index; k counts from 1.",
    overloads=["kthvalue.values(self, k, dim, keepdim, values!, indices!)"],
-   jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims")
 op("median.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    node=1, kernel=custom(), nondiff=("indices",),
-   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
+   grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="The median along a dimension (the lower of two) and its index; NaN if there is one.",
    overloads=["median.dim_values(self, dim, keepdim, values!, indices!)"],
-   jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims")
 composite("median(Tensor self) -> Tensor",
           doc="The median (the lower of two), or NaN if there is one.", out="cpp")
 op("nanmedian.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    node=1, kernel=custom(), nondiff=("indices",),
-   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
+   grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="`median` of the elements that are not NaN.",
    overloads=["nanmedian.dim_values(self, dim, keepdim, values!, indices!)"],
-   jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims")
 composite("nanmedian(Tensor self) -> Tensor", doc="`median` of the elements that are not NaN.",
           out="cpp")
 op("mode(Tensor self, Dim dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), nondiff=("indices",),
-   grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
+   grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="The most frequent element along a dimension (the smallest of several) and its last index.",
    overloads=["mode.values(self, dim, keepdim, values!, indices!)"],
-   jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims")
 
 op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
    "-> (Tensor, Tensor, Tensor)",

@@ -1,6 +1,6 @@
 """Views with memory of their own, and copies with something else in place of what a view shows."""
 
-from gen.table import derived
+from gen.table import view_composite
 
 for symbol, name in {
     "alias": "alias_copy",
@@ -29,7 +29,7 @@ for symbol, name in {
 }.items():
     lists = symbol.startswith(("split", "unbind"))
     method = "method " if symbol == "narrow" else ""
-    derived(
+    view_composite(
         symbol,
         name,
         "",
@@ -39,13 +39,13 @@ for symbol, name in {
         doc=f"What `{name.partition('_copy')[0]}` gives, in memory of its own.",
     )
 for symbol in ("as_strided", "diagonal", "select", "slice"):
-    derived(
+    view_composite(
         symbol,
         f"{symbol}_scatter",
         ", Tensor src",
         "Tensor",
-        "const Tensor whole = room_for(self, src); "
-        "return put_in_view(whole, $view(whole$rest), src);",
+        "const Tensor whole = clone_for_batches(self, src); "
+        "return copy_into_view(whole, $view(whole$rest), src);",
         variants="method function out" if symbol == "slice" else "method function",
         out="cpp",
         doc=f"A copy with `src` in place of what `{symbol}` gives.",

@@ -57,7 +57,7 @@ op(f"_deform_columns(Tensor input, Tensor offset, Tensor? factor, {_HOW}) -> Ten
    doc="What windows see whose taps are moved by offset (pairs of rows and columns) and multiplied "
        "by factor: (N, C * taps, windows).",
    jvp={"input": f"_deform_columns(input_t, offset, factor, {_how})",
-        "offset": f"deformed_slopes(offset_t, input, offset, factor, {_how})",
+        "offset": f"deform_columns_tangent(offset_t, input, offset, factor, {_how})",
         "factor": f"_deform_columns(input, offset, factor_t, {_how})"},
    batch="slices: the taps of an image may have no factors")
 op(f"_deform_columns_backward(Tensor grad_output, Tensor input, Tensor offset, Tensor? factor, "

@@ -13,6 +13,7 @@ import pytest
 
 import rushlight
 from docs import make, pages
+from docs import map as code_map
 from gen import declarations, table
 from tests.compat import page as packages
 
@@ -144,6 +145,11 @@ def test_lines_of_pages_end_in_time(page):
 
 def test_the_page_of_packages_begins_as_it_is_written():
     assert (ROOT / "docs" / "compatibility.md").read_text().startswith(packages.HEAD)
+
+
+@pytest.mark.parametrize("page", code_map.PAGES)
+def test_maps_of_the_code_are_complete(page):
+    assert (ROOT / page).read_text() == code_map.PAGES[page](), "python docs/map.py writes it anew"
 
 
 def test_the_glossary_has_few_terms():

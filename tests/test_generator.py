@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gen import derivatives, expressions, kernels, rules, schema, table, wrappers
+from gen import derivatives, kernels, registry, rules, schema, table, wrappers
 from gen.__main__ import show
 from gen.schema import TableError, Type, parse_signature, parse_type
-from gen.text import each, lines, only
+from gen.text import each, lines, only, when
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden" / "fused_scale.cpp"
@@ -227,37 +227,20 @@ def test_integers_have_meanings():
     )
 
 
-def test_cpp_knows_dimensions_and_sizes_as_the_table_does():
-    """The names that src/ops/batching.cpp goes by are those of arguments of the types Dim and Size."""
-    text = (ROOT / "src/ops/batching.cpp").read_text()
-    names = {
-        meaning: set(
-            re.findall(
-                r'"(\w+)"', re.search(rf"{meaning.lower()}_names\[\] = {{([^}}]*)}}", text)[1]
-            )
-        )
-        for meaning in schema.MEANINGS
-    }
-    checked = 0
-    for op in table.load():
-        kinds = {rule.kind for rule in rules.batch(op).values()} - {
-            "composite",
-            "slices",
-            "refused",
-            "random",
-            "aligned",
-        }
-        for arg in op.args if kinds else []:
-            for meaning in schema.MEANINGS if arg.type.base == "int" else ():
-                if meaning == "Dim" and kinds <= {"fold", "leading", "matrices"}:
-                    continue  # counted from the end, or not at all
-                if meaning == "Size" and not arg.type.is_list:
-                    continue
-                checked += 1
-                assert (arg.type.meaning == meaning) == (arg.name in names[meaning]), (
-                    f"{op.text}: {arg.name}"
-                )
-    assert checked > 100
+def test_cpp_is_told_what_integers_mean():
+    """Rules of vmap go by the types of arguments, not by their names; composites have no rules."""
+    keys = {"kernel": table.custom(), "grad": "none", "batch": "dims"}
+    ops = [
+        entry("f(Tensor self, Dim axis, int dim, Size[] shape) -> Tensor", **keys),
+        entry("g(Tensor self, int dim, int[] size) -> Tensor", **keys),
+        entry("h(Tensor self, Dim dim) -> Tensor", kind="composite"),
+    ]
+    rows = [
+        row.strip()
+        for row in registry.meanings_source(ops).splitlines()
+        if row.strip().startswith("{&")
+    ]
+    assert rows == [f"{{&function_f_{form}_0, {{2u, 8u}}}}," for form in ("functional", "inplace")]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +260,7 @@ def test_cpp_knows_dimensions_and_sizes_as_the_table_does():
 )
 def test_names_in_expressions(said, expected):
     """Members of a name are none, nor are namespaces."""
-    found = {name: how for name, how in expressions.names(said).items() if name != "get"}
+    found = {name: how for name, how in schema.names_in(said).items() if name != "get"}
     assert found == {name: how for name, how in expected.items() if name != "get"}
 
 
@@ -289,10 +272,24 @@ def test_templates():
           {each([])}
           {only(False)}never;
           {only(True)}always;
+          {when(True, "if (x)", "y;", "z;")}
+          {when(False, "if (never)", "y;")}
 
         }}
     """)
-    assert made == ["head {", "  a;", "", "    b;", "  always;", "", "}"]
+    assert made == [
+        "head {",
+        "  a;",
+        "",
+        "    b;",
+        "  always;",
+        "  if (x) {",
+        "    y;",
+        "    z;",
+        "  }",
+        "",
+        "}",
+    ]
 
 
 def ruled(**keys):

@@ -144,7 +144,7 @@ SPELL_THE_DEVICE = {
     "gen/_C.pyi.in",
     "gen/__main__.py",
     "gen/headers.py",
-    "gen/tags.py",
+    "gen/registry.py",
     "src/autograd/saved.cpp",
     "src/core/backend.h",
     "src/core/error.cpp",
@@ -232,11 +232,22 @@ def test_version_is_that_of_the_project():
 
 PACKAGE = ROOT / "python"
 
+
+def test_the_console_script_replaces_none_of_pytorchs():
+    """A script named torchrun would overwrite PyTorch's where both are installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["scripts"] == {"rushrun": "rushlight.distributed.run:main"}
+
+
 # An import in a function counts like one at the top of a file: a cycle is a cycle, whenever it
 # closes. Not so in what `import rushlight` loads, which leaves all else for later on purpose (as the
 # names do that a package loads on first use, `_lazy.py`), nor here, each with the reason.
 POSTPONED = {
     ("rushlight.jit", "rushlight.jit._program"): "archives are read when one is loaded",
+    ("rushlight.jit", "rushlight.jit._scripts"): "the compiler is read when it is asked for",
+    ("rushlight.jit", "rushlight.jit._freeze"): "the same",
+    ("rushlight.jit._script", "rushlight.jit._scripts"): "the same",
+    ("rushlight.jit._script", "rushlight.jit._program"): "the same",
     ("rushlight.nn.modules.module", "rushlight.compiler"): "modules compile themselves, to modules",
     ("rushlight.fx.graph_module", "rushlight.fx._symbolic_trace"): "pickles are traced again",
 }

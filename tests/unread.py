@@ -430,13 +430,16 @@ def _used(op: Op) -> set[str] | None:
     if op.body:
         return _words(op.body)
     if op.kernel.kind == "pointwise":
-        kernel = op.kernel
-        texts = [*kernel.check, *(value for _, value in kernel.let)]
+        texts = [*op.kernel.check]
         for formula in op.formulas:
             texts += [*formula.attributes, formula.when]
         return derivatives | {a.name for a in op.tensors} | _words(*texts)
     found = [(f, d) for f, d in _definitions().get(op.symbol, []) if len(d) >= len(op.args)]
-    kernels = {"src/cpu", "src/ops"} if op.kernel.anywhere or op.kind != "kernel" else {"src/cpu"}
+    kernels = (
+        {"src/cpu", "src/ops"}
+        if op.kernel.place == "anywhere" or op.kind != "kernel"
+        else {"src/cpu"}
+    )
     if not kernels & {folder for folder, _ in found}:
         return None
     for _, definition in found:  # kernels have their outputs in front

@@ -101,7 +101,7 @@ class RL_API OutputInfo {
  private:
   static constexpr size_t near_dims = 5;
   static constexpr uint8_t is_far = 255;
-  DimVector* far() const;
+  DimVector* sizes_on_heap() const;
   uint8_t ndim_ = 0;
   ScalarType dtype_ = ScalarType::Undefined;
   Device device_;
@@ -142,7 +142,8 @@ class RL_API Node : public RefCounted {
   }
   // Whether the gradient of input i is asked for.
   bool wants(size_t i) const {
-    return i < num_edges_ && edge_data()[i].node && (tls.wanted_by == nullptr || wanted_by_run(i));
+    return i < num_edges_ && edge_data()[i].node &&
+           (tls.wanted_by == nullptr || is_needed_by_run(i));
   }
   bool wants_any() const {
     for (size_t i = 0; i < num_edges_; i++) {
@@ -188,7 +189,7 @@ class RL_API Node : public RefCounted {
   struct Block;
   void destroy() const;
   Tensor unpack_saved(size_t i, bool detached_ok) const;
-  bool wanted_by_run(size_t i) const;
+  bool is_needed_by_run(size_t i) const;
   const Edge* edge_data() const { return num_edges_ <= near_edge_count ? near_edges_ : far_edges_; }
   Edge& new_edge();
   void lock() const;
@@ -239,13 +240,13 @@ struct RL_API AutogradMeta {
 // ---- what generated ops call ----
 
 RL_API bool any_requires_grad(TensorList list);
-inline bool grad_wanted(const Tensor& t) { return t.defined() && t.requires_grad(); }
+inline bool needs_grad(const Tensor& t) { return t.defined() && t.requires_grad(); }
 
 // After an op: `out` becomes the node's next output and gets it as grad_fn, unless its dtype has no
 // gradients.
 RL_API void set_history(const Tensor& out, const Ref<Node>& node);
 // The next output of a node that is not differentiable (indices): only takes its number.
-RL_API void set_no_history(const Tensor& out, const Ref<Node>& node);
+RL_API void clear_history(const Tensor& out, const Ref<Node>& node);
 // Before an in-place op: raises for leaves that require grad, views made in no_grad, multi-output
 // views, inference tensors. `needs_grad`: whether the op will be recorded.
 RL_API void check_inplace(const char* op, const Tensor& self, bool needs_grad);
@@ -265,7 +266,7 @@ RL_API void check_out_grad(const char* op, bool needs_grad);
 // Where gradients of `t` go: its grad_fn, a leaf's accumulator, nowhere.
 RL_API Edge gradient_edge(const Tensor& t);
 RL_API const NodeDescriptor& accumulate_grad_descriptor();
-RL_API Tensor accumulated_leaf(const Node& accumulator);
+RL_API Tensor leaf_of_accumulator(const Node& accumulator);
 // `t.grad = grad`: RuntimeError where size, dtype or device differ.
 RL_API void set_grad(const Tensor& t, const Tensor& grad);
 // `t.detach_()`.
@@ -281,7 +282,7 @@ class RL_API TransformScope {
   ~TransformScope();
   TransformScope(const TransformScope&) = delete;
   TransformScope& operator=(const TransformScope&) = delete;
-  void take_over(const Tensor& argument) const;
+  void adopt_storage(const Tensor& argument) const;
 
  private:
   const bool transforming_before_;

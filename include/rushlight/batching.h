@@ -44,7 +44,7 @@ RL_API const Tensor& value_of(const Tensor& t);
 // What a gradient is worth to an input from outside of levels that the op was recorded in: all
 // slices depend on that input, so their gradients are summed. The engine calls it with the sequence
 // numbers of both nodes, which tell as levels are numbers of the same sequence; `leaf` is that
-// input if it is a leaf, whose node is as old as the first use.
+// input if it is a leaf, and `input` then the level that it was made within.
 RL_API Tensor leave_levels(const Tensor& grad, uint64_t recorded, uint64_t input,
                            const Tensor& leaf);
 // `t` becomes the tensor of a level that `from` is.

@@ -46,7 +46,7 @@ struct Kernel {
   std::vector<Type> results;
 };
 template <class F>
-Kernel boxed(F function) {
+Kernel make_kernel(F function) {
   Kernel out;
   out.function = std::make_shared<BoxedAs<F>>(std::move(function));
   return out;
@@ -74,7 +74,7 @@ template <class T>
 using Held = std::decay_t<decltype(TypeOf<std::decay_t<T>>::get(std::declval<const IValue&>()))>;
 // What a parameter is given: T itself where that is held, or T made from it.
 template <class T, class H>
-decltype(auto) given(H& held) {
+decltype(auto) convert_argument(H& held) {
   if constexpr (std::is_same_v<std::decay_t<T>, H>) {
     return (held);
   } else {
@@ -94,13 +94,14 @@ Kernel kernel_with(F function, R (*)(A...), std::index_sequence<I...>) {
     }
     stack.resize(stack.size() - n);
     if constexpr (std::is_void_v<R>) {
-      function(static_cast<A>(given<A>(std::get<I>(all)))...);
+      function(static_cast<A>(convert_argument<A>(std::get<I>(all)))...);
     } else {
       Results<std::decay_t<R>>::push(
-          stack, std::decay_t<R>(function(static_cast<A>(given<A>(std::get<I>(all)))...)));
+          stack,
+          std::decay_t<R>(function(static_cast<A>(convert_argument<A>(std::get<I>(all)))...)));
     }
   };
-  Kernel out = boxed(std::move(call));
+  Kernel out = make_kernel(std::move(call));
   out.arguments = {TypeOf<std::decay_t<A>>::type()...};
   out.results = Results<std::decay_t<R>>::types();
   return out;

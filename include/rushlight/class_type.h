@@ -28,6 +28,7 @@ struct RL_API ClassType {
   using Named = std::pair<std::string, IValue>;
 
   Form form = Form::Class;
+  bool of_modules = false;                // of an interface: modules have it, no other objects
   std::string name;                       // "__torch__.models.Net"
   std::vector<Attribute> attributes;      // an object has a slot for each, in this order
   std::vector<Named> constants;           // the members of an enum
@@ -47,7 +48,12 @@ struct RL_API ClassType {
   size_t add_attribute(Attribute attribute);
   const IValue* find_constant(std::string_view constant) const;  // null where there is none
   graph::Function* find_method(std::string_view method) const;   // null where there is none
+  void add_method(graph::Function& method);
   std::string base_name() const { return name.substr(name.rfind('.') + 1); }
+
+ private:
+  std::unordered_map<std::string, size_t> places_;  // of attributes
+  std::unordered_map<std::string, graph::Function*> method_of_;
 };
 
 // An object of a class; a member of an enum, whose slots are its name and its value.

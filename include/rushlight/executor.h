@@ -23,6 +23,10 @@ class RL_API Raised : public Error {
   std::string text_;
 };
 
+// What programs ask now and then while they loop and call: it throws where they have to end. Python
+// sets it, so that Ctrl-C ends them.
+RL_API void set_interrupt(void (*ask)());
+
 class RL_API Program {
  public:
   // Keeps nothing of the graph but the classes and functions that it names. RuntimeError where it
@@ -42,7 +46,7 @@ class RL_API Program {
  private:
   friend class Machine;
   // As a part of another run, whose error says where all of them were.
-  std::vector<IValue> run_within(std::vector<IValue> arguments) const;
+  std::vector<IValue> run_nested(std::vector<IValue> arguments) const;
   std::unique_ptr<const Code> code_;
 };
 

@@ -21,15 +21,15 @@ RL_API void exit_level(uint64_t level);
 RL_API uint64_t level_of(const Tensor& t);
 RL_API uint64_t level_of(TensorList list);
 template <class... T>
-bool carried(const T&... arguments) {
+bool has_tangent(const T&... arguments) {
   return ((level_of(arguments) != 0) || ...);
 }
 // Whether what is computed from these now may be differentiated: it is recorded, or a tangent is
 // seen. Ops written over others then do without kernels that have no derivative.
 template <class... T>
-bool differentiated(const T&... arguments) {
+bool is_differentiated(const T&... arguments) {
   return (tls.grad_mode && ((arguments.defined() && arguments.requires_grad()) || ...)) ||
-         (active() && carried(arguments...));
+         (active() && has_tangent(arguments...));
 }
 // Runs a function that has a TangentRule on arguments of which some have tangents.
 RL_API std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments);
@@ -52,7 +52,7 @@ RL_API Tensor leaf_of(const Tensor& t);
 template <class Op>
 void carry_tangents(const Tensor& from, const Tensor& to, const Op& op);
 // After a result got its tangent: the node that made it may have saved it before.
-RL_API void tell_node(const Tensor& result);
+RL_API void pass_tangent_to_node(const Tensor& result);
 
 // A view of a tensor that has a tangent; RuntimeError where it has one of this level already, or
 // where sizes or dtypes differ. And the way back: a view without it.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 
 #include <rushlight/graph.h>
 
@@ -84,9 +83,12 @@ class RL_API Function {
   std::shared_ptr<Graph> shared_graph();
   bool has_graph() const { return graph_ != nullptr; }
   // A function that is no graph but code of the host, such as Python; it cannot be saved.
-  using Native = std::function<std::vector<IValue>(std::vector<IValue>)>;
-  void set_native(Native native) { native_ = std::move(native); }
-  const Native& native() const { return native_; }  // empty of a graph
+  struct RL_API Native {
+    virtual ~Native();
+    virtual std::vector<IValue> operator()(std::vector<IValue> arguments) = 0;
+  };
+  void set_native(std::unique_ptr<Native> native) { native_ = std::move(native); }
+  Native* native() const { return native_.get(); }  // null of a graph
   void set_graph(std::unique_ptr<Graph> graph);     // RuntimeError once it has run
   // Says how to make the graph later; `make` is called once, by one thread.
   template <class F>
@@ -116,7 +118,7 @@ class RL_API Function {
   std::string name_;
   std::shared_ptr<Graph> graph_;
   std::unique_ptr<Making> maker_;
-  Native native_;
+  std::unique_ptr<Native> native_;
   std::unique_ptr<const Program> program_;
   std::atomic<const Program*> compiled_ = nullptr;
 };

@@ -49,7 +49,7 @@ class CppFunction {
   template <auto function>
   static CppFunction makeFromBoxedFunction() {
     return CppFunction(
-        library::boxed([](const OperatorHandle* op, Stack& stack) {
+        library::make_kernel([](const OperatorHandle* op, Stack& stack) {
           if constexpr (std::is_invocable_v<decltype(function), const OperatorHandle&, Stack*>) {
             function(*op, &stack);
           } else {

@@ -43,7 +43,7 @@ struct RL_API SpecialTensor {
   // A tensor on the same memory, outside the graph.
   virtual Tensor alias(const Tensor& self) const;
   // Called where the memory of the tensor is wanted: returns, or raises.
-  virtual void want_memory() const {}
+  virtual void check_has_memory() const {}
 };
 
 // Generated code calls these where a mode or a special tensor is there; arguments are those of the

@@ -173,7 +173,7 @@ struct Converter<std::tuple<T...>> {
 };
 
 template <class T>
-T taken(PyObject* o, size_t place) {
+T load_argument(PyObject* o, size_t place) {
   T value{};
   if (!Converter<T>::load(o, value)) {
     if (PyErr_Occurred() != nullptr) {
@@ -201,7 +201,7 @@ struct Call<function> {
       if (n != static_cast<Py_ssize_t>(sizeof...(A))) {
         throw TypeError(str("expected ", sizeof...(A), " arguments, got ", n));
       }
-      std::tuple<std::decay_t<A>...> values{taken<std::decay_t<A>>(arguments[I], I)...};
+      std::tuple<std::decay_t<A>...> values{load_argument<std::decay_t<A>>(arguments[I], I)...};
       if constexpr (std::is_void_v<R>) {
         function(static_cast<A>(std::get<I>(values))...);
         return Py_NewRef(Py_None);

@@ -29,7 +29,7 @@ class RL_API RangeRecorder {
   void enter();
   void leave();
   virtual bool wants_shapes() const = 0;
-  virtual void note(const RecordedRange& range) = 0;
+  virtual void record(const RecordedRange& range) = 0;
   static RangeRecorder* innermost();
   RangeRecorder* outer() const { return outer_; }
 

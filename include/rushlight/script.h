@@ -23,8 +23,8 @@ struct NamedValue {
   std::string name;
   IValue value;
 };
-
 struct NamedModule;
+
 
 // A method of one object.
 class RL_API Method {
@@ -47,11 +47,23 @@ class RL_API Module {
  public:
   Module() = default;  // none: whatever it is asked raises
   explicit Module(intrusive_ptr<Object> object);
+  // A new one of a class of its own, with `training` alone.
+  explicit Module(const std::string& class_name);
+
+  // More attributes, for a module that is made here; RuntimeError where it has one of that name.
+  void register_parameter(const std::string& name, Tensor value, bool is_buffer);
+  void register_buffer(const std::string& name, Tensor value);
+  void register_module(const std::string& name, const Module& module);
+  void register_attribute(const std::string& name, const Type& type, IValue value,
+                          bool is_parameter = false, bool is_buffer = false);
+  // Compiles the methods of a text: "def scaled(self, x, by: float = 2.0): return x * by".
+  void define(const std::string& source);
 
   IValue forward(std::vector<IValue> arguments, const Kwargs& by_name = {}) const {
     return get_method("forward")(std::move(arguments), by_name);
   }
-  IValue operator()(std::vector<IValue> arguments) const { return forward(std::move(arguments)); }
+  // `forward`, with the hooks that the module has.
+  IValue operator()(std::vector<IValue> arguments) const;
   template <class... A>
   IValue run_method(const std::string& name, A&&... arguments) const {
     return get_method(name)({IValue(std::forward<A>(arguments))...});
@@ -109,6 +121,23 @@ struct NamedModule {
   std::string name;  // "layers.0"
   Module value;
 };
+
+// Functions that are compiled from text, which may call each other, and ops as torch.NAME.
+class RL_API CompilationUnit {
+ public:
+  CompilationUnit();
+  void define(const std::string& source);
+  graph::Function* find_function(const std::string& name) const;  // null where there is none
+  graph::Function& get_function(const std::string& name) const;   // RuntimeError instead
+  template <class... A>
+  IValue run_method(const std::string& name, A&&... arguments) const {
+    return get_function(name)({IValue(std::forward<A>(arguments))...});
+  }
+
+ private:
+  std::shared_ptr<graph::CompilationUnit> unit_;
+};
+RL_API std::shared_ptr<CompilationUnit> compile(const std::string& source);
 
 // A module from an archive, on `device` or where it was saved. Nothing in a file runs before a
 // method is called. RuntimeError where it is no archive, is damaged, or needs what the language

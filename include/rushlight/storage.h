@@ -27,8 +27,10 @@ class RL_API StorageImpl : public RefCounted {
   void fix_size() { resizable_ = false; }
   // The number of the transform (autograd.h) that was the latest when this was made, or that took
   // it over as an argument: what a function works on that is older is captured from outside.
-  uint32_t birth() const { return birth_.load(std::memory_order_relaxed); }
-  void set_birth(uint32_t transform) { birth_.store(transform, std::memory_order_relaxed); }
+  uint32_t transform_number() const { return birth_.load(std::memory_order_relaxed); }
+  void set_transform_number(uint32_t transform) {
+    birth_.store(transform, std::memory_order_relaxed);
+  }
 
   // Uninitialised memory of the device's allocator. Meta storage has a size and no memory.
   static Ref<StorageImpl> allocate(size_t nbytes, Device device);

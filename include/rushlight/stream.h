@@ -76,7 +76,7 @@ class RL_API Event {
   explicit Event(Options options);
   // Marks the end of what the stream has queued.
   void record(const Stream& stream) const;
-  bool recorded() const;
+  bool is_recorded() const;
   bool query() const;  // whether everything before the mark is done
   void synchronize() const;
   // Milliseconds from this mark to another. ValueError unless both are recorded and timed.

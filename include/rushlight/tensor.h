@@ -72,7 +72,7 @@ class RL_API TensorImpl : public RefCounted {
   const Storage& storage() const { return storage_; }
   char* data() const {  // address of the first element; null for an empty storage
     if (RL_UNLIKELY(special_ != nullptr)) {
-      want_memory();
+      check_has_memory();
     }
     return static_cast<char*>(storage_->data()) + offset_ * itemsize(dtype_);
   }
@@ -171,7 +171,7 @@ class RL_API TensorImpl : public RefCounted {
     asks_ = static_cast<uint8_t>((requires_grad_ || late_view_ ? ask::grad : 0) |
                                  (special_ != nullptr ? ask::special : 0));
   }
-  void want_memory() const;
+  void check_has_memory() const;
 
   Storage storage_;
   int64_t numel_ = 0;
@@ -335,29 +335,31 @@ class RL_API Tensor {
   const Ref<TensorImpl>& ref() const { return impl_; }
   int32_t use_count() const { return impl_ ? impl_->use_count() : 0; }
 
-  ScalarType dtype() const { return held().dtype(); }
-  ScalarType scalar_type() const { return held().dtype(); }
-  Device device() const { return held().device(); }
+  ScalarType dtype() const { return checked_impl().dtype(); }
+  ScalarType scalar_type() const { return checked_impl().dtype(); }
+  Device device() const { return checked_impl().device(); }
   Layout layout() const;
   TensorOptions options() const { return TensorOptions(dtype()).device(device()).layout(layout()); }
-  int64_t dim() const { return held().dim(); }
-  int64_t ndimension() const { return held().dim(); }
-  int64_t numel() const { return held().numel(); }
+  int64_t dim() const { return checked_impl().dim(); }
+  int64_t ndimension() const { return checked_impl().dim(); }
+  int64_t numel() const { return checked_impl().numel(); }
   int64_t element_size() const { return rushlight::itemsize(dtype()); }
   size_t itemsize() const { return static_cast<size_t>(element_size()); }
   int64_t get_device() const { return device().index(); }
   TensorImpl* unsafeGetTensorImpl() const { return impl_.get(); }
-  bool has_storage() const { return defined() && static_cast<bool>(held().storage()); }
-  bool is_inference() const { return held().is_inference(); }
+  bool has_storage() const { return defined() && static_cast<bool>(checked_impl().storage()); }
+  bool is_inference() const { return checked_impl().is_inference(); }
   int64_t nbytes() const { return numel() * element_size(); }
-  IntArrayRef sizes() const { return held().sizes(); }
-  IntArrayRef strides() const { return held().strides(); }
+  IntArrayRef sizes() const { return checked_impl().sizes(); }
+  IntArrayRef strides() const { return checked_impl().strides(); }
   int64_t size(int64_t d) const;  // d counts from the end when negative; IndexError
   int64_t stride(int64_t d) const;
-  int64_t storage_offset() const { return held().storage_offset(); }
-  const Storage& storage() const { return held().storage(); }
+  int64_t storage_offset() const { return checked_impl().storage_offset(); }
+  const Storage& storage() const { return checked_impl().storage(); }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
-  bool is_non_overlapping_and_dense() const { return held().is_non_overlapping_and_dense(); }
+  bool is_non_overlapping_and_dense() const {
+    return checked_impl().is_non_overlapping_and_dense();
+  }
   // The format whose order the strides follow, contiguous where they follow none; `exactly`: that
   // the tensor is contiguous in.
   MemoryFormat suggest_memory_format(bool exactly = false) const;
@@ -394,12 +396,12 @@ class RL_API Tensor {
   bool is_floating_point() const { return is_floating(dtype()); }
   bool is_complex() const { return rushlight::is_complex(dtype()); }
   bool is_signed() const { return dtype_info(dtype()).is_signed; }
-  void* data_ptr() const { return held().data(); }
+  void* data_ptr() const { return checked_impl().data(); }
   // Typed address; RuntimeError where T is not the dtype.
   template <class T>
   T* data_ptr() const {
     check_dtype(dtype_of_v<T>);
-    return reinterpret_cast<T*>(held().data());
+    return reinterpret_cast<T*>(checked_impl().data());
   }
   template <class T>
   const T* const_data_ptr() const {
@@ -415,7 +417,7 @@ class RL_API Tensor {
   // For kernels, whose contract has checked the dtype.
   template <class T>
   T* data() const {
-    return reinterpret_cast<T*>(held().data());
+    return reinterpret_cast<T*>(checked_impl().data());
   }
   template <class T>
   T item() const {
@@ -494,7 +496,7 @@ class RL_API Tensor {
   bool retains_grad() const;
   bool is_view() const;
   Tensor _base() const;
-  uint32_t _version() const { return held().version(); }
+  uint32_t _version() const { return checked_impl().version(); }
   Tensor tensor_data()
       const;  // a new tensor on the same storage, apart from autograd, sharing the version
   Tensor variable_data() const;  // the same with a version of its own (Python's .data)
@@ -527,7 +529,7 @@ class RL_API Tensor {
 
  private:
   // What accessors read; RuntimeError where the tensor is undefined.
-  TensorImpl& held() const {
+  TensorImpl& checked_impl() const {
     if (RL_UNLIKELY(!impl_)) {
       refuse_undefined();
     }

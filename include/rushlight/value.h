@@ -266,9 +266,9 @@ class RL_API Value {
   template <class T>
   const T& unbox() const;
   template <class T>
-  std::vector<T> all_as() const;
+  std::vector<T> items_as() const;
   template <class T>
-  T counted() const;
+  T get_pointer() const;
   Scalar scalar() const;
   template <class T>
   void expect() const;

@@ -16,6 +16,10 @@ from rushlight import _C, Tensor
 __all__ = ["PyTorchFileReader", "PyTorchFileWriter"]
 
 
+# What a compressed record may stand for, as src/serialize/zip.cpp has it.
+_INFLATED_ANYWAY, _MOST_TIMES = 1 << 18, 64
+
+
 class PyTorchFileReader:
     """The records of a file that `save` wrote.
 
@@ -53,8 +57,25 @@ class PyTorchFileReader:
         return [name.removeprefix(self._root) for name in self._zip.namelist()]
 
     def get_record(self, name: str) -> bytes:
-        """The bytes of a record."""
-        return self._zip.read(self._info(name))
+        """The bytes of a record.
+
+        Raises:
+            RuntimeError: there is none of that name, it is damaged, or it stands for far more bytes
+                than any text that was compressed.
+        """
+        info = self._info(name)
+        bad = f"PytorchStreamReader failed reading file {name}: "
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise RuntimeError(f"{bad}it is compressed by the method {info.compress_type}")
+        packed = info.compress_type == zipfile.ZIP_DEFLATED
+        if packed and info.file_size > _INFLATED_ANYWAY + _MOST_TIMES * info.compress_size:
+            raise RuntimeError(
+                f"{bad}{info.compress_size} bytes stand for {info.file_size}: no text is so large"
+            )
+        try:
+            return self._zip.read(info)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+            raise RuntimeError(f"{bad}{error or 'it ends too early'}") from error
 
     def get_record_size(self, name: str) -> int:
         """The number of its bytes."""

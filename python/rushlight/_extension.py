@@ -10,7 +10,7 @@ from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
 from rushlight._library.keys import DispatchKey, DispatchKeySet
 from rushlight.futures import Future
 from rushlight.jit import ScriptFunction, ScriptMethod, ScriptModule, is_tracing
-from rushlight.jit._trace import TracingState, state
+from rushlight.jit._recording import TracingState, state
 
 __all__ = [
     "DispatchKey",

@@ -61,7 +61,7 @@ def jvp(
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(
-            f"{_JVP}: Expected primals to be a tuple of the arguments of f, but got "
+            "jvp: Expected primals to be a tuple of the arguments of f, but got "
             f"{type(primals).__name__}"
         )
     flat, spec = _pytree.tree_flatten(primals)
@@ -147,9 +147,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 def _check_real(values, what, which):
     for t in values:
         if t.is_complex():
-            raise RuntimeError(
-                f"{what}: Expected all {which} to be real but received complex tensor"
-            )
+            raise RuntimeError(f"{what}: Expected all {which} to be real, and one is complex")
 
 
 def jacfwd(

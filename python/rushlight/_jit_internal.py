@@ -9,5 +9,5 @@ from rushlight.jit import Final, Future, export, ignore, is_scripting, unused  #
 
 
 def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a method of a container that a script keeps; all are kept here."""
+    """Marks a method of a container that its program has, too; it has all special methods."""
     return fn

@@ -80,8 +80,8 @@ def default_restore_location(storage: Any, location: str) -> Any:
         if placed is not None:
             return placed
     raise RuntimeError(
-        "don't know how to restore data location of "
-        f"{type(storage).__name__} (tagged with {location})"
+        f"don't know how to restore data location {location!r}, where a file has a "
+        f"{type(storage).__name__}: say another one with map_location"
     )
 
 

@@ -128,7 +128,8 @@ class Storages:
         typed = isinstance(kind, type) and issubclass(kind, storage._StorageName)
         dtype = kind.dtype if typed else _C.uint8
         if not typed and kind is not storage.UntypedStorage:
-            raise pickle.UnpicklingError(f"persistent_load: {kind!r} is no type of storage")
+            what = kind.__qualname__ if isinstance(kind, type) else f"a {type(kind).__name__}"
+            raise pickle.UnpicklingError(f"persistent_load: {what} is no type of storage")
         if not isinstance(key, str) or not isinstance(location, str) or type(numel) is not int:
             raise pickle.UnpicklingError("persistent_load: the id of a storage is damaged")
         item = self._read(key, storage.CODES.get(dtype, dtype), numel)

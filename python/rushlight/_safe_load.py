@@ -338,6 +338,9 @@ class SafeObjects:
             OverflowError,
         ) as error:
             raise pickle.UnpicklingError(_refusal(error)) from error
+        except RecursionError as error:  # of what looked at them
+            reason = _refusal("its objects are nested too deep")
+            raise pickle.UnpicklingError(reason) from error
 
 
 def _refusal(error):

@@ -34,7 +34,9 @@ class Inputs:
         self.flat, self.spec = _pytree.tree_flatten(tree)
         for value in self.flat:
             if not is_tensor(value):
-                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+                raise ValueError(
+                    f"Thing passed to transform API must be of class Tensor, not {type(value)}"
+                )
         self._made = [_C._begin_transform(t) for t in self.flat]
         self.nodes = tuple(t.grad_fn for t in self._made)
 

@@ -70,8 +70,8 @@ def functional_call(
     else:
         if not isinstance(parameter_and_buffer_dicts, (list, tuple)):
             raise ValueError(
-                "parameter_and_buffer_dicts is expected to be a dict, or a list or tuple of them, "
-                f"but got {type(parameter_and_buffer_dicts)}"
+                "parameter_and_buffer_dicts is expected to be a dict (several come in a list or a "
+                f"tuple), but got {type(parameter_and_buffer_dicts)}"
             )
         given = {}
         for names in parameter_and_buffer_dicts:

@@ -309,7 +309,10 @@ def load(
     weights_only = _reads_data_alone(weights_only, pickle_module)
     mmap = config.load.mmap if mmap is None else mmap
     if weights_only and pickle_module is not None:
-        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+        raise RuntimeError(
+            "Can not safely load weights when explicit pickle_module and weights_only=True are "
+            "given"
+        )
     is_path = isinstance(f, str | os.PathLike)
     if mmap and not is_path:
         raise ValueError("f must be a string filename in order to use mmap argument")

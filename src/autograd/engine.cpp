@@ -46,15 +46,19 @@ bool can_add_into(const Tensor& t, const Tensor& other) {
 }
 
 // The gradient of an input that may be from outside of vmap.
-Tensor out_of_levels(const Tensor& grad, const Node& node, const Node& input,
-                     const std::vector<int64_t>& kept) {
+Tensor leave_vmap_levels(const Tensor& grad, const Node& node, const Node& input,
+                         const std::vector<int64_t>& kept) {
   const int64_t level = batching::level_of(grad);
   if (level == 0 || std::find(kept.begin(), kept.end(), level) != kept.end()) {
     return grad;
   }
-  const bool is_leaf = &input.descriptor() == &accumulate_grad_descriptor();
-  return batching::leave_levels(grad, node.sequence(), is_leaf ? 0 : input.sequence(),
-                                is_leaf ? accumulated_leaf(input) : Tensor());
+  if (&input.descriptor() != &accumulate_grad_descriptor()) {
+    return batching::leave_levels(grad, node.sequence(), input.sequence(), Tensor());
+  }
+  const Tensor leaf = leaf_of_accumulator(input);
+  const AutogradMeta::Hooks* const more = leaf.impl()->autograd()->hooks.get();
+  return batching::leave_levels(grad, node.sequence(), more != nullptr ? more->leaf_since : 0,
+                                leaf);
 }
 
 }  // namespace
@@ -83,7 +87,7 @@ void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t 
   }
 }
 
-void fit_given(const Node& node, Tensor* grads) {
+void fit_gradients(const Node& node, Tensor* grads) {
   for (size_t i = 0; i < node.num_outputs(); i++) {
     if (grads[i].defined()) {
       fit_gradient(grads[i], node.output_info(i), node.name(), i);
@@ -126,8 +130,8 @@ bool Run::will_run(const Node& node) const {
   return slot >= 0 && (states_[slot].needed || states_[slot].first_capture >= 0);
 }
 
-bool Node::wanted_by_run(size_t i) const {
-  return tls.wanted_by->leads_to_wanted(*edge_data()[i].node);
+bool Node::is_needed_by_run(size_t i) const {
+  return tls.wanted_by->leads_to_capture(*edge_data()[i].node);
 }
 
 // ---- finding a node's state ----
@@ -179,9 +183,9 @@ void Run::add_root(const Edge& edge, Tensor grad) {
   fit_gradient(grad, edge.node->output_info(edge.input_nr), edge.node->name(), roots_.size() - 1);
   const uint32_t slot = find_or_add(*edge.node);
   if (RL_UNLIKELY(!grad.device().is_cpu())) {
-    give_across(states_[slot], edge.input_nr, std::move(grad));
+    accumulate_across_streams(states_[slot], edge.input_nr, std::move(grad));
   } else {
-    give(states_[slot], edge.input_nr, std::move(grad));
+    accumulate(states_[slot], edge.input_nr, std::move(grad));
   }
 }
 
@@ -195,7 +199,7 @@ void Run::discover() {
   }
 }
 
-void Run::want(const Edge& edge, Tensor* result) {
+void Run::capture(const Edge& edge, Tensor* result) {
   if (!restricted_) {
     restricted_ = true;
     for (State& state : states_) {
@@ -215,14 +219,14 @@ void Run::want(const Edge& edge, Tensor* result) {
   }
 }
 
-bool Run::leads_to_wanted(const Node& node) const {
+bool Run::leads_to_capture(const Node& node) const {
   const int64_t slot = find(node);
   return slot < 0 || states_[slot].needed || states_[slot].first_capture >= 0;
 }
 
 // A node must run if something wanted lies behind it. Goes through the graph from its leaves back
 // to the roots, then counts again the dependencies that remain.
-void Run::restrict_to_wanted() {
+void Run::restrict_to_captures() {
   std::vector<uint32_t> order;
   order.reserve(states_.size());
   for (uint32_t i = 0; i < states_.size(); i++) {
@@ -244,7 +248,7 @@ void Run::restrict_to_wanted() {
     State& state = states_[*it];
     for (const Edge& edge : state.node->edges()) {
       if (edge.node && !state.needed) {
-        state.needed = leads_to_wanted(*edge.node);
+        state.needed = leads_to_capture(*edge.node);
       }
     }
     if (state.needed) {
@@ -261,7 +265,7 @@ void Run::restrict_to_wanted() {
 
 void Run::execute() {
   if (restricted_) {
-    restrict_to_wanted();
+    restrict_to_captures();
   }
   // Backward within backward, as a hook or a custom function may call it: a thread's stack holds
   // some, then another thread goes on.
@@ -291,7 +295,7 @@ void Run::execute() {
   }
 }
 
-void Run::push_if_wanted(uint32_t slot) {
+void Run::push_if_needed(uint32_t slot) {
   const State& state = states_[slot];
   if (state.needed || state.first_capture >= 0) {
     ready_.push_back({state.node->sequence(), slot});
@@ -318,7 +322,7 @@ void Run::run_all() {
   for (const Ref<Node>& root : roots_) {
     const auto slot = static_cast<uint32_t>(find(*root));
     if (states_[slot].dependencies == 0) {
-      push_if_wanted(slot);
+      push_if_needed(slot);
       states_[slot].dependencies = UINT32_MAX;  // the same node may be the root of several outputs
     }
   }
@@ -347,7 +351,7 @@ void Run::run_callbacks() {
 }
 
 // Adds to what has arrived before, in place where nobody else can see it.
-void Run::give(State& state, uint32_t output_nr, Tensor grad) {
+void Run::accumulate(State& state, uint32_t output_nr, Tensor grad) {
   const size_t n = state.node->num_outputs();
   if (n > 1 && state.grads == nullptr) {
     state.grads = std::make_unique<Tensor[]>(n);
@@ -366,9 +370,9 @@ void Run::give(State& state, uint32_t output_nr, Tensor grad) {
 }
 
 // On devices with streams: the current one made the gradient.
-void Run::give_across(State& state, uint32_t output_nr, Tensor grad) {
+void Run::accumulate_across_streams(State& state, uint32_t output_nr, Tensor grad) {
   if (grad.is_meta()) {
-    give(state, output_nr, std::move(grad));
+    accumulate(state, output_nr, std::move(grad));
     return;
   }
   const Stream producer = Stream::current(grad.device());
@@ -380,7 +384,7 @@ void Run::give_across(State& state, uint32_t output_nr, Tensor grad) {
   }
   note_stream(consumer);
   const StreamGuard guard(consumer);
-  give(state, output_nr, std::move(grad));
+  accumulate(state, output_nr, std::move(grad));
 }
 
 void Run::note_stream(const Stream& stream) {
@@ -423,7 +427,7 @@ void run_tensor_hooks(Node& node, Tensor* grads) {
     }
   };
   if (&node.descriptor() == &accumulate_grad_descriptor()) {
-    const Tensor leaf = accumulated_leaf(node);
+    const Tensor leaf = leaf_of_accumulator(node);
     const AutogradMeta* meta = leaf.impl()->autograd();
     if (meta->hooks != nullptr) {
       const auto hooks = meta->hooks->tensor_hooks;  // a hook may add others
@@ -477,7 +481,7 @@ void check_for_nan(const Node& node, const Tensor* results, size_t n) {
   }
 }
 
-void tell_origin(const Node& node) {
+void warn_of_origin(const Node& node) {
   if (node.extra() == nullptr || node.extra()->traceback.empty()) {
     warn(
         str("Error detected in ", node.name(),
@@ -504,7 +508,7 @@ void Run::apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, si
   const Node::Extra* extra = node.extra();
   if (RL_UNLIKELY(extra != nullptr && !extra->pre_hooks.empty())) {
     run_node_hooks(extra->pre_hooks, grads, num_grads, nullptr, 0);
-    fit_given(node, grads);
+    fit_gradients(node, grads);
   }
   if (RL_UNLIKELY(recorded_)) {
     record_apply(node, grads, num_grads, results);
@@ -582,7 +586,7 @@ void Run::evaluate(uint32_t slot) {
     try {
       apply(node, grads.data(), grads.size(), results.data(), results.size());
     } catch (...) {
-      tell_origin(node);
+      warn_of_origin(node);
       throw;
     }
   } else {
@@ -599,17 +603,17 @@ void Run::evaluate(uint32_t slot) {
     Tensor& result = results.data()[i];
     if (result.defined() && (state.needed || state.first_capture >= 0)) {
       if (RL_UNLIKELY(is_special(result))) {
-        result = out_of_levels(result, node, *edge.node, kept_levels_);
+        result = leave_vmap_levels(result, node, *edge.node, kept_levels_);
       }
       fit_gradient(result, edge.node->output_info(edge.input_nr), node.name(), i);
       if (RL_UNLIKELY(!result.device().is_cpu())) {
-        give_across(state, edge.input_nr, std::move(result));
+        accumulate_across_streams(state, edge.input_nr, std::move(result));
       } else {
-        give(state, edge.input_nr, std::move(result));
+        accumulate(state, edge.input_nr, std::move(result));
       }
     }
     if (--state.dependencies == 0) {
-      push_if_wanted(next);
+      push_if_needed(next);
     }
   }
 }

@@ -16,7 +16,7 @@ void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t 
 
 // What hooks, or a program that calls a node by hand, made of the gradients of a node's outputs:
 // the node gets none that does not fit. RuntimeError.
-RL_API void fit_given(const Node& node, Tensor* grads);
+RL_API void fit_gradients(const Node& node, Tensor* grads);
 // The node's backward on these: zeros where some are missing and it cannot do without.
 RL_API void run_backward_of(Node& node, Tensor* grads, Tensor* results);
 
@@ -48,10 +48,10 @@ class Run {
   void discover();
   // The gradient that arrives at `edge` goes to `*result`; with null, the node behind the edge
   // runs.
-  void want(const Edge& edge, Tensor* result);
+  void capture(const Edge& edge, Tensor* result);
   void execute();
   // Whether anything wanted lies behind this node.
-  bool leads_to_wanted(const Node& node) const;
+  bool leads_to_capture(const Node& node) const;
   bool will_run(const Node& node) const;
   uint64_t number() const { return number_; }
   bool restricted() const { return restricted_; }
@@ -82,10 +82,10 @@ class Run {
 
   int64_t find(const Node& node) const;
   uint32_t find_or_add(Node& node);
-  void restrict_to_wanted();
-  void push_if_wanted(uint32_t slot);
-  void give(State& state, uint32_t output_nr, Tensor grad);
-  void give_across(State& state, uint32_t output_nr, Tensor grad);
+  void restrict_to_captures();
+  void push_if_needed(uint32_t slot);
+  void accumulate(State& state, uint32_t output_nr, Tensor grad);
+  void accumulate_across_streams(State& state, uint32_t output_nr, Tensor grad);
   void note_stream(const Stream& stream);
   void run_all();
   void run_callbacks();

@@ -86,7 +86,7 @@ std::vector<std::pair<uint64_t, Tensor>> own_tangents(const Tensor& t) {
   return out;
 }
 
-void set_own(const Tensor& t, uint64_t level, Tensor value) {
+void set_tangent(const Tensor& t, uint64_t level, Tensor value) {
   AutogradMeta& meta = t.impl()->autograd_or_make();
   Levels& all = levels();
   std::unique_ptr<Tangent> fresh(new Tangent{Tensor(), level, &meta, source_of(t).impl()});
@@ -145,7 +145,7 @@ Tensor window_of(const Tensor& tangent, const Tensor& source, const Tensor& view
 }
 
 // Slices of a batch do; other special tensors need not.
-bool lies_in_memory(const Tensor& t) { return !is_special(batching::all_of(t)); }
+bool has_memory_layout(const Tensor& t) { return !is_special(batching::all_of(t)); }
 
 bool same_strides(const Tensor& a, const Tensor& b) {
   for (int64_t d = 0; d < a.dim(); d++) {
@@ -157,7 +157,7 @@ bool same_strides(const Tensor& a, const Tensor& b) {
 }
 
 // A copy with the strides of `like`, and with the batches of `beside` too.
-Tensor copy_lying_as(const Tensor& like, const Tensor& tangent, const Tensor& beside = {}) {
+Tensor copy_with_strides_of(const Tensor& like, const Tensor& tangent, const Tensor& beside = {}) {
   const TangentStash aside;
   const bool wider = beside.defined() && lacks_batch(tangent, beside);
   const Tensor out = new_like(wider ? number_with_batches(tangent, beside) : tangent, like.sizes(),
@@ -178,11 +178,11 @@ Tensor with_layout_of(Tensor tangent, const Tensor& like) {
   if (!(tangent.sizes() == like.sizes())) {
     tangent = tangent.expand(like.sizes());
   }
-  if (!lies_in_memory(tangent) || !lies_in_memory(like) || tangent.numel() == 0 ||
+  if (!has_memory_layout(tangent) || !has_memory_layout(like) || tangent.numel() == 0 ||
       same_strides(tangent, like) || has_internal_overlap(like)) {
     return tangent;
   }
-  return copy_lying_as(like, tangent);
+  return copy_with_strides_of(like, tangent);
 }
 
 }  // namespace
@@ -194,10 +194,10 @@ uint64_t enter_level() {
   const std::lock_guard lock(all.mutex);
   // Each level doubles what the next one computes, at least.
   constexpr std::ptrdiff_t deepest = 16;
-  const auto here = [](const auto& open) {
+  const auto is_of_thread = [](const auto& open) {
     return open.second.thread == std::this_thread::get_id();
   };
-  RL_CHECK(std::count_if(all.open.begin(), all.open.end(), here) < deepest,
+  RL_CHECK(std::count_if(all.open.begin(), all.open.end(), is_of_thread) < deepest,
            "forward mode: ", deepest,
            " levels are open in each other, which is the most; does a function that is "
            "differentiated (jvp, jacfwd) call itself without end?");
@@ -304,13 +304,13 @@ Tensor tangent(const Tensor& t, uint64_t level) {
   const Below below(level);
   const TangentStash aside;
   const Tensor window = window_of(behind, source, t);
-  set_own(t, level, window);
+  set_tangent(t, level, window);
   return window;
 }
 
 void give_tangent(const Tensor& t, uint64_t level, const Tensor& tangent) {
   const Below below(level);
-  set_own(t, level, with_layout_of(tangent, t));
+  set_tangent(t, level, with_layout_of(tangent, t));
 }
 
 namespace {
@@ -335,7 +335,7 @@ void set_for_views(const Tensor& source, uint64_t level, Tensor value) {
       }
     }
   }
-  set_own(source, level, std::move(value));
+  set_tangent(source, level, std::move(value));
 }
 }  // namespace
 
@@ -349,29 +349,29 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
     const Tensor source = source_of(t);
     if (!source.defined() || to_real(source.dtype()) != to_real(t.dtype())) {
       const Tensor fit = with_layout_of(value, t);
-      set_own(t, level, lies_in_memory(fit) ? copy_lying_as(t, fit) : fit.clone());
+      set_tangent(t, level, has_memory_layout(fit) ? copy_with_strides_of(t, fit) : fit.clone());
       return;
     }
     const TangentStash aside;
     const Tensor like = is_special(value) ? value.to(source.dtype()) : source;
-    set_own(source, level,
-            new_like(like, source.sizes(),
-                     has_internal_overlap(source) ? contiguous_strides(source.sizes())
-                                                  : DimVector(source.strides()))
-                .zero_());
+    set_tangent(source, level,
+                new_like(like, source.sizes(),
+                         has_internal_overlap(source) ? contiguous_strides(source.sizes())
+                                                      : DimVector(source.strides()))
+                    .zero_());
     held = tangent(t, level);
   }
   if (held.is_same(value)) {
     return;
   }
   const Uncaptured uncaptured;
-  if (!lies_in_memory(value) && lies_in_memory(held) && !t.is_view()) {
+  if (!has_memory_layout(value) && has_memory_layout(held) && !t.is_view()) {
     set_for_views(t, level, with_layout_of(value, t));
     return;
   }
   if (lacks_batch(held, value)) {  // the values that all slices had in common go apart
     const Tensor owner = owner_of_tangent(t, level);
-    set_for_views(owner, level, copy_lying_as(owner, own_tangent(owner, level), value));
+    set_for_views(owner, level, copy_with_strides_of(owner, own_tangent(owner, level), value));
     held = tangent(t, level);
   }
   held.copy_(held.is_complex() || !value.is_complex() ? value : rushlight::real(value));
@@ -379,7 +379,7 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
 
 void copy_tangents(const Tensor& from, const Tensor& to) {
   for (auto& [level, value] : own_tangents(from)) {
-    set_own(to, level, value);
+    set_tangent(to, level, value);
   }
 }
 
@@ -411,7 +411,7 @@ Tensor data_of(const Tensor& t) {
   Tensor data = t.tensor_data();
   if (RL_UNLIKELY(active())) {
     for (const auto& [level, value] : all_tangents(t)) {
-      set_own(data, level, value);
+      set_tangent(data, level, value);
     }
   }
   return data;
@@ -419,7 +419,7 @@ Tensor data_of(const Tensor& t) {
 
 Tensor leaf_of(const Tensor& t) { return data_of(t).requires_grad_(); }
 
-void tell_node(const Tensor& result) {
+void pass_tangent_to_node(const Tensor& result) {
   const AutogradMeta* meta = result.impl()->autograd();
   if (result.is_view()) {  // CopySlices of the root, where it was written
     meta = result._base().impl()->autograd();
@@ -436,7 +436,7 @@ void tell_node(const Tensor& result) {
 
 namespace {
 // Apart from the rest for tangents of this level and later ones.
-Tensor apart(const Tensor& t, uint64_t level) {
+Tensor hide_level(const Tensor& t, uint64_t level) {
   const Below below(level);
   Tensor view = rushlight::alias(t);
   view.impl()->autograd_or_make().is_dual = true;
@@ -447,7 +447,7 @@ Tensor apart(const Tensor& t, uint64_t level) {
 namespace {
 // Other windows on the primal's storage may be taken of the dual: its tangent lies in a storage of
 // that size.
-Tensor lying_as(const Tensor& value, const Tensor& primal) {
+Tensor with_storage_size_of(const Tensor& value, const Tensor& primal) {
   if (is_special(value) || is_special(primal) || value.numel() == 0 ||
       has_internal_overlap(primal)) {
     return value;  // a batch is laid out when it is given
@@ -479,11 +479,11 @@ Tensor make_dual(const Tensor& primal, const Tensor& value, uint64_t level) {
   RL_CHECK(!tangent(value, level).defined(),
            "Trying to set a forward gradient that itself has a forward gradient at the same level, "
            "which is not supported.");
-  Tensor dual = apart(primal, level);
-  give_tangent(dual, level, lying_as(value, primal));
+  Tensor dual = hide_level(primal, level);
+  give_tangent(dual, level, with_storage_size_of(value, primal));
   return dual;
 }
 
-Tensor primal_of(const Tensor& dual, uint64_t level) { return apart(dual, level); }
+Tensor primal_of(const Tensor& dual, uint64_t level) { return hide_level(dual, level); }
 
 }  // namespace rushlight::forward

@@ -17,7 +17,7 @@ namespace {
 
 // An input that comes back as an output: a view of it that cannot be written, so that its own
 // history stays.
-Tensor returned_input(const Tensor& t, const Ref<Node>& node) {
+Tensor view_of_input(const Tensor& t, const Ref<Node>& node) {
   Tensor out = t.tensor_data();
   record_view(out, t, ViewKind::Custom, node);
   return out;
@@ -51,11 +51,11 @@ Tensor record_custom_output(const Tensor& t, const Ref<Node>& node, OutputKind k
   const bool differentiable = node && !kind.non_differentiable && is_differentiable(t.dtype());
   if (!differentiable) {
     if (node) {
-      set_no_history(t, node);
+      clear_history(t, node);
     }
     if (kind.is_input && !kind.is_dirty) {
       const NoGradGuard no_grad;
-      return node ? t.tensor_data() : returned_input(t, Ref<Node>());
+      return node ? t.tensor_data() : view_of_input(t, Ref<Node>());
     }
     return t.requires_grad() && node ? t.tensor_data() : t;
   }
@@ -65,7 +65,7 @@ Tensor record_custom_output(const Tensor& t, const Ref<Node>& node, OutputKind k
     return t;
   }
   if (kind.is_input) {
-    return returned_input(t, node);
+    return view_of_input(t, node);
   }
   set_history(t, node);
   if (t.is_view()) {  // of an input, made while nothing was recorded
@@ -101,7 +101,7 @@ FunctionNode::FunctionNode(const NodeDescriptor* descriptor, Backward backward,
       tensors_of_argument_(std::move(tensors_of_argument)),
       recording_(tls.grad_mode && any_requires_grad(inputs)) {
   RL_CHECK_NOT_IMPLEMENTED(
-      !forward::active() || !forward::carried(TensorList(inputs)),
+      !forward::active() || !forward::has_tangent(TensorList(inputs)),
       "jvp is not implemented for a Function that is written in C++, and an input has a forward "
       "gradient. Write it in Python, or of ops that have a jvp");
   context_.node_ = this;
@@ -161,7 +161,7 @@ variable_list FunctionNode::finish(const Ref<FunctionNode>& node, const variable
   for (Tensor& t : outputs) {
     if (!t.defined()) {
       if (recorded) {
-        set_no_history(t, recorded);
+        clear_history(t, recorded);
       }
       continue;
     }

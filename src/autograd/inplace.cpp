@@ -48,7 +48,8 @@ namespace {
 void check_not_captured(const char* op, const Tensor& self) {
   // Numbers wrap around, so their difference tells which is earlier.
   const bool captured =
-      self.has_storage() && static_cast<int32_t>(self.storage()->birth() - tls.transform) < 0;
+      self.has_storage() &&
+      static_cast<int32_t>(self.storage()->transform_number() - tls.transform) < 0;
   RL_CHECK(!captured,
            "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
            "in-place operation (aten::",
@@ -96,7 +97,7 @@ void give_history(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
   meta.requires_grad = false;
   t.impl()->set_requires_grad_flag(true);
   if (meta.retains_grad) {
-    keep_retaining(t, *meta.grad_fn, output_nr);
+    retain_grad_of_output(t, *meta.grad_fn, output_nr);
   }
 }
 
@@ -118,7 +119,7 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   Node& written = *node.extra()->wrapped;
   written.check_not_released();
   // A window of a fresh copy, by recorded ops where a graph of the gradient is wanted.
-  const auto copied = [&](const Tensor& like) {
+  const auto copy_as = [&](const Tensor& like) {
     const Tensor copy = new_like(like, root_sizes, root_strides);
     copy.copy_(grads[0]);
     return copy;
@@ -126,7 +127,7 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   const auto window = [&](const Tensor& root) {
     return take_window(root, dtype, sizes, strides, offset);
   };
-  Tensor root_grad = copied(grads[0]);
+  Tensor root_grad = copy_as(grads[0]);
   Tensor part = window(root_grad);
   const Tensor part_grad = part.clone();
   std::vector<Tensor> inner(written.edges().size());
@@ -137,7 +138,7 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   if (node.wants(0)) {
     if (!inner.empty() && inner[0].defined()) {
       if (lacks_batch(root_grad, inner[0])) {
-        root_grad = copied(number_with_batches(grads[0], inner[0]));
+        root_grad = copy_as(number_with_batches(grads[0], inner[0]));
         part = window(root_grad);
       }
       part.copy_(inner[0]);
@@ -152,7 +153,7 @@ constexpr NodeDescriptor copy_slices_descriptor = {"torch::autograd::CopySlices"
 
 }  // namespace
 
-Tensor written_view(const Tensor& data, Node& slices) {
+Tensor view_of_written(const Tensor& data, Node& slices) {
   const ScalarType dtype = slices.value(6).get<ScalarType>();
   const int64_t before = slices.value(5).get<int64_t>();
   const int64_t bytes = (data.storage_offset() - before) * data.element_size();
@@ -199,7 +200,7 @@ void rebase_history(const Tensor& self, const Ref<Node>& node) {
   self.impl()->view().grad_fn_version = self.impl()->version() - 1;
   self.impl()->set_requires_grad_flag(true);
   if (meta.retains_grad) {
-    keep_retaining(self, *current_grad_fn(self), meta.output_nr);
+    retain_grad_of_output(self, *current_grad_fn(self), meta.output_nr);
   }
 }
 

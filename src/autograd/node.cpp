@@ -94,11 +94,11 @@ OutputInfo& OutputInfo::operator=(OutputInfo&& o) noexcept {
 
 OutputInfo::~OutputInfo() {
   if (ndim_ == is_far) {
-    delete far();
+    delete sizes_on_heap();
   }
 }
 
-DimVector* OutputInfo::far() const {
+DimVector* OutputInfo::sizes_on_heap() const {
   DimVector* far;
   std::memcpy(&far, near_, sizeof(far));
   return far;
@@ -106,7 +106,7 @@ DimVector* OutputInfo::far() const {
 
 DimVector OutputInfo::sizes() const {
   if (ndim_ == is_far) {
-    return *far();
+    return *sizes_on_heap();
   }
   DimVector out(ndim_);
   std::copy_n(near_, ndim_, out.begin());
@@ -115,7 +115,7 @@ DimVector OutputInfo::sizes() const {
 
 bool OutputInfo::has_sizes(IntArrayRef sizes) const {
   if (ndim_ == is_far) {
-    return IntArrayRef(*far()) == sizes;
+    return IntArrayRef(*sizes_on_heap()) == sizes;
   }
   return sizes.size() == ndim_ &&
          std::equal(sizes.begin(), sizes.end(), near_,

@@ -43,7 +43,8 @@ struct Node::Extra {
 struct AutogradMeta::Hooks {
   std::vector<std::shared_ptr<TensorHook>> tensor_hooks;  // null once removed
   std::vector<std::shared_ptr<AccumulateHook>> accumulate_hooks;
-  Ref<Node> retained_by;  // the node that fills in the grad of a tensor that retains it
+  Ref<Node> retained_by;    // the node that fills in the grad of a tensor that retains it
+  uint64_t leaf_since = 0;  // the level of vmap within which the tensor became a leaf, 0: none
 };
 
 // Given to SavedTensor::pack, packs nothing, but finds what the saved tensor refers to: the tensor
@@ -82,7 +83,7 @@ Ref<Node> accumulator_of(const Tensor& leaf);
 void forget_accumulator(const Node& accumulator);
 // A tensor that retains its gradient and dies, or gets another grad_fn.
 RL_API void stop_retaining(AutogradMeta& meta);
-void keep_retaining(const Tensor& t, Node& grad_fn, uint32_t output_nr);
+void retain_grad_of_output(const Tensor& t, Node& grad_fn, uint32_t output_nr);
 
 // The grad_fn of a view whose root was written since; also sets its output number.
 Ref<Node> current_grad_fn(const Tensor& t);
@@ -119,7 +120,7 @@ class WithoutModes {
 
 // The output of an in-place op on a view, as it is after the write: a view of the root, the result
 // of `slices`. `data` is the same memory without history.
-Tensor written_view(const Tensor& data, Node& slices);
+Tensor view_of_written(const Tensor& data, Node& slices);
 
 namespace forward {
 void drop_tangents(AutogradMeta& meta);

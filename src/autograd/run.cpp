@@ -13,7 +13,7 @@ namespace {
 std::string element_of_tensors(size_t i) { return str("element ", i, " of tensors"); }
 
 // A gradient that nobody gave is one, and its output one real number. RuntimeError.
-void check_implied(int64_t numel, ScalarType dtype) {
+void check_implicit_gradient(int64_t numel, ScalarType dtype) {
   RL_CHECK(numel == 1, "grad can be implicitly created only for scalar outputs, not for one of ",
            numel, " elements: backward takes a gradient for each of them");
   RL_CHECK(!is_complex(dtype),
@@ -30,22 +30,22 @@ Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, s
   if (i < gradients.size() && gradients[i].defined()) {
     const Tensor& given = gradients[i];
     RL_CHECK(given.sizes() == root.sizes(), "Mismatch in shape: grad_output[", i,
-             "] has a shape of torch.Size(", given.sizes(), ") and output[", i,
-             "] has a shape of torch.Size(", root.sizes(), ").");
+             "] is of torch.Size(", given.sizes(), "), output[", i, "] of torch.Size(",
+             root.sizes(), ")");
     RL_CHECK(given.is_complex() == root.is_complex(),
              "Mismatch in dtype: a gradient is complex where its output is, but grad_output[", i,
              "] is torch.", given.dtype(), " and output[", i, "] torch.", root.dtype(), ".");
     return given;
   }
-  check_implied(root.numel(), root.dtype());
+  check_implicit_gradient(root.numel(), root.dtype());
   const NoGradGuard no_grad;
   return ones_like(root);
 }
 
 // One, for an output of one element.
-Tensor implied_gradient(const OutputInfo& info) {
+Tensor implicit_gradient(const OutputInfo& info) {
   const DimVector sizes = info.sizes();
-  check_implied(product(sizes), info.dtype());
+  check_implicit_gradient(product(sizes), info.dtype());
   const NoGradGuard no_grad;
   return ones(sizes, TensorOptions(info.dtype()).device(info.device()));
 }
@@ -71,7 +71,7 @@ std::vector<Tensor> start(const std::vector<Edge>& roots, std::vector<Tensor> gr
     // run.
     const bool is_leaf =
         inputs[i].node && &inputs[i].node->descriptor() == &accumulate_grad_descriptor();
-    run.want(inputs[i], accumulate && is_leaf ? nullptr : &results[i]);
+    run.capture(inputs[i], accumulate && is_leaf ? nullptr : &results[i]);
   }
   run.execute();
   return results;
@@ -105,7 +105,7 @@ void run_backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& g
   collect_roots(roots, gradients, edges, grads);
   std::vector<Edge> wanted;
   for (size_t i = 0; i < inputs.size(); i++) {
-    RL_CHECK(grad_wanted(inputs[i]), "One of the differentiated Tensors does not require grad");
+    RL_CHECK(needs_grad(inputs[i]), "One of the differentiated Tensors does not require grad");
     inputs[i].retain_grad();  // nothing for a leaf
     wanted.push_back(gradient_edge(inputs[i]));
   }
@@ -123,7 +123,7 @@ std::vector<Tensor> run_grad(const std::vector<Tensor>& outputs, const std::vect
   std::vector<Edge> wanted;
   wanted.reserve(inputs.size());
   for (const Tensor& input : inputs) {
-    RL_CHECK(grad_wanted(input), "One of the differentiated Tensors does not require grad");
+    RL_CHECK(needs_grad(input), "One of the differentiated Tensors does not require grad");
     wanted.push_back(gradient_edge(input));
   }
   std::vector<Tensor> results = start(edges, std::move(grads), true, wanted, /*accumulate=*/false,
@@ -146,7 +146,7 @@ std::vector<Tensor> run_edges(const std::vector<Edge>& roots, const std::vector<
   std::vector<Tensor> given = gradients;
   for (size_t i = 0; i < roots.size(); i++) {
     if (!given[i].defined()) {
-      given[i] = implied_gradient(roots[i].node->output_info(roots[i].input_nr));
+      given[i] = implicit_gradient(roots[i].node->output_info(roots[i].input_nr));
     }
   }
   return start(roots, std::move(given), !accumulate || !inputs.empty(), inputs, accumulate,

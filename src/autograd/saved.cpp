@@ -153,7 +153,7 @@ Tensor SavedTensor::take(const Node& owner, bool detached_ok) {
     return std::move(data_);
   }
   if (owner.extra() != nullptr && owner.extra()->within != nullptr && !is_special(data_)) {
-    return written_view(data_, *owner.extra()->within);
+    return view_of_written(data_, *owner.extra()->within);
   }
   return with_history(data_, Ref<Node>(const_cast<Node*>(&owner)), output_nr_, false);
 }

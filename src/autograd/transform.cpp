@@ -10,12 +10,12 @@
 namespace rushlight {
 
 namespace {
-void pass_on(Node& node, const Tensor* grads, Tensor* result) {
+void pass_gradients(Node& node, const Tensor* grads, Tensor* result) {
   if (node.wants(0)) {
     result[0] = grads[0];
   }
 }
-constexpr NodeDescriptor transform_descriptor = {"TransformInputBackward0", pass_on, false};
+constexpr NodeDescriptor transform_descriptor = {"TransformInputBackward0", pass_gradients, false};
 }  // namespace
 
 Tensor begin_transform(const Tensor& argument) {
@@ -39,9 +39,9 @@ TransformScope::~TransformScope() {
   tls.transform = before_;
 }
 
-void TransformScope::take_over(const Tensor& argument) const {
+void TransformScope::adopt_storage(const Tensor& argument) const {
   if (argument.has_storage()) {
-    argument.storage()->set_birth(tls.transform);
+    argument.storage()->set_transform_number(tls.transform);
   }
 }
 
@@ -49,7 +49,7 @@ bool depends_on_others(const std::vector<Tensor>& tensors, const std::vector<Ref
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> waiting;
   std::vector<Ref<Node>> held;
-  const auto see = [&](const Node* node) {
+  const auto visit = [&](const Node* node) {
     if (node != nullptr && seen.insert(node).second) {
       waiting.push_back(node);
     }
@@ -64,7 +64,7 @@ bool depends_on_others(const std::vector<Tensor>& tensors, const std::vector<Ref
       continue;
     }
     held.push_back(gradient_edge(t).node);
-    see(held.back().get());
+    visit(held.back().get());
   }
   while (!waiting.empty()) {
     const Node* node = waiting.back();
@@ -74,7 +74,7 @@ bool depends_on_others(const std::vector<Tensor>& tensors, const std::vector<Ref
       return true;
     }
     for (const Edge& edge : node->edges()) {
-      see(edge.node.get());
+      visit(edge.node.get());
     }
   }
   return false;

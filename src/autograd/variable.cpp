@@ -26,9 +26,18 @@ AutogradMeta::~AutogradMeta() {
 void* AutogradMeta::operator new(size_t size) { return small_allocate(size); }
 void AutogradMeta::operator delete(void* p, size_t size) { small_free(p, size); }
 
+namespace {
+AutogradMeta::Hooks& hooks_of(AutogradMeta& meta) {
+  if (meta.hooks == nullptr) {
+    meta.hooks = std::make_unique<AutogradMeta::Hooks>();
+  }
+  return *meta.hooks;
+}
+}  // namespace
+
 bool any_requires_grad(TensorList list) {
   for (const Tensor& t : list) {
-    if (grad_wanted(t)) {
+    if (needs_grad(t)) {
       return true;
     }
   }
@@ -60,7 +69,7 @@ namespace {
 
 // A leaf's grad has the leaf's strides where these are dense, else it is contiguous.
 // (`.data` may have given the leaf other sizes since.)
-bool has_form_of(const Tensor& grad, const Tensor& leaf) {
+bool has_layout_of_leaf(const Tensor& grad, const Tensor& leaf) {
   if (!(grad.sizes() == leaf.sizes())) {
     return false;
   }
@@ -112,7 +121,7 @@ void add_to_grad(const Tensor& leaf, const Tensor& grad) {
     return;
   }
   if (!meta.grad.defined()) {
-    const bool take = !tls.grad_mode && is_sole_owner(grad) && has_form_of(grad, leaf);
+    const bool take = !tls.grad_mode && is_sole_owner(grad) && has_layout_of_leaf(grad, leaf);
     Tensor first = !take                                    ? copy_in_form_of(grad, leaf)
                    : grad.is_view() || grad.requires_grad() ? grad.variable_data()
                                                             : grad;
@@ -167,7 +176,7 @@ class AccumulationQueue {
     return Turn::Mine;
   }
   // What others have left; with nothing left, the next may enter.
-  std::vector<Left> take_or_leave() {
+  std::vector<Left> take_left() {
     const std::lock_guard lock(mutex_);
     if (left_.empty()) {
       who_ = nullptr;
@@ -214,7 +223,7 @@ void accumulate(const Tensor& leaf, const Tensor& grad) {
   tls.accumulating = who;
   add(leaf, grad);
   if (turn == Turn::Mine) {
-    for (auto left = queue.take_or_leave(); !left.empty(); left = queue.take_or_leave()) {
+    for (auto left = queue.take_left(); !left.empty(); left = queue.take_left()) {
       const WithoutModes without;  // which belong to this thread
       for (const AccumulationQueue::Left& other : left) {
         const GradMode mode(other.grad_mode);
@@ -234,7 +243,7 @@ void accumulate(const Tensor& leaf, const Tensor& grad) {
 }
 
 void accumulate_grad_backward(Node& node, const Tensor* grads, Tensor*) {
-  const Tensor leaf = accumulated_leaf(node);
+  const Tensor leaf = leaf_of_accumulator(node);
   if (grads[0].defined() && leaf.requires_grad()) {
     accumulate(leaf, grads[0]);
   }
@@ -247,7 +256,7 @@ constexpr NodeDescriptor accumulate_descriptor = {
 
 const NodeDescriptor& accumulate_grad_descriptor() { return accumulate_descriptor; }
 
-Tensor accumulated_leaf(const Node& accumulator) { return accumulator.value(0).get<Tensor>(); }
+Tensor leaf_of_accumulator(const Node& accumulator) { return accumulator.value(0).get<Tensor>(); }
 
 Ref<Node> accumulator_of(const Tensor& leaf) {
   AutogradMeta& meta = leaf.impl()->autograd_or_make();
@@ -270,7 +279,7 @@ Ref<Node> accumulator_of(const Tensor& leaf) {
 }
 
 void forget_accumulator(const Node& accumulator) {
-  AutogradMeta* meta = accumulated_leaf(accumulator).impl()->autograd();
+  AutogradMeta* meta = leaf_of_accumulator(accumulator).impl()->autograd();
   const SpinGuard guard(spin_lock_of(meta));
   if (meta->accumulator == &accumulator) {
     meta->accumulator = nullptr;
@@ -304,7 +313,7 @@ void set_history(const Tensor& out, const Ref<Node>& node) {
   out.impl()->set_requires_grad_flag(true);
 }
 
-void set_no_history(const Tensor& out, const Ref<Node>& node) { node->add_output(out); }
+void clear_history(const Tensor& out, const Ref<Node>& node) { node->add_output(out); }
 
 namespace {
 void error_backward(Node& node, const Tensor*, Tensor*) {
@@ -327,18 +336,18 @@ Tensor with_backward_error(const Tensor& t, const std::string& message) {
 // ---- Tensor ----
 
 bool Tensor::is_leaf() const {
-  const AutogradMeta* meta = held().autograd();
+  const AutogradMeta* meta = checked_impl().autograd();
   return (meta != nullptr && meta->requires_grad) || !current_grad_fn(*this);
 }
 
 Ref<Node> Tensor::grad_fn() const {
-  held();  // raises where it is undefined
+  checked_impl();  // raises where it is undefined
   return current_grad_fn(*this);
 }
 
 int64_t Tensor::output_nr() const {
   grad_fn();
-  return held().autograd() == nullptr ? 0 : held().autograd()->output_nr;
+  return checked_impl().autograd() == nullptr ? 0 : checked_impl().autograd()->output_nr;
 }
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
@@ -350,21 +359,25 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   if (requires_grad == this->requires_grad() || !is_leaf()) {
     return *this;
   }
-  RL_CHECK(!requires_grad || !held().is_inference() || tls.inference_mode,
+  RL_CHECK(!requires_grad || !checked_impl().is_inference() || tls.inference_mode,
            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  held().autograd_or_make().requires_grad = requires_grad;
-  held().set_requires_grad_flag(requires_grad);
+  AutogradMeta& meta = checked_impl().autograd_or_make();
+  meta.requires_grad = requires_grad;
+  checked_impl().set_requires_grad_flag(requires_grad);
+  if (const int64_t level = batching::current_level(); requires_grad && level != 0) {
+    hooks_of(meta).leaf_since = static_cast<uint64_t>(level);
+  }
   return *this;
 }
 
 const Tensor& Tensor::grad() const {
   static const Tensor none;
-  const AutogradMeta* meta = held().autograd();
+  const AutogradMeta* meta = checked_impl().autograd();
   if (meta == nullptr) {
     return none;
   }
   if (!meta->grad.defined() && !meta->retains_grad && !meta->requires_grad &&
-      held().requires_grad() && !is_leaf()) {
+      checked_impl().requires_grad() && !is_leaf()) {
     warn(
         "The .grad attribute of a Tensor is read that backward does not fill: a Tensor that is not "
         "a leaf Tensor is being accessed. Call .retain_grad() on it before backward, or read the "
@@ -373,7 +386,7 @@ const Tensor& Tensor::grad() const {
   return meta->grad;
 }
 
-Tensor& Tensor::mutable_grad() const { return held().autograd_or_make().grad; }
+Tensor& Tensor::mutable_grad() const { return checked_impl().autograd_or_make().grad; }
 
 void set_grad(const Tensor& t, const Tensor& grad) {
   if (grad.defined()) {
@@ -400,7 +413,7 @@ namespace {
 bool has_memory(const TensorImpl& t) {
   if (t.special() != nullptr) {
     try {
-      t.special()->want_memory();
+      t.special()->check_has_memory();
     } catch (const Error&) {
       return false;
     }
@@ -410,16 +423,16 @@ bool has_memory(const TensorImpl& t) {
 }  // namespace
 
 void Tensor::set_data(const Tensor& other) const {
-  TensorImpl& self = held();
+  TensorImpl& self = checked_impl();
   RL_CHECK(!self.requires_grad() || is_differentiable(other.dtype()),
            "set_data: a tensor requires grad, so its data must be floating point or complex, not "
            "torch.",
            other.dtype());
   RL_CHECK(!is_view() || other.dtype() == dtype(),
            "the data of a view cannot be replaced by data of another dtype");
-  RL_CHECK((self.special() == nullptr) == (other.held().special() == nullptr) &&
+  RL_CHECK((self.special() == nullptr) == (other.checked_impl().special() == nullptr) &&
                layout_of(*this) == layout_of(other) &&
-               (!has_memory(self) || has_memory(other.held())),
+               (!has_memory(self) || has_memory(other.checked_impl())),
            "set_data: the tensor and its new data have incompatible tensor type: layouts differ, "
            "or one of them is a wrapper, or without memory");
   if (const SparseTensor* from = find_sparse(other)) {
@@ -460,31 +473,22 @@ void detach_in_place(const Tensor& t) {
 
 // ---- retain_grad and hooks ----
 
-namespace {
-AutogradMeta::Hooks& hooks_of(AutogradMeta& meta) {
-  if (meta.hooks == nullptr) {
-    meta.hooks = std::make_unique<AutogradMeta::Hooks>();
-  }
-  return *meta.hooks;
-}
-}  // namespace
-
 void Tensor::retain_grad() const {
   RL_CHECK(requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
-  AutogradMeta& meta = held().autograd_or_make();
+  AutogradMeta& meta = checked_impl().autograd_or_make();
   if (is_leaf() || meta.retains_grad) {
     return;
   }
   meta.retains_grad = true;
-  keep_retaining(*this, *current_grad_fn(*this), meta.output_nr);
+  retain_grad_of_output(*this, *current_grad_fn(*this), meta.output_nr);
 }
 
 bool Tensor::retains_grad() const {
-  const AutogradMeta* meta = held().autograd();
+  const AutogradMeta* meta = checked_impl().autograd();
   return meta != nullptr && meta->retains_grad && !is_leaf();
 }
 
-void keep_retaining(const Tensor& t, Node& grad_fn, uint32_t output_nr) {
+void retain_grad_of_output(const Tensor& t, Node& grad_fn, uint32_t output_nr) {
   AutogradMeta& meta = *t.impl()->autograd();
   stop_retaining(meta);
   const SpinGuard guard(spin_lock_of(&grad_fn));

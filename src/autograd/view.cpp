@@ -73,8 +73,8 @@ void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Re
   }
 }
 
-bool Tensor::is_view() const { return held().is_view(); }
-Tensor Tensor::_base() const { return Tensor(held().view().root); }
+bool Tensor::is_view() const { return checked_impl().is_view(); }
+Tensor Tensor::_base() const { return Tensor(checked_impl().view().root); }
 
 Ref<Node> current_grad_fn(const Tensor& t) {
   TensorImpl* impl = t.impl();

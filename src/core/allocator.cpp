@@ -294,7 +294,7 @@ void unlink_cached(CachedBlock* b) {
 
 // Takes the longest unused blocks out of the cache until it holds at most `limit`; the list is the
 // caller's to free.
-CachedBlock* take_beyond(size_t limit) {
+CachedBlock* evict_beyond(size_t limit) {
   CachedBlock* list = nullptr;
   while (pool.cached > limit) {
     CachedBlock* b = pool.oldest;
@@ -373,7 +373,7 @@ void deallocate_large(void* p, size_t bytes) noexcept {
     (b->older != nullptr ? b->older->newer : pool.oldest) = b;
     pool.newest = b;
     pool.cached += b->bytes;
-    surplus = take_beyond(limit_locked());
+    surplus = evict_beyond(limit_locked());
   }
   free_list(surplus);
 }
@@ -541,7 +541,7 @@ void empty_cache() noexcept {
       flush_thread(*cache);
     }
     return_arenas();
-    list = take_beyond(0);
+    list = evict_beyond(0);
   }
   free_list(list);
 }
@@ -551,7 +551,7 @@ void set_cache_limit(size_t bytes) noexcept {
   {
     std::lock_guard<std::mutex> lock(pool.mutex);
     pool.limit = std::max<size_t>(bytes, 1);
-    list = take_beyond(pool.limit);
+    list = evict_beyond(pool.limit);
   }
   free_list(list);
 }

@@ -83,32 +83,32 @@ std::vector<std::pair<std::string, int64_t>> memory_stats() {
     failures = pool.failures;
   }
   Stats out;
-  const auto in_use = [&](const char* kind, int64_t Counts::* field) {
+  const auto add_in_use = [&](const char* kind, int64_t Counts::* field) {
     add_kind(out, kind, field, s.allocated, s.freed, base[0], base[1], use_peak);
   };
-  const auto reserved = [&](const char* kind, int64_t Counts::* field) {
+  const auto add_reserved = [&](const char* kind, int64_t Counts::* field) {
     add_kind(out, kind, field, s.reserved, s.returned, base[2], base[3], reserved_peak);
   };
-  const auto nothing = [&](const char* kind) {  // blocks are not split here
+  const auto add_zero = [&](const char* kind) {  // blocks are not split here
     const Counts none[2];
     const Counts no_peak[3];
     add_kind(out, kind, &Counts::blocks, none, none, none, none, no_peak);
   };
-  in_use("active", &Counts::blocks);
-  in_use("active_bytes", &Counts::bytes);
-  in_use("allocated_bytes", &Counts::bytes);
-  in_use("allocation", &Counts::blocks);
-  nothing("inactive_split");
-  nothing("inactive_split_bytes");
+  add_in_use("active", &Counts::blocks);
+  add_in_use("active_bytes", &Counts::bytes);
+  add_in_use("allocated_bytes", &Counts::bytes);
+  add_in_use("allocation", &Counts::blocks);
+  add_zero("inactive_split");
+  add_zero("inactive_split_bytes");
   out.emplace_back("max_split_size", -1);
   out.emplace_back("num_alloc_retries", retries);
   out.emplace_back("num_device_alloc", s.reserved[0].blocks + s.reserved[1].blocks);
   out.emplace_back("num_device_free", s.returned[0].blocks + s.returned[1].blocks);
   out.emplace_back("num_ooms", failures);
   out.emplace_back("num_sync_all_streams", 0);
-  in_use("requested_bytes", &Counts::requested);
-  reserved("reserved_bytes", &Counts::bytes);
-  reserved("segment", &Counts::blocks);
+  add_in_use("requested_bytes", &Counts::requested);
+  add_reserved("reserved_bytes", &Counts::bytes);
+  add_reserved("segment", &Counts::blocks);
   return out;
 }
 

@@ -21,7 +21,7 @@ std::atomic<const Backend*> backends[num_device_types];
 std::mutex loading;
 
 // The folder of this library.
-std::string own_folder() {
+std::string library_folder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&backend_path), &info) == 0) {
     return "";
@@ -71,7 +71,7 @@ const Backend& load(DeviceType type) {
   return *found;
 }
 
-void know(DeviceType type, const Backend& backend) {
+void register_backend(DeviceType type, const Backend& backend) {
   kernel_tables[static_cast<int>(type)] = backend.kernels;
   backends[static_cast<int>(type)].store(&backend, std::memory_order_release);
 }
@@ -82,7 +82,7 @@ std::string backend_path(DeviceType type) {
   if (type == kCPU || type == kMeta || is_name(type)) {
     return "";
   }
-  const std::string path = own_folder() + "/librushlight_" + name_of(type) + ".so";
+  const std::string path = library_folder() + "/librushlight_" + name_of(type) + ".so";
   return access(path.c_str(), R_OK) == 0 ? path : "";
 }
 
@@ -102,7 +102,7 @@ const Backend& backend_of(DeviceType type) {
     return *backend;
   }
   const Backend& backend = load(type);
-  know(type, backend);
+  register_backend(type, backend);
   return backend;
 }
 
@@ -110,7 +110,7 @@ void add_backend(DeviceType type, const Backend& backend) {
   const std::lock_guard<std::mutex> lock(loading);
   RL_CHECK(type != kCPU && type != kMeta && !is_name(type) && loaded_backend(type) == nullptr,
            Device(type), " is there already, or only a name");
-  know(type, backend);
+  register_backend(type, backend);
 }
 
 DeviceType accelerator_type() {

@@ -11,6 +11,6 @@ namespace rushlight {
 // Begins to write down the chunks of every parallel_for that has several and is not nested in one.
 RL_API void watch_cuts();
 // Ends that, and gives what was written.
-RL_API std::vector<int64_t> cuts();
+RL_API std::vector<int64_t> recorded_cuts();
 
 }  // namespace rushlight

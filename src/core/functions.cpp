@@ -93,7 +93,8 @@ std::pair<const OpInfo*, std::vector<Value>> overload_of_call(const OpFunction& 
   return {&op, arguments_of(op, std::move(arguments))};
 }
 
-std::vector<Value> call_passed(const OpFunction& function, const std::vector<Value>& arguments) {
+std::vector<Value> call_past_registry(const OpFunction& function,
+                                      const std::vector<Value>& arguments) {
   const Set<const OpFunction*> set(passed, &function);
   return function.call(arguments);
 }
@@ -127,7 +128,7 @@ Kernel find_or_fallback(const OpInfo& op, std::initializer_list<DispatchKey> key
   return found != nullptr ? found : find(nullptr, keys);
 }
 
-void give_waiting(const OpInfo& op) {
+void attach_waiting_rows(const OpInfo& op) {
   Registry& all = registry();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
   const auto found = all.waiting.find(full_name(op));
@@ -153,7 +154,7 @@ std::vector<Value> run(const library::Kernel& kernel, const OpInfo& op,
 
 Place::Place(const std::vector<Value>& arguments) {
   for (const Value& v : arguments) {
-    v.for_each_tensor([&](const Tensor& t) { look_at(t); });
+    v.for_each_tensor([&](const Tensor& t) { add_tensor(t); });
   }
   for (const Value& v : arguments) {
     if (!has_tensor && v.is<Device>()) {  // of a factory
@@ -161,10 +162,10 @@ Place::Place(const std::vector<Value>& arguments) {
     }
   }
 }
-bool Place::recorded() const {
+bool Place::is_recorded() const {
   return has_tensor && !tls.inference_mode && !library::is_below_autograd();
 }
-void Place::look_at(const Tensor& t) {
+void Place::add_tensor(const Tensor& t) {
   if (!t.defined()) {
     return;
   }
@@ -177,7 +178,7 @@ void Place::look_at(const Tensor& t) {
   }
 }
 
-bool takes(const OpFunction& function) {
+bool wants_call(const OpFunction& function) {
   if (passed == &function) {
     passed = nullptr;
     return false;
@@ -192,7 +193,7 @@ std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> argum
   const Place place(values);
   const DispatchKeySet behind(library::backend_key(place.device));
   const DispatchKey autograd = library::autograd_key(place.device);
-  if (place.recorded() && !place.batched) {
+  if (place.is_recorded() && !place.batched) {
     if (const Kernel kernel = find(op, {autograd, DispatchKey::Autograd})) {
       return run(*kernel, *op, values, behind.add(autograd));
     }
@@ -210,10 +211,10 @@ std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> argum
     if (kernel != nullptr) {
       Behind mode(function, *kernel, behind);
       const ModeScope scope(mode, ModeScope::Level::Lower);
-      return call_passed(function, arguments);
+      return call_past_registry(function, arguments);
     }
   }
-  return call_passed(function, arguments);
+  return call_past_registry(function, arguments);
 }
 
 }  // namespace functions

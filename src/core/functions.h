@@ -19,7 +19,7 @@ std::vector<Value> run(const library::Kernel& kernel, const OpInfo& op,
                        const std::vector<Value>& arguments, DispatchKeySet keys);
 
 // Gives an op that was defined now the functions that were registered before.
-void give_waiting(const OpInfo& op);
+void attach_waiting_rows(const OpInfo& op);
 
 // What the arguments of a call say of where it goes.
 struct Place {
@@ -29,15 +29,15 @@ struct Place {
   bool batched = false;
   explicit Place(const std::vector<Value>& arguments);
   // Whether functions for autograd are called.
-  bool recorded() const;
+  bool is_recorded() const;
 
  private:
-  void look_at(const Tensor& t);
+  void add_tensor(const Tensor& t);
 };
 
 // Ops of the table: whether a call of a function is handed to `dispatch`, which is asked where some
 // op has a function of a program.
-bool takes(const OpFunction& function);
+bool wants_call(const OpFunction& function);
 std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments);
 
 }  // namespace rushlight::functions

@@ -74,7 +74,7 @@ constexpr Interceptor interceptors[] = {
     {ask::mode_above, [](const OpFunction&, Tensors) { return true; }, dispatch_upper},
     {ask::autocast, [](const OpFunction& f, Tensors) { return autocast::applies(f); },
      autocast::dispatch},
-    {ask::overrides, [](const OpFunction& f, Tensors) { return functions::takes(f); },
+    {ask::overrides, [](const OpFunction& f, Tensors) { return functions::wants_call(f); },
      functions::dispatch},
     {ask::tangents,
      [](const OpFunction& f, Tensors tensors) {

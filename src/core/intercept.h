@@ -44,11 +44,11 @@ Asks asks_of_call(const T&... tensors) {
 }
 
 // Whether a gradient may be recorded: wrappers ask the tensors that it would be of then.
-inline bool grad_asked(Asks asked) { return (asked & ask::grad) != 0 && tls.grad_mode; }
+inline bool may_record_grad(Asks asked) { return (asked & ask::grad) != 0 && tls.grad_mode; }
 // Whether a mode below autograd or a special tensor answers in the place of the kernel.
 template <class... T>
-bool asked_below(Asks asked, const T&... tensors) {
-  return RL_UNLIKELY((asked & ask::below) != 0) && seen_below(tensors...);
+bool asks_handler_below(Asks asked, const T&... tensors) {
+  return RL_UNLIKELY((asked & ask::below) != 0) && has_handler_below(tensors...);
 }
 
 inline void add_tensors(std::vector<const Tensor*>& to, const Tensor& t) { to.push_back(&t); }

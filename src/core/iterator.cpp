@@ -446,7 +446,7 @@ void TensorIterator::separate_inputs(const Tensor& out) {
     check_no_partial_overlap(op_, overlap);
     if (overlap == Overlap::Perhaps) {
       copies_.reserve(max_operands);  // their addresses stay
-      copies_.push_back(apart_from(op_, out, *tensors_[j]));
+      copies_.push_back(copy_if_overlapping(op_, out, *tensors_[j]));
       tensors_[j] = &copies_.back();
     }
     expand_strides(j);

@@ -56,8 +56,8 @@ bool take_requires_grad(std::vector<Value>& arguments) {
 
 // Finds the overload of a call.
 template <class Handler>
-std::vector<Value> hand_over(Handler& handler, const OpFunction& function,
-                             std::vector<Value> arguments) {
+std::vector<Value> call_handler(Handler& handler, const OpFunction& function,
+                                std::vector<Value> arguments) {
   const bool requires_grad = take_requires_grad(arguments);
   const OpInfo& op = overload_of(function, arguments);
   std::vector<Value> results = handler.handle(op, arguments_of(op, std::move(arguments)));
@@ -87,10 +87,10 @@ SpecialTensor* class_tensor_in(const std::vector<Value>& arguments) {
 }  // namespace
 
 std::vector<Value> Mode::take(const OpFunction& function, std::vector<Value> arguments) {
-  return hand_over(*this, function, std::move(arguments));
+  return call_handler(*this, function, std::move(arguments));
 }
 std::vector<Value> SpecialTensor::take(const OpFunction& function, std::vector<Value> arguments) {
-  return hand_over(*this, function, std::move(arguments));
+  return call_handler(*this, function, std::move(arguments));
 }
 
 std::vector<Value> dispatch_upper(const OpFunction& function, std::vector<Value> arguments) {

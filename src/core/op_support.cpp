@@ -462,7 +462,7 @@ DimVector repeat_to(size_t n, const char* name, IntArrayRef list) {
   return list;
 }
 
-Tensor apart_from(const char* op, const Tensor& out, const Tensor& t, bool in_step) {
+Tensor copy_if_overlapping(const char* op, const Tensor& out, const Tensor& t, bool in_step) {
   if (!t.defined() || t.storage() != out.storage()) {
     return t;
   }
@@ -488,8 +488,8 @@ TensorOptions options_of(const Tensor& out, const TensorOptions& given) {
            enum_name(given.dtype()), " does not match dtype of out parameter (",
            enum_name(out.dtype()), ")");
   RL_CHECK(given.layout_opt().value_or(out.layout()) == out.layout(), "layout ",
-           printed(given.layout()), " does not match layout of out parameter (",
-           printed(out.layout()), ")");
+           layout_text(given.layout()), " does not match layout of out parameter (",
+           layout_text(out.layout()), ")");
   RL_CHECK(given.device_opt().value_or(out.device()) == out.device(), "device type ",
            given.device(), " does not match device type of out parameter (", out.device(), ")");
   return out.options();

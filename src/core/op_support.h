@@ -86,7 +86,7 @@ RL_API void resize_raw(const Tensor& t, IntArrayRef sizes);
 RL_API extern std::atomic<bool> marks_unwritten;
 RL_API void mark_unwritten(const Tensor& t);
 // What `empty` and its like hand out.
-inline Tensor unwritten(Tensor t) {
+inline Tensor mark_unwritten_if_asked(Tensor t) {
   if (RL_UNLIKELY(marks_unwritten.load(std::memory_order_relaxed))) {
     mark_unwritten(t);
   }
@@ -143,7 +143,8 @@ RL_API DimVector repeat_to(size_t n, const char* name, IntArrayRef list);
 // `t`, or a copy of it where it shares memory with `out`, which is about to be written;
 // RuntimeError where they overlap in part. `in_step`: elements are read where and just before they
 // are written, so that the same tensor needs no copy.
-RL_API Tensor apart_from(const char* op, const Tensor& out, const Tensor& t, bool in_step = false);
+RL_API Tensor copy_if_overlapping(const char* op, const Tensor& out, const Tensor& t,
+                                  bool in_step = false);
 // What a factory with out= works with: the options of `out`, which those that are given agree with.
 RL_API TensorOptions options_of(const Tensor& out, const TensorOptions& given);
 // The end of such a call: `made` has the dtype and the device of `out`, which may want its shape.
@@ -165,7 +166,7 @@ inline bool is_special(const std::vector<std::optional<Tensor>>& list) {
                      [](const std::optional<Tensor>& t) { return t && is_special(*t); });
 }
 template <class... T>
-bool seen_below(const T&... tensors) {
+bool has_handler_below(const T&... tensors) {
   return tls.lower() != nullptr || ((is_special(tensors) || ...) && tls.see_special);
 }
 

@@ -46,8 +46,8 @@ Watch watch;
 // How small numbers are treated is a setting of each thread: flush to zero, denormals are zero.
 #if defined(__x86_64__)
 constexpr unsigned flushing_bits = 0x8040;
-unsigned flushing() { return _mm_getcsr() & flushing_bits; }
-void set_flushing(unsigned bits) {
+unsigned flush_bits() { return _mm_getcsr() & flushing_bits; }
+void set_flush_bits(unsigned bits) {
   const unsigned now = _mm_getcsr();
   if ((now & flushing_bits) != bits) {
     _mm_setcsr((now & ~flushing_bits) | bits);
@@ -55,8 +55,8 @@ void set_flushing(unsigned bits) {
 }
 #else
 constexpr unsigned flushing_bits = 0;
-unsigned flushing() { return 0; }
-void set_flushing(unsigned) {}
+unsigned flush_bits() { return 0; }
+void set_flush_bits(unsigned) {}
 #endif
 
 struct InsideScope {
@@ -88,7 +88,7 @@ struct Work {
   std::mutex mutex{};
   std::exception_ptr error{};
 
-  void cut() {
+  void split_into_shares() {
     for (int64_t s = 0; s < num_shares; s++) {
       shares[s].next.store(chunks * s / num_shares, std::memory_order_relaxed);
       shares[s].end = chunks * (s + 1) / num_shares;
@@ -105,7 +105,7 @@ struct Work {
   // not depend on timing.
   void take_chunks(int64_t member) noexcept {
     InsideScope scope;
-    set_flushing(flushing);
+    set_flush_bits(flushing);
     const int64_t own = member == 0 ? 0 : 1 + (member - 1) % (num_shares - 1);
     for (int64_t k = 0; k < num_shares; k++) {
       Share& share = shares[(own + k) % num_shares];
@@ -149,7 +149,7 @@ void set_num_threads(int n) {
 }
 
 bool set_flush_denormal(bool on) {
-  set_flushing(on ? flushing_bits : 0);
+  set_flush_bits(on ? flushing_bits : 0);
   return flushing_bits != 0;
 }
 
@@ -161,7 +161,7 @@ void watch_cuts() {
   watch.on.store(true, std::memory_order_relaxed);
 }
 
-std::vector<int64_t> cuts() {
+std::vector<int64_t> recorded_cuts() {
   const std::lock_guard<std::mutex> lock(watch.mutex);
   watch.on.store(false, std::memory_order_relaxed);
   return std::move(watch.cuts);
@@ -186,8 +186,8 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
     }
     return;
   }
-  Work work{begin, end, grain, chunks, f, context, std::min(threads, max_shares), flushing()};
-  work.cut();
+  Work work{begin, end, grain, chunks, f, context, std::min(threads, max_shares), flush_bits()};
+  work.split_into_shares();
   run_with_helpers(
       threads - 1,
       [](void* of_all, int64_t member) { static_cast<Work*>(of_all)->take_chunks(member); }, &work);

@@ -48,7 +48,7 @@ void RecordFunction::end() {
   if (active_ && range_.begin != 0) {
     range_.end = now();
     for (RangeRecorder* r = recorders; r != nullptr; r = r->outer()) {
-      r->note(range_);
+      r->record(range_);
     }
   }
   active_ = false;

@@ -30,7 +30,7 @@ void check_unique_slices(const char* op, int64_t slices, int64_t elements) {
 bool sparse_is_contiguous(const Tensor& t) {
   const Layout layout = find_sparse(t)->layout();
   RL_CHECK(
-      layout == kSparse, printed(layout),
+      layout == kSparse, layout_text(layout),
       " tensors do not have is_contiguous: their elements are not all in memory. values() are");
   return false;
 }

@@ -46,7 +46,7 @@ struct Defined {
   std::unordered_map<std::string, std::vector<const OpInfo*>> by_name;  // "space::name"
 };
 // Made when the first library is: programs define ops before main.
-Defined& defined() {
+Defined& library_ops() {
   static auto* const made = new Defined();
   return *made;
 }
@@ -71,7 +71,7 @@ std::vector<const OpInfo*> overloads_named(std::string_view qualified) {
   }
   std::vector<const OpInfo*> out =
       of_table(qualified.substr(0, colons), qualified.substr(colons + 2));
-  Defined& all = defined();
+  Defined& all = library_ops();
   const std::shared_lock<std::shared_mutex> lock(all.mutex);
   const auto found = all.by_name.find(std::string(qualified));
   if (found != all.by_name.end()) {
@@ -93,13 +93,13 @@ const OpInfo* find_op_named(std::string_view full_name) {
 }
 
 void add_op(const OpInfo& op) {
-  Defined& all = defined();
+  Defined& all = library_ops();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
   all.by_number.push_back(&op);
   all.by_name[qualified_name(op)].push_back(&op);
 }
 void remove_op(const OpInfo& op) {
-  Defined& all = defined();
+  Defined& all = library_ops();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
   const auto found = all.by_name.find(qualified_name(op));
   if (found != all.by_name.end() && std::erase(found->second, &op) != 0 && found->second.empty()) {
@@ -108,7 +108,7 @@ void remove_op(const OpInfo& op) {
 }
 
 std::vector<std::string> names_of_library_ops() {
-  Defined& all = defined();
+  Defined& all = library_ops();
   const std::shared_lock<std::shared_mutex> lock(all.mutex);
   std::vector<std::string> out;
   for (const auto& [name, ops] : all.by_name) {
@@ -124,7 +124,7 @@ size_t number_of_op(const OpInfo& op) {
       return static_cast<size_t>(&row - table.begin());
     }
   }
-  Defined& all = defined();
+  Defined& all = library_ops();
   const std::shared_lock<std::shared_mutex> lock(all.mutex);
   const auto at = std::find(all.by_number.begin(), all.by_number.end(), &op);
   return table.size() + static_cast<size_t>(at - all.by_number.begin());
@@ -134,7 +134,7 @@ const OpInfo* op_of_number(size_t number) {
   if (number < table.size()) {
     return table[number];
   }
-  Defined& all = defined();
+  Defined& all = library_ops();
   const std::shared_lock<std::shared_mutex> lock(all.mutex);
   number -= table.size();
   return number < all.by_number.size() ? all.by_number[number] : nullptr;
@@ -337,7 +337,7 @@ bool is_default(const ArgInfo& argument, const Value& value) {
 
 namespace {
 // What an argument that the function lacks may say.
-void check_says_nothing(const OpInfo& op, const ArgInfo& a, const Value& v) {
+void check_is_default(const OpInfo& op, const ArgInfo& a, const Value& v) {
   const bool nothing = v.is_none() || (v.is<Layout>() && v.get<Layout>() == kStrided) ||
                        (a.type.base == BaseType::Bool && !v.get<bool>());
   RL_CHECK_NOT_IMPLEMENTED(nothing, op.name,
@@ -358,7 +358,7 @@ TensorOptions with_option(const OpInfo& op, TensorOptions options, const ArgInfo
   if (a.type.base == BaseType::Layout) {
     return options.layout(v.get<Layout>());
   }
-  check_says_nothing(op, a, v);  // pin_memory
+  check_is_default(op, a, v);  // pin_memory
   return options;
 }
 }  // namespace
@@ -386,7 +386,7 @@ std::vector<Value> function_arguments(const OpInfo& op, const std::vector<Value>
   std::vector<bool> given(wanted.size());
   for (size_t i = 0; i < arguments.size(); i++) {
     if (op.places[i] < 0) {
-      check_says_nothing(op, op.arguments[i], arguments[i]);
+      check_is_default(op, op.arguments[i], arguments[i]);
       continue;
     }
     const auto place = static_cast<size_t>(op.places[i]);
@@ -428,7 +428,7 @@ std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
 
 namespace {
 // Whether an argument of an overload can have the value that the function has there.
-bool can_say(const ArgInfo& a, const ArgInfo& of_function, const Value& v) {
+bool accepts_value(const ArgInfo& a, const ArgInfo& of_function, const Value& v) {
   if (of_function.type.base == BaseType::Options) {
     return true;
   }
@@ -444,7 +444,7 @@ bool can_say(const ArgInfo& a, const ArgInfo& of_function, const Value& v) {
   return true;
 }
 
-bool can_say(const OpInfo& op, const std::vector<Value>& values) {
+bool accepts_value(const OpInfo& op, const std::vector<Value>& values) {
   if (op.places == nullptr) {
     return true;
   }
@@ -454,7 +454,7 @@ bool can_say(const OpInfo& op, const std::vector<Value>& values) {
     if (op.places[i] >= 0) {
       const auto place = static_cast<size_t>(op.places[i]);
       said[place] = true;
-      if (!can_say(op.arguments[i], of_function[place], values[place])) {
+      if (!accepts_value(op.arguments[i], of_function[place], values[place])) {
         return false;
       }
     }
@@ -483,7 +483,7 @@ Value option_of(const TensorOptions& options, const ArgInfo& a) {
 
 const OpInfo& overload_of(const OpFunction& function, const std::vector<Value>& arguments) {
   for (const OpInfo& op : function.overloads) {
-    if (can_say(op, arguments)) {
+    if (accepts_value(op, arguments)) {
       return op;
     }
   }

@@ -43,7 +43,7 @@ struct Guard {
   }
 };
 
-[[gnu::noinline]] void* fresh_block(size_t bytes) {
+[[gnu::noinline]] void* new_small_block(size_t bytes) {
   if (!lists.guarded) {
     lists.guarded = true;
     static thread_local Guard guard;
@@ -63,7 +63,7 @@ void* small_allocate(size_t bytes) {
       lists.kept -= i * step;
       return block;
     }
-    return fresh_block(i * step);
+    return new_small_block(i * step);
   }
   return ::operator new(bytes);
 }

@@ -11,7 +11,7 @@ const char* layout_name(Layout layout) {
   return names[static_cast<int>(layout)];
 }
 
-const char* printed(Layout layout) {
+const char* layout_text(Layout layout) {
   static constexpr const char* names[num_layouts] = {
       "Strided", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc", "Jagged"};
   return names[static_cast<int>(layout)];
@@ -27,7 +27,7 @@ std::vector<Value> SparseTensor::handle(const OpInfo& op, const std::vector<Valu
 
 Layout Tensor::layout() const { return layout_of(*this); }
 
-void SparseTensor::want_memory() const {
+void SparseTensor::check_has_memory() const {
   throw Error("Cannot access data pointer of Tensor that doesn't have storage: it is sparse");
 }
 

@@ -12,7 +12,7 @@ inline constexpr int num_layouts = 7;
 // The tensors of this one are a class of Python's (rushlight.nested); nothing here makes them.
 inline constexpr Layout kJagged = static_cast<Layout>(num_layouts - 1);
 RL_API const char* layout_name(Layout layout);  // as Python's attribute: "sparse_coo"
-RL_API const char* printed(Layout layout);      // as messages say it: "SparseCsr"
+RL_API const char* layout_text(Layout layout);  // as messages say it: "SparseCsr"
 
 // What the op's entry says of sparse tensors, recorded where that is on; where it says nothing,
 // NotImplementedError.
@@ -30,7 +30,7 @@ class RL_API SparseTensor final : public SpecialTensor {
   std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
     return dispatch_sparse(function, std::move(arguments));
   }
-  void want_memory() const override;
+  void check_has_memory() const override;
 
   Layout layout() const { return layout_; }
   // COO: indices (sparse dimensions, entries), int64. Compressed: (batch…, rows + 1).

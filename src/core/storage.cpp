@@ -11,6 +11,7 @@
 #include <new>
 
 #include "core/allocator.h"
+#include "core/allowance.h"
 #include "core/backend.h"
 #include "core/small_blocks.h"
 #include "core/weak_storage.h"
@@ -43,6 +44,7 @@ StorageImpl::StorageImpl() : birth_(latest_transform.load(std::memory_order_rela
 uint32_t next_transform() { return latest_transform.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
+  Allowance::take_bytes(nbytes);
   auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());
   storage->device_ = device;
   storage->nbytes_ = nbytes;
@@ -83,7 +85,7 @@ void StorageImpl::release() const {
 
 StorageImpl::~StorageImpl() {
   if (RL_UNLIKELY(weak_storage::any())) {
-    weak_storage::gone(this);
+    weak_storage::mark_freed(this);
   }
   if (deleter_ != nullptr) {
     deleter_(data_, nbytes_, context_);
@@ -94,6 +96,9 @@ void StorageImpl::resize(size_t nbytes) {
   RL_CHECK(resizable_, "Trying to resize storage that is not resizable");
   if (device_.is_meta()) {
     nbytes_ = nbytes;
+    return;
+  }
+  if (nbytes == nbytes_) {
     return;
   }
   const Ref<StorageImpl> fresh = allocate(nbytes, device_);

@@ -46,7 +46,7 @@ void Stream::synchronize() const {
 
 void Stream::wait(const Event& event) const {
   const Backend* const backend = queues_of(device_);
-  if (!event.recorded()) {
+  if (!event.is_recorded()) {
     return;
   }
   if (backend == nullptr) {  // the CPU's work is what the host does from now on
@@ -146,7 +146,7 @@ void Event::record(const Stream& stream) const {
   mark.recorded = true;
 }
 
-bool Event::recorded() const { return mark_->recorded; }
+bool Event::is_recorded() const { return mark_->recorded; }
 void* Event::handle() const { return mark_->handle; }
 
 bool Event::query() const {
@@ -162,7 +162,7 @@ void Event::synchronize() const {
 double Event::elapsed(const Event& end) const {
   RL_CHECK_VALUE(mark_->options.timing && end.mark_->options.timing,
                  "Both events must be created with argument 'enable_timing=True'.");
-  RL_CHECK_VALUE(recorded() && end.recorded(),
+  RL_CHECK_VALUE(is_recorded() && end.is_recorded(),
                  "Both events must be recorded before calculating elapsed time.");
   RL_CHECK_VALUE(mark_->device == end.mark_->device, "Both events must be recorded on one device, ",
                  "but these are of ", mark_->device, " and ", end.mark_->device);

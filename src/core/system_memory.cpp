@@ -50,7 +50,7 @@ Slab* newest_slab = nullptr;  // the one that blocks are cut from
 const int slabs_are_whole_in_children = pthread_atfork(
     [] { slab_mutex.lock(); }, [] { slab_mutex.unlock(); }, [] { new (&slab_mutex) std::mutex; });
 
-void* cut_from_slab(size_t bytes) {
+void* allocate_in_slab(size_t bytes) {
   const std::lock_guard<std::mutex> lock(slab_mutex);
   if (newest_slab == nullptr || slab_size - newest_slab->cut < bytes) {
     char* p = map_aligned(slab_size, slab_size);
@@ -66,7 +66,7 @@ void* cut_from_slab(size_t bytes) {
   return block;
 }
 
-void give_to_slab(void* p, size_t bytes) {
+void return_to_slab(void* p, size_t bytes) {
   auto* slab = reinterpret_cast<Slab*>(reinterpret_cast<uintptr_t>(p) & ~(slab_size - 1));
   const std::lock_guard<std::mutex> lock(slab_mutex);
   if (--slab->live > 0) {
@@ -83,7 +83,7 @@ void give_to_slab(void* p, size_t bytes) {
 
 void* system_allocate(size_t bytes) {
   if (bytes >= slab_threshold && bytes < map_threshold) {
-    return cut_from_slab(bytes);
+    return allocate_in_slab(bytes);
   }
   if (bytes >= map_threshold) {
     char* p = map_aligned(bytes, bytes >= huge_page ? huge_page : page);
@@ -100,7 +100,7 @@ void system_free(void* p, size_t bytes) {
   if (bytes >= map_threshold) {
     munmap(p, bytes);
   } else if (bytes >= slab_threshold) {
-    give_to_slab(p, bytes);
+    return_to_slab(p, bytes);
   } else {
     std::free(p);
   }

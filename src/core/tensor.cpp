@@ -65,7 +65,7 @@ void TensorImpl::set_special(std::unique_ptr<SpecialTensor> special) {
   refresh_asks();
 }
 
-void TensorImpl::want_memory() const { special_->want_memory(); }
+void TensorImpl::check_has_memory() const { special_->check_has_memory(); }
 
 AutogradMeta& TensorImpl::autograd_or_make() {
   AutogradMeta* meta = autograd();
@@ -168,10 +168,10 @@ void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
 void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
   RL_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: ", sizes,
            " and ", strides);
-  const auto own = [&](IntArrayRef list) {
+  const auto is_own = [&](IntArrayRef list) {
     return list.data() >= dims_ && list.data() < dims_ + 2 * ndim_;
   };
-  if (own(sizes) || own(strides)) {  // what is read would be written meanwhile
+  if (is_own(sizes) || is_own(strides)) {  // what is read would be written meanwhile
     set_sizes_and_strides(DimVector(sizes), DimVector(strides));
     return;
   }
@@ -264,7 +264,7 @@ namespace {
 
 // Whether the elements lie together in this order of dimensions, innermost first. Strides of
 // dimensions of size 1 do not matter: a grey image is contiguous in every format.
-bool lies_in_order(const Tensor& t, IntArrayRef order) {
+bool has_strides_of_order(const Tensor& t, IntArrayRef order) {
   const IntArrayRef sizes = t.sizes();
   const IntArrayRef strides = t.strides();
   int64_t expected = 1;
@@ -278,7 +278,7 @@ bool lies_in_order(const Tensor& t, IntArrayRef order) {
 }  // namespace
 
 MemoryFormat Tensor::suggest_memory_format(bool exactly) const {
-  const TensorImpl& t = held();
+  const TensorImpl& t = checked_impl();
   // From the channels outwards over the pixels to the images, each step at least as long as what
   // the one before spans.
   const auto follows = [&](std::initializer_list<size_t> order) {
@@ -310,11 +310,11 @@ bool Tensor::is_pinned() const { return rushlight::is_pinned(*this); }
 bool Tensor::is_contiguous(MemoryFormat format) const {
   switch (format) {
     case MemoryFormat::ChannelsLast:
-      return lies_in_order(*this, {1, 3, 2, 0});
+      return has_strides_of_order(*this, {1, 3, 2, 0});
     case MemoryFormat::ChannelsLast3d:
-      return lies_in_order(*this, {1, 4, 3, 2, 0});
+      return has_strides_of_order(*this, {1, 4, 3, 2, 0});
     default:
-      return held().is_contiguous();
+      return checked_impl().is_contiguous();
   }
 }
 
@@ -347,8 +347,9 @@ Scalar _local_scalar_dense(const Tensor& self);  // the op, which src/core does 
 Scalar Tensor::item() const {
   RL_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   // A number is no tensor in boxed form, so that nobody below could be asked for it.
-  return RL_UNLIKELY(seen_below(*this)) && !impl()->is_wrapped_number() ? _local_scalar_dense(*this)
-                                                                        : read_number(*this);
+  return RL_UNLIKELY(has_handler_below(*this)) && !impl()->is_wrapped_number()
+             ? _local_scalar_dense(*this)
+             : read_number(*this);
 }
 
 std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType
@@ -380,7 +381,7 @@ Tensor window_on(const Tensor& t, bool share_version) {
     if (tls.see_special) {
       return t.impl()->special()->alias(t);
     }
-    t.impl()->special()->want_memory();  // a plain window would be on memory that is not there
+    t.impl()->special()->check_has_memory();  // a plain window would be on memory that is not there
   }
   auto impl = TensorImpl::make(t.storage(), t.dtype(), t.device());
   impl->set_storage_offset(t.storage_offset());

@@ -62,7 +62,7 @@ void wake(std::atomic<uint32_t>& word, int64_t threads) {
 // turns on one processor never leave it by themselves: to the kernel each of them has just run, so
 // its data are in the cache there. It asks seldom, for on a machine whose processors are all busy
 // moving gains nothing.
-void leave_processor(int busy) {
+void move_off_processor(int busy) {
   thread_local Clock::time_point next{};
   const Clock::time_point now = Clock::now();
   if (now < next) {
@@ -118,7 +118,7 @@ bool help(int index, int64_t member) {
     open_slots.fetch_and(~(uint64_t{1} << index), std::memory_order_relaxed);
   }
   if (sched_getcpu() == slot.processor) {
-    leave_processor(slot.processor);
+    move_off_processor(slot.processor);
   }
   slot.f(slot.work, member);
   const uint32_t before = slot.state.fetch_sub(1, std::memory_order_seq_cst);
@@ -128,7 +128,7 @@ bool help(int index, int64_t member) {
   return true;
 }
 
-bool help_somebody(int64_t member) {
+bool help_any_call(int64_t member) {
   for (uint64_t open = open_slots.load(std::memory_order_acquire); open != 0; open &= open - 1) {
     if (help(std::countr_zero(open), member)) {
       return true;
@@ -142,7 +142,7 @@ void serve(int64_t member, std::chrono::microseconds patience) {
   while (true) {
     if (spin(patience, [] { return open_slots.load(std::memory_order_relaxed) != 0; })) {
       awake.fetch_sub(1, std::memory_order_relaxed);
-      while (help_somebody(member)) {}
+      while (help_any_call(member)) {}
       awake.fetch_add(1, std::memory_order_relaxed);
       continue;
     }

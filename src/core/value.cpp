@@ -62,9 +62,44 @@ Value::Value(const Value& o) : class_(o.class_), kind_(o.kind_) {
     payload_.counted->retain();
   }
 }
+
+namespace {
+// Values within values are freed from the outside in, each by the one around it. Those that lie
+// deeper than this wait until the outermost has been freed, so that no chain overflows the stack.
+constexpr int most_nested = 100;
+thread_local int nested __attribute__((tls_model("initial-exec"))) = 0;
+thread_local std::vector<CustomClassHolder*>* waiting __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
+void release_nested(CustomClassHolder* counted) noexcept {
+  nested++;
+  counted->release();
+  nested--;
+}
+void release_counted(CustomClassHolder* counted) noexcept {
+  if (nested >= most_nested) {
+    if (waiting == nullptr) {
+      waiting = new std::vector<CustomClassHolder*>();
+    }
+    waiting->push_back(counted);
+    return;
+  }
+  release_nested(counted);
+  while (nested == 0 && waiting != nullptr) {
+    const std::unique_ptr<const std::vector<CustomClassHolder*>> late(
+        std::exchange(waiting, nullptr));
+    for (CustomClassHolder* const one : *late) {
+      release_nested(one);
+    }
+  }
+}
+}  // namespace
+
 void Value::release() noexcept {
   if (kind_ == Kind::Tensor) {
     payload_.tensor.~Tensor();
+  } else if (kind_ >= Kind::List) {
+    release_counted(payload_.counted);
   } else {
     payload_.counted->release();
   }
@@ -175,7 +210,7 @@ bool Value::is_list_of(bool (Value::*is)() const) const {
 }
 
 template <class T>
-std::vector<T> Value::all_as() const {
+std::vector<T> Value::items_as() const {
   std::vector<T> out;
   out.reserve(items().size());
   for (const Value& item : items()) {
@@ -219,7 +254,7 @@ T Value::get() const {
     expect<T>();
     return static_cast<T>(payload_.integer);
   } else {
-    return counted<T>();
+    return get_pointer<T>();
   }
 }
 
@@ -241,7 +276,7 @@ Scalar Value::scalar() const {
 }
 
 template <class T>
-T Value::counted() const {
+T Value::get_pointer() const {
   const bool many = kind_ == Kind::List || kind_ == Kind::Tuple;
   if constexpr (std::is_same_v<T, Generator>) {
     if (is_none()) {
@@ -252,12 +287,12 @@ T Value::counted() const {
       return DimVector({get<int64_t>()});
     }
     if (many) {
-      return IntArrayRef(all_as<int64_t>());
+      return IntArrayRef(items_as<int64_t>());
     }
   } else if constexpr (is_vector<T>) {
     if constexpr (!std::is_same_v<T, std::vector<TensorMeta>>) {
       if (many) {
-        return all_as<typename T::value_type>();
+        return items_as<typename T::value_type>();
       }
     }
     if constexpr (std::is_same_v<T, std::vector<std::optional<Tensor>>>) {
@@ -302,22 +337,22 @@ void Value::visit(void (*f)(const Tensor&, const void*), const void* with) const
 }
 
 void Value::change(Tensor (*f)(const Tensor&, const void*), const void* with) {
-  const auto changed = [&](Tensor& t) {
+  const auto change_tensor = [&](Tensor& t) {
     if (t.defined()) {
       t = f(std::as_const(t), with);
     }
   };
   if (kind_ == Kind::Tensor) {
-    changed(payload_.tensor);
+    change_tensor(payload_.tensor);
   } else if (kind_ == Kind::Tensors) {
     auto list = get<std::vector<Tensor>>();
-    std::for_each(list.begin(), list.end(), changed);
+    std::for_each(list.begin(), list.end(), change_tensor);
     *this = Value(std::move(list));
   } else if (kind_ == Kind::OptionalTensors) {
     auto list = get<std::vector<std::optional<Tensor>>>();
     for (std::optional<Tensor>& t : list) {
       if (t) {
-        changed(*t);
+        change_tensor(*t);
       }
     }
     *this = Value(std::move(list));

@@ -38,14 +38,14 @@ uint64_t watch(const Storage& storage) {
   return entry->second;
 }
 
-bool expired(uint64_t number) {
+bool is_freed(uint64_t number) {
   Table& t = table();
   const std::lock_guard lock(t.mutex);
   const auto found = t.by_number.find(number);
   return found == t.by_number.end() || found->second.storage == nullptr;
 }
 
-void forget(uint64_t number) {
+void remove_watcher(uint64_t number) {
   Table& t = table();
   const std::lock_guard lock(t.mutex);
   const auto found = t.by_number.find(number);
@@ -60,7 +60,7 @@ void forget(uint64_t number) {
 
 bool any() { return count_alive.load(std::memory_order_relaxed) != 0; }
 
-void gone(const StorageImpl* storage) {
+void mark_freed(const StorageImpl* storage) {
   Table& t = table();
   const std::lock_guard lock(t.mutex);
   const auto found = t.alive.find(storage);

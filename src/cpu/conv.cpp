@@ -145,7 +145,7 @@ const char* run_product(const Conv& c) {
   // oneDNN computes rows of several images at once.
   const int64_t lanes = (c.pixels() + 15) / 16 * 16;
   if (c.batch > 1 && 8 * (lanes - c.pixels()) > lanes && c.output.strides[1] != 1 &&
-      onednn::convolve_refusal(c) == nullptr && !convolution_forced()) {
+      onednn::convolve_refusal(c) == nullptr && !is_convolution_forced()) {
     return "small images";
   }
   const auto& x = c.input.strides;
@@ -201,7 +201,7 @@ const char* sum_of_products(const Conv& c) {
     return "images apart";
   }
   const int64_t pixels = c.pixels();
-  if (pixels < 16 && !convolution_forced()) {
+  if (pixels < 16 && !is_convolution_forced()) {
     return "small images";
   }
   constexpr int64_t least_work = 1'800'000;
@@ -284,8 +284,8 @@ const char* run_product_weight(const Conv& c) {
 // strides meet of the images before a kernel of one element; the matrices are
 // [batch, channels, pixels].
 template <class T, class F>
-void for_met_rows(const Images& images, const Dims3& size, const Dims3& step, int64_t channels,
-                  int64_t plane, T* matrix, const F& f) {
+void for_strided_rows(const Images& images, const Dims3& size, const Dims3& step, int64_t channels,
+                      int64_t plane, T* matrix, const F& f) {
   const auto& s = images.strides;
   T* const image = static_cast<T*>(images.data) + plane / channels * s[0] + plane % channels * s[1];
   for (int64_t z = 0; z < size[0]; z++) {
@@ -304,19 +304,20 @@ void pick_pixels(const Conv& c, void* matrices) {
     parallel_for(0, c.batch * c.in_channels, std::max<int64_t>(1, 32768 / area),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t t = begin; t < end; t++) {
-                     for_met_rows(c.input, c.out, c.stride, c.in_channels, t,
-                                  static_cast<T*>(matrices) + t * area, [&](const T* row, T* to) {
-                                    for (int64_t x = 0; x < c.out[2]; x++) {
-                                      to[x] = row[x * step];
-                                    }
-                                  });
+                     for_strided_rows(c.input, c.out, c.stride, c.in_channels, t,
+                                      static_cast<T*>(matrices) + t * area,
+                                      [&](const T* row, T* to) {
+                                        for (int64_t x = 0; x < c.out[2]; x++) {
+                                          to[x] = row[x * step];
+                                        }
+                                      });
                    }
                  });
   });
 }
 
 // The adjoint: zeros between the pixels.
-void spread_pixels(const Conv& c, void* matrices) {
+void insert_zeros(const Conv& c, void* matrices) {
   const int64_t area = c.in[0] * c.in[1] * c.in[2];
   const auto& s = c.output.strides;
   const int64_t step = c.stride[2] * s[4];
@@ -326,18 +327,19 @@ void spread_pixels(const Conv& c, void* matrices) {
                  [&](int64_t begin, int64_t end) {
                    for (int64_t t = begin; t < end; t++) {
                      const Dims3 every = {1, 1, 1};
-                     for_met_rows<T>(c.output, c.out, every, c.out_channels, t, nullptr,
-                                     [&](T* row, T*) {
-                                       for (int64_t x = 0; x < c.out[2]; x++) {
-                                         row[x * s[4]] = T(0);
-                                       }
-                                     });
-                     for_met_rows(c.output, c.in, c.stride, c.out_channels, t,
-                                  static_cast<T*>(matrices) + t * area, [&](T* row, const T* from) {
-                                    for (int64_t x = 0; x < c.in[2]; x++) {
-                                      row[x * step] = from[x];
-                                    }
-                                  });
+                     for_strided_rows<T>(c.output, c.out, every, c.out_channels, t, nullptr,
+                                         [&](T* row, T*) {
+                                           for (int64_t x = 0; x < c.out[2]; x++) {
+                                             row[x * s[4]] = T(0);
+                                           }
+                                         });
+                     for_strided_rows(c.output, c.in, c.stride, c.out_channels, t,
+                                      static_cast<T*>(matrices) + t * area,
+                                      [&](T* row, const T* from) {
+                                        for (int64_t x = 0; x < c.in[2]; x++) {
+                                          row[x * step] = from[x];
+                                        }
+                                      });
                    }
                  });
   });
@@ -368,7 +370,7 @@ const char* picks_pixels(const Conv& c) {
   return c.transposed && c.bias != nullptr ? "transposed with a bias" : nullptr;
 }
 
-const char* run_picked(const Conv& c) {
+const char* run_on_picked_pixels(const Conv& c) {
   const char* refusal = picks_pixels(c);
   if (refusal != nullptr) {
     return refusal;
@@ -383,12 +385,12 @@ const char* run_picked(const Conv& c) {
   }
   refusal = run_product(plain);
   if (refusal == nullptr) {
-    spread_pixels(c, matrices.data());
+    insert_zeros(c, matrices.data());
   }
   return refusal;
 }
 
-const char* run_picked_weight(const Conv& c) {
+const char* run_weight_on_picked_pixels(const Conv& c) {
   const char* refusal = picks_pixels(c);
   if (refusal != nullptr) {
     return refusal;
@@ -399,7 +401,7 @@ const char* run_picked_weight(const Conv& c) {
 }
 
 // One window, which is the whole image: an image is a row of the product.
-bool is_whole(const Conv& c) {
+bool is_single_window(const Conv& c) {
   const Images& large = c.transposed ? c.output : c.input;
   const int64_t channels = c.transposed ? c.out_channels : c.in_channels;
   const Dims3& size = c.transposed ? c.out : c.in;
@@ -414,8 +416,8 @@ bool is_whole(const Conv& c) {
   return c.groups == 1 && (channels == 1 || large.strides[1] == step);
 }
 
-const char* run_whole(const Conv& c) {
-  if (!is_whole(c)) {
+const char* run_single_window(const Conv& c) {
+  if (!is_single_window(c)) {
     return "more than one window";
   }
   if (c.transposed && c.bias != nullptr) {
@@ -449,8 +451,8 @@ const char* run_whole(const Conv& c) {
   return nullptr;
 }
 
-const char* run_whole_weight(const Conv& c) {
-  if (!is_whole(c)) {
+const char* run_weight_single_window(const Conv& c) {
+  if (!is_single_window(c)) {
     return "more than one window";
   }
   const int64_t n = c.in_channels * c.taps();
@@ -483,27 +485,27 @@ const char* run_onednn_weight(const Conv& c) {
 }
 
 // Not a real floating dtype: only the reference takes it.
-const char* not_floating(const Conv& c) {
+const char* refuse_not_floating(const Conv& c) {
   return contains(set_floating, c.dtype) ? nullptr : "not a real floating dtype";
 }
 
 const char* run_batch(const Conv& c) {
-  const char* refusal = not_floating(c);
+  const char* refusal = refuse_not_floating(c);
   return refusal != nullptr ? refusal : batch_conv_kernels().forward(c);
 }
 
 const char* run_batch_weight(const Conv& c) {
-  const char* refusal = not_floating(c);
+  const char* refusal = refuse_not_floating(c);
   return refusal != nullptr ? refusal : batch_conv_kernels().weight_backward(c);
 }
 
 const char* run_depthwise(const Conv& c) {
-  const char* refusal = not_floating(c);
+  const char* refusal = refuse_not_floating(c);
   return refusal != nullptr ? refusal : depthwise_conv_kernels().forward(c);
 }
 
 const char* run_depthwise_weight(const Conv& c) {
-  const char* refusal = not_floating(c);
+  const char* refusal = refuse_not_floating(c);
   return refusal != nullptr ? refusal : depthwise_conv_kernels().weight_backward(c);
 }
 
@@ -517,7 +519,7 @@ const char* not_for_windows(const Conv& c) {
     span *= static_cast<double>(c.dilation[d]) * static_cast<double>(c.kernel[d] - 1) +
             static_cast<double>(c.stride[d]) * static_cast<double>(std::max(c.in[d], c.out[d]));
   }
-  return span > 0x1p36 ? "the windows span too much" : not_floating(c);
+  return span > 0x1p36 ? "the windows span too much" : refuse_not_floating(c);
 }
 
 const char* run_windows(const Conv& c) {
@@ -541,24 +543,28 @@ const char* run_windows_weight(const Conv& c) {
 // Best first, by measurements on common networks' shapes (docs/performance.md has the table of how
 // much each saves against the next best): what each is there for.
 constexpr Candidate<Conv> forward_candidates[] = {
-    {"matrix product", run_product},     // 1x1: the images are the matrix
-    {"one window", run_whole},           // a kernel as large as the image
-    {"picked pixels", run_picked},       // 1x1 with strides: the product again
-    {"Winograd", run_winograd},          // 3x3 at stride 1: a fourth of the multiplications
-    {"columns", convolve_by_columns},    // few pixels, where the weight is most of the memory;
-                                         // gradients of images with few channels and strides
-    {"images side by side", run_batch},  // many small images of few channels: no lane is idle
-    {"oneDNN", run_onednn},              // the rest of float32 and 16-bit floats
-    {"depthwise", run_depthwise},        // groups of a channel that it has no kernel for
-    {"windows", run_windows},            // few channels; float64
-    {"reference", run_reference},        // integers and complex numbers
+    {"matrix product", run_product},          // 1x1: the images are the matrix
+    {"one window", run_single_window},        // a kernel as large as the image
+    {"picked pixels", run_on_picked_pixels},  // 1x1 with strides: the product again
+    {"Winograd", run_winograd},               // 3x3 at stride 1: a fourth of the multiplications
+    {"columns", convolve_by_columns},         // few pixels, where the weight is most of the memory;
+                                              // gradients of images with few channels and strides
+    {"images side by side", run_batch},       // many small images of few channels: no lane is idle
+    {"oneDNN", run_onednn},                   // the rest of float32 and 16-bit floats
+    {"depthwise", run_depthwise},             // groups of a channel that it has no kernel for
+    {"windows", run_windows},                 // few channels; float64
+    {"reference", run_reference},             // integers and complex numbers
 };
 
 constexpr Candidate<Conv> weight_candidates[] = {
-    {"matrix product", run_product_weight},    {"one window", run_whole_weight},
-    {"picked pixels", run_picked_weight},      {"columns", convolve_weight_by_columns},
-    {"images side by side", run_batch_weight}, {"oneDNN", run_onednn_weight},
-    {"depthwise", run_depthwise_weight},       {"windows", run_windows_weight},
+    {"matrix product", run_product_weight},
+    {"one window", run_weight_single_window},
+    {"picked pixels", run_weight_on_picked_pixels},
+    {"columns", convolve_weight_by_columns},
+    {"images side by side", run_batch_weight},
+    {"oneDNN", run_onednn_weight},
+    {"depthwise", run_depthwise_weight},
+    {"windows", run_windows_weight},
     {"reference", run_reference_weight},
 };
 
@@ -595,7 +601,7 @@ void convolve(const Conv& c) { run(forward_candidates, c); }
 
 void convolve_weight_backward(const Conv& c) { run(weight_candidates, c); }
 
-bool convolution_forced() { return forced_way.load(std::memory_order_relaxed) != nullptr; }
+bool is_convolution_forced() { return forced_way.load(std::memory_order_relaxed) != nullptr; }
 
 void force_convolution(const std::string& way) {
   const char* found = nullptr;
@@ -610,8 +616,8 @@ void force_convolution(const std::string& way) {
 
 // ---- the ops ----
 
-bool convolve_nothing(const Tensor& out, const Tensor& input, const Tensor& weight,
-                      const Tensor& bias) {
+bool convolve_empty(const Tensor& out, const Tensor& input, const Tensor& weight,
+                    const Tensor& bias) {
   if (input.numel() != 0 && weight.numel() != 0) {
     return false;
   }
@@ -646,8 +652,8 @@ Dims3 last_dims(IntArrayRef list, int64_t dims, int64_t fill) {
   return out;
 }
 
-Conv problem(const Tensor& input, const Tensor& weight, const Tensor& output, IntArrayRef stride,
-             IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups) {
+Conv make_conv(const Tensor& input, const Tensor& weight, const Tensor& output, IntArrayRef stride,
+               IntArrayRef padding, IntArrayRef dilation, bool transposed, int64_t groups) {
   const int64_t dims = input.dim() - 2;
   return {.dtype = input.dtype(),
           .transposed = transposed,
@@ -671,10 +677,10 @@ Conv problem(const Tensor& input, const Tensor& weight, const Tensor& output, In
 void convolution(const Tensor& out, const Tensor& input, const Tensor& weight, const Tensor& bias,
                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
                  IntArrayRef, int64_t groups) {
-  if (out.numel() == 0 || convolve_nothing(out, input, weight, bias)) {
+  if (out.numel() == 0 || convolve_empty(out, input, weight, bias)) {
     return;
   }
-  Conv c = problem(input, weight, out, stride, padding, dilation, transposed, groups);
+  Conv c = make_conv(input, weight, out, stride, padding, dilation, transposed, groups);
   c.bias = bias.defined() ? bias.data_ptr() : nullptr;
   convolve(c);
 }
@@ -689,7 +695,7 @@ void convolution_weight_backward(const Tensor& out, const Tensor& grad, const Te
     fill_raw(out, 0);
     return;
   }
-  convolve_weight_backward(problem(input, out, grad, stride, padding, dilation, false, groups));
+  convolve_weight_backward(make_conv(input, out, grad, stride, padding, dilation, false, groups));
 }
 
 }  // namespace rushlight::cpu

@@ -55,11 +55,11 @@ void convolve_weight_backward(const Conv& problem);
 // NotImplementedErrors where it cannot take them. An empty name ends that.
 RL_API void force_convolution(const std::string& way);
 // Whether a way takes what it can, and not what it is best at.
-bool convolution_forced();
+bool is_convolution_forced();
 
 // Sums without terms, of no channels or no pixels: writes the bias alone. On any device.
-RL_API bool convolve_nothing(const Tensor& out, const Tensor& input, const Tensor& weight,
-                             const Tensor& bias);
+RL_API bool convolve_empty(const Tensor& out, const Tensor& input, const Tensor& weight,
+                           const Tensor& bias);
 
 // One product for the whole batch (conv_columns.cpp): done, or the reason why not.
 const char* convolve_by_columns(const Conv& problem);

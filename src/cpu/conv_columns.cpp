@@ -249,18 +249,18 @@ const char* refusal(const Shapes& s, bool few_pixels) {
   if (s.c.groups != 1) {
     return "grouped";
   }
-  if (s.c.taps() == 1 && !convolution_forced()) {
+  if (s.c.taps() == 1 && !is_convolution_forced()) {
     return "1x1";
   }
   // Where a result of few channels is added up with strides, other ways compute each phase of the
   // strides by itself, with few taps.
   const bool phases = s.c.transposed && s.large_channels < 16 && s.c.stride != Dims3{1, 1, 1};
   // A column's element costs as much as some 30 multiplications.
-  if (s.small_channels < (phases ? 8 : 128) && !convolution_forced()) {
+  if (s.small_channels < (phases ? 8 : 128) && !is_convolution_forced()) {
     return "few channels";
   }
   constexpr int64_t largest = int64_t{1} << 22;
-  if (!phases && !few_pixels && !convolution_forced()) {
+  if (!phases && !few_pixels && !is_convolution_forced()) {
     return "many pixels";
   }
   if (s.depth * s.pixels > largest) {

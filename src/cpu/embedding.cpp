@@ -1,6 +1,7 @@
 // embedding_renorm_: rows of a table that are too long are shortened in place.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/op_support.h"
@@ -23,11 +24,15 @@ void embedding_renorm_(const Tensor& out, const Tensor& indices, double max_norm
     using T = typename decltype(tag)::type;
     for (int64_t r : rows) {
       T* row = out.data<T>() + r * out.strides()[0];
+      // The sum of powers, of elements as they are to `unit`; with 0 the largest or smallest.
+      const bool smallest = norm_type == -std::numeric_limits<double>::infinity();
       const auto fold = [&](double unit) {
-        double total = 0;
+        double total = unit == 0 && smallest && width > 0 ? -norm_type : 0;
         for (int64_t j = 0; j < width; j++) {
           const double size = std::abs(static_cast<double>(row[j * step]));
-          total = unit == 0 ? std::max(total, size) : total + std::pow(size / unit, norm_type);
+          total = unit != 0  ? total + std::pow(size / unit, norm_type)
+                  : smallest ? std::min(total, size)
+                             : std::max(total, size);
         }
         return total;
       };

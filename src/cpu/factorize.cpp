@@ -45,7 +45,7 @@ void linalg_cholesky_ex(const Tensor& out_L, const Tensor& out_info, const Tenso
           continue;
         }
         const Window<T> to(out_L, b);
-        store_columns(lanes, lane, 0, upper ? to.flipped() : to);
+        store_columns(lanes, lane, 0, upper ? to.transpose() : to);
         flag(out_info, b) = 0;
       }
     });
@@ -150,19 +150,19 @@ void _linalg_pinv(const Tensor& out, const Tensor& self, const Tensor& atol, con
     fill_raw(out, 0);
     return;
   }
-  const auto kept = [&](const Tensor& sizes, const Tensor& largest) {
+  const auto invert_large = [&](const Tensor& sizes, const Tensor& largest) {
     const Tensor limit = maximum(atol.unsqueeze(-1), rtol.unsqueeze(-1) * largest);
     return where(sizes.gt(limit), sizes.reciprocal(), 0);
   };
   if (hermitian) {
     const auto [values, vectors] = rushlight::_linalg_eigh(self, "L", true);
     const Tensor sizes = values.abs();
-    const Tensor inverse = kept(sizes, sizes.amax(-1, true)) * values.sgn();
+    const Tensor inverse = invert_large(sizes, sizes.amax(-1, true)) * values.sgn();
     copy_raw(out, (vectors * inverse.unsqueeze(-2)).matmul(vectors.adjoint()));
     return;
   }
   const auto [U, S, Vh] = rushlight::_linalg_svd(self, false, true);
-  const Tensor inverse = kept(S, S.amax(-1, true));
+  const Tensor inverse = invert_large(S, S.amax(-1, true));
   copy_raw(out, (Vh.adjoint() * inverse.unsqueeze(-2)).matmul(U.adjoint()));
 }
 

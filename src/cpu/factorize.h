@@ -46,7 +46,7 @@ struct Window {
         col(t.stride(-1)) {}
   // Of the type of a sample.
   Window(const Tensor& t, int64_t b, const T&) : Window(t, b) {}
-  Window flipped() const {
+  Window transpose() const {
     Window w = *this;
     std::swap(w.rows, w.cols);
     std::swap(w.row, w.col);

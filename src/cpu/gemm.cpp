@@ -29,7 +29,7 @@ constexpr int64_t enough_pieces = 64;
 constexpr int64_t few_rows = 4;
 
 // Of one matrix, in multiplications: reading a factor and writing the result cost some, too.
-int64_t work_of(const Gemm& g) {
+int64_t work_estimate(const Gemm& g) {
   return std::max(
       {int64_t{1}, g.m * g.n * std::max<int64_t>(g.k, 16), 8 * std::max(g.m, g.n) * g.k});
 }
@@ -48,7 +48,7 @@ Tile choose_tile(const Gemm& g, Tile unit, Tile largest, int64_t least,
   const auto fit = [](int64_t all, int64_t most) { return ceil_div(all, ceil_div(all, most)); };
   Tile tile = {fit(units.rows, largest.rows / unit.rows),
                fit(units.columns, largest.columns / unit.columns)};
-  const int64_t work = work_of(g);
+  const int64_t work = work_estimate(g);
   while (tile.rows > 1 || tile.columns > 1) {
     const int64_t tiles = ceil_div(units.rows, tile.rows) * ceil_div(units.columns, tile.columns);
     if (g.batch * tiles >= pieces || work / tiles < 2 * least) {
@@ -69,7 +69,7 @@ void* address(const Matrices& x, const Gemm& g, int64_t batch, int64_t row, int6
 }
 
 // Lets a part of g begin at a row and column of one matrix of the batch.
-void place(Gemm& part, const Gemm& g, int64_t batch, int64_t row, int64_t col) {
+void set_operands(Gemm& part, const Gemm& g, int64_t batch, int64_t row, int64_t col) {
   part.a.data = address(g.a, g, batch, row, 0);
   part.b.data = address(g.b, g, batch, 0, col);
   part.c.data = address(g.c, g, batch, row, col);
@@ -92,7 +92,7 @@ void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
   const Tile tile = choose_tile(g, unit, largest, least, pieces);
   const int64_t rows = ceil_div(g.m, tile.rows);
   const int64_t columns = ceil_div(g.n, tile.columns);
-  const int64_t grain = std::max<int64_t>(1, least * rows * columns / work_of(g));
+  const int64_t grain = std::max<int64_t>(1, least * rows * columns / work_estimate(g));
   parallel_for(0, g.batch * rows * columns, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; t++) {
       const int64_t i = t / columns % rows * tile.rows;
@@ -101,7 +101,7 @@ void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
       part.batch = 1;
       part.m = std::min(tile.rows, g.m - i);
       part.n = std::min(tile.columns, g.n - j);
-      place(part, g, t / (rows * columns), i, j);
+      set_operands(part, g, t / (rows * columns), i, j);
       if (g.bias != nullptr) {
         part.bias = static_cast<const char*>(g.bias) + j * itemsize(g.dtype);
       }
@@ -113,20 +113,20 @@ void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
 // Calls f(whole matrices of a batch with one stride), in parallel.
 template <class F>
 void for_batches(const Gemm& g, const F& f) {
-  parallel_for(0, g.batch, std::max<int64_t>(1, least_work / work_of(g)),
+  parallel_for(0, g.batch, std::max<int64_t>(1, least_work / work_estimate(g)),
                [&](int64_t begin, int64_t end) {
                  const int64_t step = g.inner < g.batch ? 1 : end - begin;
                  Gemm part = g;
                  part.batch = step;
                  for (int64_t i = begin; i < end; i += step) {
-                   place(part, g, i, 0, 0);
+                   set_operands(part, g, i, 0, 0);
                    f(part);
                  }
                });
 }
 
 // c' = b' @ a'
-Gemm transposed(const Gemm& g) {
+Gemm transpose_problem(const Gemm& g) {
   Gemm t = g;
   std::swap(t.m, t.n);
   std::swap(t.a, t.b);
@@ -184,7 +184,7 @@ const char* run_dots(const Gemm& g) {
   if (!sums && (few > most || g.k < least)) {
     return "many rows and columns, or short sums";
   }
-  if (few > few_rows && is_multiplied_by_processor(g)) {
+  if (few > few_rows && uses_own_gemm(g)) {
     return "the processor multiplies this dtype itself";
   }
   const auto dots = [](const Gemm& tile) { small_gemm_kernels().dots(tile); };
@@ -231,7 +231,7 @@ const char* run_rows(const Gemm& g) {
   if (across && g.bias != nullptr) {
     return "a bias along the rows";
   }
-  const Gemm t = across ? transposed(g) : g;
+  const Gemm t = across ? transpose_problem(g) : g;
   const bool complex_numbers = is_complex(g.dtype);
   if (t.m > (complex_numbers ? 1 : few_rows) || t.b.col != 1) {
     return "more than few rows and columns, or not contiguous";
@@ -287,7 +287,7 @@ void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFact
   for (int64_t j = 0; j < g.n; j += columns) {
     Gemm part = g;
     part.n = std::min(columns, g.n - j);
-    place(part, g, 0, 0, j);
+    set_operands(part, g, 0, 0, j);
     if (g.bias != nullptr) {
       part.bias = static_cast<const char*>(g.bias) + j * itemsize(g.dtype);
     }
@@ -329,7 +329,7 @@ void multiply_blocked(const Gemm& g, bool pairs) {
   const bool all_columns =
       !a_in_place && g.n <= largest.columns && 2 * g.m >= enough_pieces * block.rows;
   const Tile unit = {block.rows, all_columns ? std::max(g.n, block.columns) : block.columns};
-  if (g.batch == 1 && g.k > 0 && work_of(g) >= 2 * least_work) {
+  if (g.batch == 1 && g.k > 0 && work_estimate(g) >= 2 * least_work) {
     const Tile tile = choose_tile(g, unit, largest, least_work);
     const bool rows_share = !b_in_place && tile.rows < g.m;
     const bool columns_share = !a_in_place && tile.columns < g.n;
@@ -400,7 +400,7 @@ void add_parts(const Gemm& g, const T* parts, int64_t n) {
 }
 
 template <class T>
-void gemm_in_parts(const Gemm& g, int64_t parts) {
+void gemm_split_k(const Gemm& g, int64_t parts) {
   const Scratch<T> results(parts * g.m * g.n);
   Gemm one = g;
   one.alpha = 1;
@@ -473,7 +473,7 @@ void scale(const Gemm& g) {
 
 }  // namespace
 
-bool is_multiplied_by_processor(const Gemm& problem) {
+bool uses_own_gemm(const Gemm& problem) {
   return blocked_kernels().has_pairs(problem.dtype) || onednn::matmul_refusal(problem) == nullptr;
 }
 
@@ -510,7 +510,7 @@ void gemm(const Gemm& problem) {
   normalize_strides(g.c, g.m, g.n);
   if (g.c.col != 1) {
     if (g.c.row == 1 && g.bias == nullptr) {
-      gemm(transposed(g));
+      gemm(transpose_problem(g));
       return;
     }
     const Scratch<char> block(g.batch * g.m * g.n * itemsize(g.dtype));
@@ -530,7 +530,7 @@ void gemm(const Gemm& problem) {
   }
   const int64_t parts = choose_parts(g);
   if (parts > 1) {
-    g.dtype == kFloat32 ? gemm_in_parts<float>(g, parts) : gemm_in_parts<double>(g, parts);
+    g.dtype == kFloat32 ? gemm_split_k<float>(g, parts) : gemm_split_k<double>(g, parts);
     return;
   }
   run_first(candidates, g);

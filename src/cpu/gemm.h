@@ -45,6 +45,6 @@ void gemm(const Gemm& problem);
 // int32. False, and nothing done, where no way takes it.
 bool bytes_gemm(const Gemm& problem, ScalarType a);
 // Whether the processor has products of these 16-bit floats.
-bool is_multiplied_by_processor(const Gemm& problem);
+bool uses_own_gemm(const Gemm& problem);
 
 }  // namespace rushlight::cpu

@@ -42,7 +42,7 @@ IsaLevel choose() {
         return best;
       }
       if (level < lowest) {
-        warn(str("RUSHLIGHT_CPU=", wanted, ": this library has kernels for ", built_levels(),
+        warn(str("RUSHLIGHT_CPU=", wanted, ": this library has kernels for ", compiled_levels(),
                  " alone (RUSHLIGHT_ISA=all builds them all)"));
       }
       return std::max(level, lowest);
@@ -61,7 +61,7 @@ IsaLevel isa_level() {
 
 #define RL_TEXT_OF(x) #x
 #define RL_TEXT(x) RL_TEXT_OF(x)
-const char* built_levels() {
+const char* compiled_levels() {
 #ifdef RL_ONE_ISA
   return RL_TEXT(RL_ONE_ISA);
 #else
@@ -69,6 +69,6 @@ const char* built_levels() {
 #endif
 }
 
-bool runs_here() { return of_hardware() >= lowest; }
+bool is_supported_here() { return of_hardware() >= lowest; }
 
 }  // namespace rushlight::cpu

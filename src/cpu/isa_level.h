@@ -13,8 +13,8 @@ RL_API IsaLevel isa_level();
 
 // The levels that this library has kernels for, as "v2, v3, v4", and whether this processor can run
 // one of them: what a developer built for one processor may have come to another.
-RL_API const char* built_levels();
-RL_API bool runs_here();
+RL_API const char* compiled_levels();
+RL_API bool is_supported_here();
 
 // Code of src/cpu/isa that is reached from outside stands in a table of each build; this picks one
 // of the three, or the one that there is (RUSHLIGHT_ISA in cmake/Flags.cmake).

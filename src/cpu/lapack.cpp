@@ -123,7 +123,7 @@ const Library& library() {
 }
 
 template <class T>
-Symbol of(Family Library::* which) {
+Symbol symbol_for(Family Library::* which) {
   const Family& family = library().*which;
   if constexpr (std::is_same_v<T, float>) {
     return family.s;
@@ -145,7 +145,7 @@ constexpr size_t one_letter = 1;
 
 // The size that a routine wants for its workspace, from what it wrote into the first element.
 template <class T>
-int wanted(const T& answer) {
+int workspace_size(const T& answer) {
   const double size = convert<double>(answer);
   // float32 rounds large sizes: the next number is enough.
   return std::max(1, static_cast<int>(std::nextafter(static_cast<real_t<T>>(size),
@@ -161,21 +161,22 @@ std::string config() {
 template <class T>
 int potrf(char uplo, int n, T* a, int lda) {
   int info = 0;
-  fortran(of<T>(&Library::potrf), &uplo, &n, a, &lda, &info, one_letter);
+  fortran(symbol_for<T>(&Library::potrf), &uplo, &n, a, &lda, &info, one_letter);
   return info;
 }
 
 template <class T>
 int getrf(int m, int n, T* a, int lda, int* pivots) {
   int info = 0;
-  fortran(of<T>(&Library::getrf), &m, &n, a, &lda, pivots, &info);
+  fortran(symbol_for<T>(&Library::getrf), &m, &n, a, &lda, pivots, &info);
   return info;
 }
 
 template <class T>
 int getrs(char trans, int n, int nrhs, const T* a, int lda, const int* pivots, T* b, int ldb) {
   int info = 0;
-  fortran(of<T>(&Library::getrs), &trans, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, one_letter);
+  fortran(symbol_for<T>(&Library::getrs), &trans, &n, &nrhs, a, &lda, pivots, b, &ldb, &info,
+          one_letter);
   return info;
 }
 
@@ -184,10 +185,10 @@ int getri(int n, T* a, int lda, const int* pivots) {
   int info = 0;
   int size = -1;
   T answer{};
-  fortran(of<T>(&Library::getri), &n, a, &lda, pivots, &answer, &size, &info);
-  size = wanted(answer);
+  fortran(symbol_for<T>(&Library::getri), &n, a, &lda, pivots, &answer, &size, &info);
+  size = workspace_size(answer);
   std::vector<T> work(static_cast<size_t>(size));
-  fortran(of<T>(&Library::getri), &n, a, &lda, pivots, work.data(), &size, &info);
+  fortran(symbol_for<T>(&Library::getri), &n, a, &lda, pivots, work.data(), &size, &info);
   return info;
 }
 
@@ -195,8 +196,8 @@ template <class T>
 void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b,
           int ldb) {
   const T alpha(1);
-  fortran(of<T>(&Library::trsm), &side, &uplo, &trans, &diag, &m, &n, &alpha, a, &lda, b, &ldb,
-          one_letter, one_letter, one_letter, one_letter);
+  fortran(symbol_for<T>(&Library::trsm), &side, &uplo, &trans, &diag, &m, &n, &alpha, a, &lda, b,
+          &ldb, one_letter, one_letter, one_letter, one_letter);
 }
 
 template <class T>
@@ -204,10 +205,10 @@ int geqrf(int m, int n, T* a, int lda, T* tau) {
   int info = 0;
   int size = -1;
   T answer{};
-  fortran(of<T>(&Library::geqrf), &m, &n, a, &lda, tau, &answer, &size, &info);
-  size = wanted(answer);
+  fortran(symbol_for<T>(&Library::geqrf), &m, &n, a, &lda, tau, &answer, &size, &info);
+  size = workspace_size(answer);
   std::vector<T> work(static_cast<size_t>(size));
-  fortran(of<T>(&Library::geqrf), &m, &n, a, &lda, tau, work.data(), &size, &info);
+  fortran(symbol_for<T>(&Library::geqrf), &m, &n, a, &lda, tau, work.data(), &size, &info);
   return info;
 }
 
@@ -216,10 +217,10 @@ int orgqr(int m, int n, int k, T* a, int lda, const T* tau) {
   int info = 0;
   int size = -1;
   T answer{};
-  fortran(of<T>(&Library::orgqr), &m, &n, &k, a, &lda, tau, &answer, &size, &info);
-  size = wanted(answer);
+  fortran(symbol_for<T>(&Library::orgqr), &m, &n, &k, a, &lda, tau, &answer, &size, &info);
+  size = workspace_size(answer);
   std::vector<T> work(static_cast<size_t>(size));
-  fortran(of<T>(&Library::orgqr), &m, &n, &k, a, &lda, tau, work.data(), &size, &info);
+  fortran(symbol_for<T>(&Library::orgqr), &m, &n, &k, a, &lda, tau, work.data(), &size, &info);
   return info;
 }
 
@@ -239,22 +240,22 @@ int svd(char job, bool plain_qr, int m, int n, T* a, int lda, real_t<T>* s, T* u
   const auto run = [&](T* work, int size) {
     if constexpr (is_complex_v<T>) {
       if (plain_qr) {
-        fortran(of<T>(&Library::gesvd), &job, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work,
-                &size, rwork.data(), &info, one_letter, one_letter);
+        fortran(symbol_for<T>(&Library::gesvd), &job, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt,
+                work, &size, rwork.data(), &info, one_letter, one_letter);
       } else {
-        fortran(of<T>(&Library::gesdd), &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &size,
-                rwork.data(), iwork.data(), &info, one_letter);
+        fortran(symbol_for<T>(&Library::gesdd), &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work,
+                &size, rwork.data(), iwork.data(), &info, one_letter);
       }
     } else if (plain_qr) {
-      fortran(of<T>(&Library::gesvd), &job, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work,
-              &size, &info, one_letter, one_letter);
+      fortran(symbol_for<T>(&Library::gesvd), &job, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt,
+              work, &size, &info, one_letter, one_letter);
     } else {
-      fortran(of<T>(&Library::gesdd), &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &size,
-              iwork.data(), &info, one_letter);
+      fortran(symbol_for<T>(&Library::gesdd), &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work,
+              &size, iwork.data(), &info, one_letter);
     }
   };
   run(&answer, -1);
-  const int size = wanted(answer);
+  const int size = workspace_size(answer);
   std::vector<T> work(static_cast<size_t>(size));
   run(work.data(), size);
   return info;
@@ -270,16 +271,16 @@ int eigh(bool vectors, char uplo, int n, T* a, int lda, real_t<T>* w) {
   int int_answer = 0;
   const auto run = [&](T* work, int size, R* rwork, int rsize, int* iwork, int isize) {
     if constexpr (is_complex_v<T>) {
-      fortran(of<T>(&Library::syevd), &job, &uplo, &n, a, &lda, w, work, &size, rwork, &rsize,
-              iwork, &isize, &info, one_letter, one_letter);
+      fortran(symbol_for<T>(&Library::syevd), &job, &uplo, &n, a, &lda, w, work, &size, rwork,
+              &rsize, iwork, &isize, &info, one_letter, one_letter);
     } else {
-      fortran(of<T>(&Library::syevd), &job, &uplo, &n, a, &lda, w, work, &size, iwork, &isize,
-              &info, one_letter, one_letter);
+      fortran(symbol_for<T>(&Library::syevd), &job, &uplo, &n, a, &lda, w, work, &size, iwork,
+              &isize, &info, one_letter, one_letter);
     }
   };
   run(&answer, -1, &real_answer, -1, &int_answer, -1);
-  const int size = wanted(answer);
-  const int rsize = wanted(real_answer);
+  const int size = workspace_size(answer);
+  const int rsize = workspace_size(real_answer);
   const int isize = std::max(1, int_answer);
   std::vector<T> work(static_cast<size_t>(size));
   std::vector<R> rwork(static_cast<size_t>(rsize));
@@ -301,11 +302,12 @@ int eig(int n, T* a, int lda, complex<real_t<T>>* w, complex<real_t<T>>* v, int 
     std::vector<R> rwork(2 * count);
     const auto run = [&](T* work, int size) {
       const int leading = v != nullptr ? ldv : 1;
-      fortran(of<T>(&Library::geev), &left, &right, &n, a, &lda, w, static_cast<T*>(nullptr), &one,
-              v, &leading, work, &size, rwork.data(), &info, one_letter, one_letter);
+      fortran(symbol_for<T>(&Library::geev), &left, &right, &n, a, &lda, w,
+              static_cast<T*>(nullptr), &one, v, &leading, work, &size, rwork.data(), &info,
+              one_letter, one_letter);
     };
     run(&answer, -1);
-    const int size = wanted(answer);
+    const int size = workspace_size(answer);
     std::vector<T> work(static_cast<size_t>(size));
     run(work.data(), size);
   } else {
@@ -315,12 +317,12 @@ int eig(int n, T* a, int lda, complex<real_t<T>>* w, complex<real_t<T>>* v, int 
     std::vector<R> columns(v != nullptr ? count * count : 0);
     const auto run = [&](T* work, int size) {
       const int leading = v != nullptr ? n : 1;
-      fortran(of<T>(&Library::geev), &left, &right, &n, a, &lda, re.data(), im.data(),
+      fortran(symbol_for<T>(&Library::geev), &left, &right, &n, a, &lda, re.data(), im.data(),
               static_cast<T*>(nullptr), &one, columns.data(), &leading, work, &size, &info,
               one_letter, one_letter);
     };
     run(&answer, -1);
-    const int size = wanted(answer);
+    const int size = workspace_size(answer);
     std::vector<T> work(static_cast<size_t>(size));
     run(work.data(), size);
     for (size_t j = 0; j < count; j++) {
@@ -343,12 +345,12 @@ int eig(int n, T* a, int lda, complex<real_t<T>>* w, complex<real_t<T>>* v, int 
 template <class T>
 int ldl(bool hermitian, int n, T* a, int lda, int* pivots) {
   const char uplo = 'L';
-  const Symbol symbol = of<T>(hermitian ? &Library::hetrf : &Library::sytrf);
+  const Symbol symbol = symbol_for<T>(hermitian ? &Library::hetrf : &Library::sytrf);
   int info = 0;
   int size = -1;
   T answer{};
   fortran(symbol, &uplo, &n, a, &lda, pivots, &answer, &size, &info, one_letter);
-  size = wanted(answer);
+  size = workspace_size(answer);
   std::vector<T> work(static_cast<size_t>(size));
   fortran(symbol, &uplo, &n, a, &lda, pivots, work.data(), &size, &info, one_letter);
   return info;
@@ -359,8 +361,8 @@ int ldl_solve(bool hermitian, int n, int nrhs, const T* a, int lda, const int* p
               int ldb) {
   const char uplo = 'L';
   int info = 0;
-  fortran(of<T>(hermitian ? &Library::hetrs : &Library::sytrs), &uplo, &n, &nrhs, a, &lda, pivots,
-          b, &ldb, &info, one_letter);
+  fortran(symbol_for<T>(hermitian ? &Library::hetrs : &Library::sytrs), &uplo, &n, &nrhs, a, &lda,
+          pivots, b, &ldb, &info, one_letter);
   return info;
 }
 
@@ -376,10 +378,10 @@ int lstsq(char driver, int m, int n, int nrhs, T* a, int lda, T* b, int ldb, rea
   std::vector<int> order(static_cast<size_t>(std::max(1, n)));
   const size_t low = static_cast<size_t>(std::min(m, n));
   const auto run = [&](T* work, int size, R* rwork, int* iwork) {
-    const Symbol symbol = of<T>(driver == 'l'   ? &Library::gels
-                                : driver == 'y' ? &Library::gelsy
-                                : driver == 'd' ? &Library::gelsd
-                                                : &Library::gelss);
+    const Symbol symbol = symbol_for<T>(driver == 'l'   ? &Library::gels
+                                        : driver == 'y' ? &Library::gelsy
+                                        : driver == 'd' ? &Library::gelsd
+                                                        : &Library::gelss);
     if (driver == 'l') {
       fortran(symbol, &trans, &m, &n, &nrhs, a, &lda, b, &ldb, work, &size, &info, one_letter);
     } else if constexpr (is_complex_v<T>) {
@@ -403,9 +405,9 @@ int lstsq(char driver, int m, int n, int nrhs, T* a, int lda, T* b, int ldb, rea
     }
   };
   run(&answer, -1, &real_answer, &int_answer);
-  const int size = wanted(answer);
+  const int size = workspace_size(answer);
   std::vector<T> work(static_cast<size_t>(size));
-  const size_t reals = driver == 'd' ? static_cast<size_t>(wanted(real_answer))
+  const size_t reals = driver == 'd' ? static_cast<size_t>(workspace_size(real_answer))
                                      : std::max<size_t>(2 * static_cast<size_t>(n), 5 * low);
   std::vector<R> rwork(std::max<size_t>(1, reals));
   std::vector<int> iwork(static_cast<size_t>(std::max(1, int_answer)));
@@ -417,7 +419,7 @@ int lstsq(char driver, int m, int n, int nrhs, T* a, int lda, T* b, int ldb, rea
 
 namespace {
 
-[[noreturn]] void absent() {
+[[noreturn]] void raise_no_lapack() {
   throw Error(
       "this function needs LAPACK, and this build of rushlight has none: build with OpenBLAS "
       "(pip install scipy-openblas32)");
@@ -430,7 +432,7 @@ std::string config() { return ""; }
 #define RL_ABSENT(result, name, ...) \
   template <class T>                 \
   result name(__VA_ARGS__) {         \
-    absent();                        \
+    raise_no_lapack();               \
   }
 RL_ABSENT(int, potrf, char, int, T*, int)
 RL_ABSENT(int, getrf, int, int, T*, int, int*)

@@ -72,7 +72,7 @@ void _linalg_solve(const Tensor& out_result, const Tensor& out_info, const Tenso
     return for_lanes(A, !left, right, [&](auto& lanes, int64_t first, int live) {
       const auto side = [&](const Tensor& t, int lane) {
         const auto window = Window(t, first + std::min(lane, live - 1), lanes.at(0, 0, 0));
-        return left ? window : window.flipped();
+        return left ? window : window.transpose();
       };
       for (int lane = 0; lane < lanes.lanes; lane++) {
         load_right(lanes, lane, n, side(B, lane));
@@ -90,7 +90,7 @@ void _linalg_solve(const Tensor& out_result, const Tensor& out_info, const Tenso
     const Window<T> right_side(B, b);
     const Window<T> result(out_result, b);
     const Matrix<T> a(Window<T>(A, b));
-    const Matrix<T> x(left ? right_side : right_side.flipped());
+    const Matrix<T> x(left ? right_side : right_side.transpose());
     const int size = a.rows();
     const Scratch<int> pivots(std::max(1, size));
     int info = 0;
@@ -102,7 +102,7 @@ void _linalg_solve(const Tensor& out_result, const Tensor& out_info, const Tenso
       }
     }
     flag(out_info, b) = info;
-    x.store(left ? result : result.flipped());
+    x.store(left ? result : result.transpose());
   });
 }
 
@@ -150,7 +150,7 @@ namespace {
 // Calls f(b, the diagonal of the LU matrix, whether the rows were exchanged an odd number of
 // times).
 template <class F>
-void for_factored(const char* op, const Tensor& A, const F& f) {
+void for_factored_matrices(const char* op, const Tensor& A, const F& f) {
   const int64_t n = A.size(-1);
   if (fits_lanes(A)) {
     return for_lanes(A, false, 0, [&](auto& lanes, int64_t first, int live) {
@@ -179,7 +179,7 @@ void for_factored(const char* op, const Tensor& A, const F& f) {
 }  // namespace
 
 void linalg_det(const Tensor& out, const Tensor& A) {
-  for_factored("linalg.det", A, [&](int64_t b, const auto& diagonal, bool odd) {
+  for_factored_matrices("linalg.det", A, [&](int64_t b, const auto& diagonal, bool odd) {
     using T = decltype(diagonal(0));
     T product(odd ? -1 : 1);
     for (int64_t i = 0; i < A.size(-1); i++) {
@@ -190,7 +190,7 @@ void linalg_det(const Tensor& out, const Tensor& A) {
 }
 
 void linalg_slogdet(const Tensor& out_sign, const Tensor& out_logabsdet, const Tensor& A) {
-  for_factored("linalg.slogdet", A, [&](int64_t b, const auto& diagonal, bool odd) {
+  for_factored_matrices("linalg.slogdet", A, [&](int64_t b, const auto& diagonal, bool odd) {
     using T = decltype(diagonal(0));
     using R = real_t<T>;
     T sign(odd ? -1 : 1);

@@ -58,16 +58,16 @@ void _int_mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
     return;
   }
   // Strides that the library takes: rows or columns that lie side by side.
-  const auto readable = [](const Tensor& t) {
+  const auto with_unit_stride = [](const Tensor& t) {
     return t.strides()[0] == 1 || t.strides()[1] == 1 ? t : contiguous_raw(t);
   };
-  if (!bytes_gemm(product(out, readable(self), readable(mat2)), self.dtype())) {
-    const auto widened = [](const Tensor& t) {
+  if (!bytes_gemm(product(out, with_unit_stride(self), with_unit_stride(mat2)), self.dtype())) {
+    const auto widen = [](const Tensor& t) {
       const Tensor wide = make_empty(t.sizes(), kInt32, t.device());
       copy_raw(wide, t);
       return wide;
     };
-    gemm(product(out, widened(self), widened(mat2)));
+    gemm(product(out, widen(self), widen(mat2)));
   }
 }
 

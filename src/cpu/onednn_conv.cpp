@@ -158,7 +158,7 @@ const char* refusal(const Conv& c, Kind kind) {
     return "the processor does not multiply this dtype";
   }
   const Piece whole(kind, c);
-  if (!convolution_forced()) {
+  if (!is_convolution_forced()) {
     const bool depthwise = c.groups > 1 && c.in_channels == 1 && c.out_channels == 1;
     // Results of few channels leave lanes idle; of depthwise ones it makes vectors all the same.
     if (!depthwise && (kind == Kind::Weights ? c.dtype == kFloat32 && c.out_channels < 16

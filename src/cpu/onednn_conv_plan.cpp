@@ -14,7 +14,8 @@ namespace {
 using dnnl::memory;
 
 // Strides of dimensions of one element become those of dense images.
-Side side_of(const Images& x, int64_t images, int64_t groups, int64_t channels, const Dims3& size) {
+Side layout_of_images(const Images& x, int64_t images, int64_t groups, int64_t channels,
+                      const Dims3& size) {
   const int64_t all = groups * channels;
   const int64_t area = size[0] * size[1] * size[2];
   const auto matches = [&](const std::array<int64_t, 5>& dense) {
@@ -177,10 +178,12 @@ Piece::Piece(Kind k, const Conv& c)
       dtype(c.dtype),
       images(c.batch),
       groups(c.groups),
-      large(side_of(c.transposed ? c.output : c.input, c.batch, c.groups,
-                    c.transposed ? c.out_channels : c.in_channels, c.transposed ? c.out : c.in)),
-      small(side_of(c.transposed ? c.input : c.output, c.batch, c.groups,
-                    c.transposed ? c.in_channels : c.out_channels, c.transposed ? c.in : c.out)),
+      large(layout_of_images(c.transposed ? c.output : c.input, c.batch, c.groups,
+                             c.transposed ? c.out_channels : c.in_channels,
+                             c.transposed ? c.out : c.in)),
+      small(layout_of_images(c.transposed ? c.input : c.output, c.batch, c.groups,
+                             c.transposed ? c.in_channels : c.out_channels,
+                             c.transposed ? c.in : c.out)),
       kernel(c.kernel),
       stride(c.stride),
       padding(c.padding),

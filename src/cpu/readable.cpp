@@ -9,7 +9,7 @@
 
 namespace rushlight::cpu {
 
-Tensor readable(const Tensor& t) {
+Tensor with_valid_bools(const Tensor& t) {
   const Tensor x = contiguous_raw(t);
   if (x.dtype() != kBool) {
     return x;
@@ -31,7 +31,7 @@ Tensor computable(const Tensor& t, ScalarType dtype) {
 namespace {
 
 // Contiguous, of a dtype of the same size, with the highest bit of each element turned over.
-Tensor with_sign_turned(const Tensor& t, ScalarType dtype) {
+Tensor flip_sign_bits(const Tensor& t, ScalarType dtype) {
   const Tensor x = contiguous_raw(t);
   Tensor out = make_empty(x.sizes(), dtype, x.device());
   visit_size(x.element_size(), [&](auto tag) {
@@ -51,15 +51,15 @@ Tensor with_sign_turned(const Tensor& t, ScalarType dtype) {
 
 Tensor comparable(const Tensor& t) {
   if (is_wide_unsigned(t.dtype())) {
-    return with_sign_turned(t, t.dtype() == kUInt16   ? kInt16
-                               : t.dtype() == kUInt32 ? kInt32
-                                                      : kInt64);
+    return flip_sign_bits(t, t.dtype() == kUInt16   ? kInt16
+                             : t.dtype() == kUInt32 ? kInt32
+                                                    : kInt64);
   }
   return computable(t, compute_dtype(t.dtype()));
 }
 
 Tensor from_comparable(const Tensor& x, ScalarType dtype) {
-  return is_wide_unsigned(dtype) ? with_sign_turned(x, dtype) : cast_raw(x, dtype);
+  return is_wide_unsigned(dtype) ? flip_sign_bits(x, dtype) : cast_raw(x, dtype);
 }
 
 }  // namespace rushlight::cpu

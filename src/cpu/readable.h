@@ -8,7 +8,7 @@
 namespace rushlight::cpu {
 
 // Contiguous, and without bools whose bytes are neither 0 nor 1.
-Tensor readable(const Tensor& t);
+Tensor with_valid_bools(const Tensor& t);
 
 // In `dtype` where kernels are not instantiated for that of `t`, otherwise as it is.
 Tensor computable(const Tensor& t, ScalarType dtype);

@@ -284,7 +284,7 @@ class Reduction {
 
   // Elements [0, count) of `cols` short rows, the first of them at `base`, turned on their side
   // into the buffer. Behind the tile the buffer has room for as many elements as it holds.
-  void turn(const char* base, int64_t cols, char* buffer) const {
+  void transpose_rows(const char* base, int64_t cols, char* buffer) const {
     const int64_t size = op_.element_size;
     const int64_t n = plan_.count;
     int64_t row_bytes = plan_.kept.stride[0];
@@ -310,7 +310,7 @@ class Reduction {
                     char* buffer) const {
     const int64_t size = op_.element_size;
     if (turned_) {
-      turn(base, cols, buffer);
+      transpose_rows(base, cols, buffer);
       op_.columns(op_.context, buffer, cols, plan_.count, cols, 0, cascade.leaf());
       cascade.push(plan_.count);
       return;

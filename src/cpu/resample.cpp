@@ -37,7 +37,7 @@ T cubic_far(T x, T a) {
 
 // The filter that an antialiased image is smoothed with.
 template <class T>
-T smoothing(Filter filter, T x) {
+T filter_value(Filter filter, T x) {
   x = std::abs(x);
   if (filter == Filter::Linear) {
     return x < T(1) ? T(1) - x : T(0);
@@ -47,7 +47,7 @@ T smoothing(Filter filter, T x) {
 }
 
 template <class T>
-void smoothed_taps(Axis<T>& axis, const How& how, T scale) {
+void make_filter_taps(Axis<T>& axis, const How& how, T scale) {
   const T reach = how.filter == Filter::Linear ? T(1) : T(2);
   const T support = scale >= T(1) ? reach * scale : reach;
   const T inverse = scale >= T(1) ? T(1) / scale : T(1);
@@ -58,18 +58,18 @@ void smoothed_taps(Axis<T>& axis, const How& how, T scale) {
   axis.at.assign(axis.taps * axis.outputs, static_cast<int32_t>(axis.inputs));
   axis.weight.assign(axis.taps * axis.outputs, T(0));
   axis.absent = true;
-  const auto bounded = [&](T x) {  // truncated, within the image whatever the scale
+  const auto clamp_index = [&](T x) {  // truncated, within the image whatever the scale
     const T most = static_cast<T>(axis.inputs);
     return x > T(0) ? static_cast<int64_t>(std::min(x, most)) : 0;  // 0 for NaN, too
   };
   for (int64_t i = 0; i < axis.outputs; i++) {
     const T centre = scale * (static_cast<T>(i) + T(0.5));
-    const int64_t first = bounded(centre - support + T(0.5));
+    const int64_t first = clamp_index(centre - support + T(0.5));
     const int64_t n =
-        std::min(std::min(bounded(centre + support + T(0.5)), axis.inputs) - first, axis.taps);
+        std::min(std::min(clamp_index(centre + support + T(0.5)), axis.inputs) - first, axis.taps);
     T total = 0;
     for (int64_t t = 0; t < n; t++) {
-      const T w = smoothing(how.filter, (static_cast<T>(t + first) - centre + T(0.5)) * inverse);
+      const T w = filter_value(how.filter, (static_cast<T>(t + first) - centre + T(0.5)) * inverse);
       axis.at[t * axis.outputs + i] = static_cast<int32_t>(first + t);
       axis.weight[t * axis.outputs + i] = w;
       total += w;
@@ -87,7 +87,7 @@ Axis<T> forward_taps(int64_t in, int64_t out, const How& how, std::optional<doub
   axis.outputs = out;
   const int64_t last = in - 1;
   if (how.antialias) {
-    smoothed_taps(axis, how, scale_of<T>(in, out, how.align_corners, given));
+    make_filter_taps(axis, how, scale_of<T>(in, out, how.align_corners, given));
     return axis;
   }
   axis.taps = how.filter == Filter::Cubic ? 4 : how.filter == Filter::Linear ? 2 : 1;
@@ -139,7 +139,7 @@ Axis<T> forward_taps(int64_t in, int64_t out, const How& how, std::optional<doub
 }  // namespace
 
 template <class T>
-Axis<T> transposed(const Axis<T>& from) {
+Axis<T> transpose(const Axis<T>& from) {
   Axis<T> axis;
   axis.inputs = from.outputs;
   axis.outputs = from.inputs;
@@ -175,14 +175,14 @@ Axes<T> axes_of(IntArrayRef in, IntArrayRef out, const How& how,
     const size_t a = 3 - in.size() + d;
     axes.axis[a] = forward_taps<T>(in[d], out[d], how, scales[a]);
     if (backward) {
-      axes.axis[a] = transposed(axes.axis[a]);
+      axes.axis[a] = transpose(axes.axis[a]);
     }
   }
   return axes;
 }
 
-template RL_API Axis<float> transposed(const Axis<float>&);
-template RL_API Axis<double> transposed(const Axis<double>&);
+template RL_API Axis<float> transpose(const Axis<float>&);
+template RL_API Axis<double> transpose(const Axis<double>&);
 template RL_API Axes<float> axes_of(IntArrayRef, IntArrayRef, const How&,
                                     const std::optional<double> (&)[3], bool);
 template RL_API Axes<double> axes_of(IntArrayRef, IntArrayRef, const How&,

@@ -46,6 +46,6 @@ RL_API Axes<T> axes_of(IntArrayRef in, IntArrayRef out, const How& how,
                        const std::optional<double> (&scales)[3], bool backward);
 // The table of the adjoint: what each input contributed to.
 template <class T>
-RL_API Axis<T> transposed(const Axis<T>& from);
+RL_API Axis<T> transpose(const Axis<T>& from);
 
 }  // namespace rushlight::cpu

@@ -163,7 +163,7 @@ void for_lanes(const Tensor& t, bool transposed, int64_t right, const F& f) {
             const auto live = static_cast<int>(std::min<int64_t>(Lanes::lanes, batches - first));
             for (int lane = 0; lane < Lanes::lanes; lane++) {
               Window<T> from(t, first + std::min(lane, live - 1));
-              from = transposed ? from.flipped() : from;
+              from = transposed ? from.transpose() : from;
               for (int64_t i = 0; i < from.rows; i++) {
                 for (int64_t j = 0; j < from.cols; j++) {
                   lanes.at(i, j, lane) = from.at(i, j);

@@ -17,7 +17,7 @@ thread_local std::string last_error;
 thread_local std::string text;  // what the last function that returns text gave
 
 template <class F>
-int guarded(const F& f) {
+int status_of(const F& f) {
   try {
     require_device();
     f();
@@ -44,14 +44,14 @@ using namespace rushlight::cuda;  // NOLINT
 RL_CUDA_API const char* rushlight_cuda_error() { return last_error.c_str(); }
 RL_CUDA_API int rushlight_cuda_device_count() { return device_count(); }
 RL_CUDA_API int rushlight_cuda_require() {
-  return guarded([] {});
+  return status_of([] {});
 }
 RL_CUDA_API int rushlight_cuda_runtime_version() { return CUDART_VERSION; }
 
 // ---- devices ----
 
 RL_CUDA_API int rushlight_cuda_name(int device, char* name, int room) {
-  return guarded([&] {
+  return status_of([&] {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, device_of(device).index()));
     std::strncpy(name, properties.name, static_cast<size_t>(room) - 1);
@@ -62,7 +62,7 @@ RL_CUDA_API int rushlight_cuda_name(int device, char* name, int room) {
 // registers of a multiprocessor, bytes of shared memory of a block and of a multiprocessor, whether
 // it is integrated, whether it is one of several on a board.
 RL_CUDA_API int rushlight_cuda_properties(int device, int64_t* values) {
-  return guarded([&] {
+  return status_of([&] {
     cudaDeviceProp p{};
     check(cudaGetDeviceProperties(&p, device_of(device).index()));
     const int64_t all[] = {p.major,
@@ -81,7 +81,7 @@ RL_CUDA_API int rushlight_cuda_properties(int device, int64_t* values) {
   });
 }
 RL_CUDA_API int rushlight_cuda_can_access_peer(int device, int other, int* can) {
-  return guarded([&] {
+  return status_of([&] {
     check(cudaDeviceCanAccessPeer(can, device_of(device).index(), device_of(other).index()));
   });
 }
@@ -89,10 +89,10 @@ RL_CUDA_API int rushlight_cuda_can_access_peer(int device, int other, int* can) 
 // ---- memory ----
 
 RL_CUDA_API int rushlight_cuda_empty_cache() {
-  return guarded([] { empty_cache(); });
+  return status_of([] { empty_cache(); });
 }
 RL_CUDA_API int rushlight_cuda_memory_info(int device, size_t* free, size_t* total) {
-  return guarded([&] {
+  return status_of([&] {
     const DeviceGuard guard(device_of(device));
     check(cudaMemGetInfo(free, total));
   });
@@ -100,7 +100,7 @@ RL_CUDA_API int rushlight_cuda_memory_info(int device, size_t* free, size_t* tot
 // Lines of "name value".
 RL_CUDA_API const char* rushlight_cuda_memory_stats(int device) {
   text.clear();
-  const int failed = guarded([&] {
+  const int failed = status_of([&] {
     for (const auto& [name, value] : memory_stats(device_of(device).index())) {
       text += str(name, " ", value, "\n");
     }
@@ -108,7 +108,7 @@ RL_CUDA_API const char* rushlight_cuda_memory_stats(int device) {
   return failed != 0 ? nullptr : text.c_str();
 }
 RL_CUDA_API int rushlight_cuda_reset_memory_stats(int device, int peaks) {
-  return guarded([&] { reset_memory_stats(device_of(device).index(), peaks != 0); });
+  return status_of([&] { reset_memory_stats(device_of(device).index(), peaks != 0); });
 }
 
 // ---- the column ----

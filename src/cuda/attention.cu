@@ -100,9 +100,11 @@ struct ThroughSoftmax {
   }
 };
 
-ScalarType accumulated(const Tensor& t) { return t.dtype() == kFloat64 ? kFloat64 : kFloat32; }
+ScalarType accumulation_dtype(const Tensor& t) {
+  return t.dtype() == kFloat64 ? kFloat64 : kFloat32;
+}
 
-Tensor transposed(const Tensor& t) {
+Tensor transpose_matrices(const Tensor& t) {
   DimVector sizes = t.sizes();
   DimVector strides = t.strides();
   std::swap(sizes[2], sizes[3]);
@@ -155,7 +157,7 @@ Problem problem_of(const Tensor& query, const Tensor& key, const Tensor& value) 
           for_heads(key, heads),
           for_heads(value, heads),
           {query.sizes()[0], heads, query.sizes()[2], key.sizes()[2]},
-          accumulated(query)};
+          accumulation_dtype(query)};
 }
 
 template <class A>
@@ -176,7 +178,7 @@ Scores<A> scores_of(const Tensor& scores, const Tensor& mask, bool causal, doubl
 
 Tensor raw_scores(const Problem& p) {
   const Tensor scores = make_empty(p.sizes, p.dtype, p.query.device());
-  cuda::_matmul(scores, p.query, transposed(p.key));
+  cuda::_matmul(scores, p.query, transpose_matrices(p.key));
   return scores;
 }
 
@@ -219,7 +221,7 @@ void cuda::_attention_backward(const Tensor& grad_query, const Tensor& grad_key,
   }
   const Tensor weights = raw_scores(p);
   const Tensor grads = make_empty(p.sizes, p.dtype, query.device());
-  cuda::_matmul(grads, grad_output, transposed(p.value));
+  cuda::_matmul(grads, grad_output, transpose_matrices(p.value));
   {
     const Launch launch(grad_query.device());
     visit_dtype<set_floats>("scaled_dot_product_attention", p.dtype, [&](auto tag) {
@@ -241,8 +243,8 @@ void cuda::_attention_backward(const Tensor& grad_query, const Tensor& grad_key,
   const Tensor all_keys = dense(p.key);
   const Tensor all_values = dense(p.value);
   cuda::_matmul(all_queries, g, p.key);
-  cuda::_matmul(all_keys, transposed(g), query);
-  cuda::_matmul(all_values, transposed(w), grad_output);
+  cuda::_matmul(all_keys, transpose_matrices(g), query);
+  cuda::_matmul(all_values, transpose_matrices(w), grad_output);
   copy_raw(grad_query, all_queries);
   sum_heads(grad_key, all_keys);
   sum_heads(grad_value, all_values);

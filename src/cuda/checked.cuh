@@ -8,7 +8,7 @@
 
 namespace rushlight::cuda {
 
-__device__ __forceinline__ int64_t checked(int64_t index, int64_t size) {
+__device__ __forceinline__ int64_t checked_index(int64_t index, int64_t size) {
   assert(index >= 0 && index < size && "index out of bounds");
   return index;
 }

@@ -209,7 +209,7 @@ Tensor weight_of(const Tensor& weight, const Problem& p, int64_t group) {
       weight,
       {{p.outs(), p.taps()}, {p.taps(), 1}, weight.storage_offset() + group * p.outs() * p.taps()});
 }
-Tensor transposed(const Tensor& t) {
+Tensor transpose_matrix(const Tensor& t) {
   return make_view(
       t, {{t.sizes()[1], t.sizes()[0]}, {t.strides()[1], t.strides()[0]}, t.storage_offset()});
 }
@@ -258,7 +258,7 @@ void convolve_transposed(const Launch& launch, const Problem& p, const Tensor& o
                          const Tensor& input, const Tensor& weight, const T* bias) {
   for_pieces(p, sum_dtype<T>, input.device(),
              [&](int64_t first, int64_t count, int64_t group, const Tensor& columns) {
-               multiply("convolution", columns, transposed(weight_of(weight, p, group)),
+               multiply("convolution", columns, transpose_matrix(weight_of(weight, p, group)),
                         matrix_of(input, p, first, count, group), 0, 1);
                const Images part = part_of(p.images, p.groups, count);
                fold<T, compute_t<T>>(launch, out.data<T>() + start_of(part, first, group), part,
@@ -276,7 +276,7 @@ void weight_gradient(const Launch& launch, const Problem& p, const Tensor& out, 
              [&](int64_t first, int64_t count, int64_t group, const Tensor& columns) {
                unfold_piece(launch, p, columns, input, first, count, group);
                multiply("convolution_weight_backward", weight_of(sums, p, group),
-                        matrix_of(grad, p, first, count, group), transposed(columns), 1, 1);
+                        matrix_of(grad, p, first, count, group), transpose_matrix(columns), 1, 1);
              });
   copy_raw(out, sums);
 }
@@ -284,8 +284,9 @@ void weight_gradient(const Launch& launch, const Problem& p, const Tensor& out, 
 // ---- convolutions by their definition ----
 
 // Which elements of one image a place of the other meets through element k of the window.
-__device__ __forceinline__ bool under(const Window& w, const int64_t (&from)[3],
-                                      const int64_t (&k)[3], const Images& to, int64_t (&x)[3]) {
+__device__ __forceinline__ bool input_under(const Window& w, const int64_t (&from)[3],
+                                            const int64_t (&k)[3], const Images& to,
+                                            int64_t (&x)[3]) {
   for (int d = 0; d < 3; d++) {
     x[d] = from[d] * w.stride[d] - w.padding[d] + k[d] * w.dilation[d];
     if (x[d] < 0 || x[d] >= to.size[d]) {
@@ -294,8 +295,9 @@ __device__ __forceinline__ bool under(const Window& w, const int64_t (&from)[3],
   }
   return true;
 }
-__device__ __forceinline__ bool above(const Window& w, const int64_t (&from)[3],
-                                      const int64_t (&k)[3], const Images& to, int64_t (&x)[3]) {
+__device__ __forceinline__ bool output_above(const Window& w, const int64_t (&from)[3],
+                                             const int64_t (&k)[3], const Images& to,
+                                             int64_t (&x)[3]) {
   for (int d = 0; d < 3; d++) {
     const int64_t at = from[d] + w.padding[d] - k[d] * w.dilation[d];
     x[d] = at / w.stride[d];
@@ -332,13 +334,14 @@ struct Convolve {
       int64_t k[3];
       int64_t x[3];
       split_window(i, window, k);
-      const bool hits = transposed ? above(window, y, k, from, x) : under(window, y, k, from, x);
+      const bool hits =
+          transposed ? output_above(window, y, k, from, x) : input_under(window, y, k, from, x);
       if (!hits) {
         continue;
       }
       for (int64_t c = 0; c < ins; c++) {
         const int64_t w = transposed ? kernel.at(first + c, o % outs, k) : kernel.at(o, c, k);
-        sum = math::fused(widen(in[from.at(n, first + c, x)]), widen(weight[w]), sum);
+        sum = math::multiply_add(widen(in[from.at(n, first + c, x)]), widen(weight[w]), sum);
       }
     }
     out[to.at(n, o, y)] = narrow<T>(sum);
@@ -375,8 +378,9 @@ struct WeightGradient {
         rest /= grads.size[d];
       }
       int64_t x[3];
-      if (under(window, y, k, images, x)) {
-        sum = math::fused(widen(grad[grads.at(n, o, y)]), widen(in[images.at(n, channel, x)]), sum);
+      if (input_under(window, y, k, images, x)) {
+        sum = math::multiply_add(widen(grad[grads.at(n, o, y)]),
+                                 widen(in[images.at(n, channel, x)]), sum);
       }
     }
     sum = team.template all<SumOf>(sum);
@@ -398,7 +402,7 @@ bool is_thin(const Problem& p) {
 void cuda::convolution(const Tensor& out, const Tensor& input, const Tensor& weight,
                        const Tensor& bias, IntArrayRef stride, IntArrayRef padding,
                        IntArrayRef dilation, bool is_transposed, IntArrayRef, int64_t groups) {
-  if (out.numel() == 0 || cpu::convolve_nothing(out, input, weight, bias)) {
+  if (out.numel() == 0 || cpu::convolve_empty(out, input, weight, bias)) {
     return;
   }
   const int64_t dims = weight.dim() - 2;

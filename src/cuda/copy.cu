@@ -65,7 +65,7 @@ bool same_layout(const Tensor& a, const Tensor& b) {
               : a.impl()->is_non_overlapping_and_dense() && a.strides() == b.strides());
 }
 
-void copy_here(const Tensor& to, const Tensor& from) {
+void copy_on_device(const Tensor& to, const Tensor& from) {
   const Launch launch(to.device());
   if (same_layout(to, from)) {
     check(cudaMemcpyAsync(to.data_ptr(), from.data_ptr(), static_cast<size_t>(to.nbytes()),
@@ -101,7 +101,7 @@ void wait_for(int device, cudaStream_t stream, int other) {
   (void)cudaEventDestroy(event);
 }
 
-void copy_across(const Tensor& to, const Tensor& from) {
+void copy_between_devices(const Tensor& to, const Tensor& from) {
   // What crosses is dense and has the dtype of the result.
   Tensor dense = cast_raw(from, to.dtype());
   if (!same_layout(to, dense)) {
@@ -120,7 +120,7 @@ void copy_across(const Tensor& to, const Tensor& from) {
   }
   wait_for(target, current_stream(target), source);
   if (!direct) {
-    copy_here(to, landed);
+    copy_on_device(to, landed);
   }
 }
 
@@ -142,7 +142,7 @@ void copy_to_device(const Tensor& to, const Tensor& from, bool non_blocking) {
     }
   }
   if (!direct) {
-    copy_here(to, landed);
+    copy_on_device(to, landed);
   }
 }
 
@@ -177,9 +177,9 @@ void copy(const Tensor& to, const Tensor& from, bool non_blocking) {
   } else if (from.is_cpu()) {
     copy_to_device(to, from, non_blocking);
   } else if (to.device() == from.device()) {
-    copy_here(to, from);
+    copy_on_device(to, from);
   } else {
-    copy_across(to, from);
+    copy_between_devices(to, from);
   }
 }
 

@@ -86,7 +86,7 @@ struct Places {
         blank(z.blank),
         classes(z.classes) {}
   __device__ int64_t label(int64_t s) const {
-    return s % 2 == 0 ? blank : checked(target[s / 2], classes);
+    return s % 2 == 0 ? blank : checked_index(target[s / 2], classes);
   }
   // Whether a path may come from two places before.
   __device__ bool skips(int64_t s) const {

@@ -23,7 +23,7 @@ struct AddRows {
   int64_t width;
   int64_t padding;
   __device__ void operator()(const int64_t (&at)[3]) const {  // grad, index, column
-    const int64_t row = checked(index[at[1]], rows);
+    const int64_t row = checked_index(index[at[1]], rows);
     if (row == padding) {
       return;
     }
@@ -39,7 +39,7 @@ struct CountRows {
   const int64_t* index;
   int64_t rows;
   __device__ void operator()(const int64_t (&at)[1]) const {
-    atomic_combine<Add>(count + checked(index[at[0]], rows), int64_t{1});
+    atomic_combine<Add>(count + checked_index(index[at[0]], rows), int64_t{1});
   }
 };
 
@@ -48,7 +48,7 @@ struct MarkRow {
   const int64_t* index;
   int64_t rows;
   __device__ void operator()(const int64_t (&at)[1]) const {
-    used[checked(index[at[0]], rows)] = 1;
+    used[checked_index(index[at[0]], rows)] = 1;
   }
 };
 template <class T>

@@ -26,15 +26,15 @@ struct Line {
     const int64_t size = g.size[d];
     Place<T> p = place_of(coordinate, size, g.align_corners);
     if (g.mode != Cubic && g.padding != Zeros) {
-      p = padded(p, size, g);
+      p = pad_place(p, size, g);
     }
     if (g.mode == Nearest) {
-      at[0] = whole<int64_t>(::rint(p.at), size);
+      at[0] = clamp_to_index<int64_t>(::rint(p.at), size);
       return;
     }
     const T low = ::floor(p.at);
     if (g.mode == Linear) {
-      at[0] = whole<int64_t>(low, size);
+      at[0] = clamp_to_index<int64_t>(low, size);
       at[1] = at[0] + 1;
       weight[0] = low + 1 - p.at;
       weight[1] = p.at - low;
@@ -46,7 +46,8 @@ struct Line {
       const CubicTap<T> tap = cubic_tap(t, p.at - low);
       weight[t] = tap.weight;
       slope[t] = tap.slope * p.slope;
-      at[t] = whole<int64_t>(padded(Place<T>{low - 1 + static_cast<T>(t), T(0)}, size, g).at, size);
+      at[t] = clamp_to_index<int64_t>(
+          pad_place(Place<T>{low - 1 + static_cast<T>(t), T(0)}, size, g).at, size);
     }
   }
 };

@@ -29,7 +29,7 @@ struct Target {
     for (int i = 0; i < count; i++) {
       int64_t k = index[i][at];
       k += negative && k < 0 ? size[i] : 0;
-      sum += checked(k, size[i]) * stride[i];
+      sum += checked_index(k, size[i]) * stride[i];
     }
     return sum;
   }
@@ -142,7 +142,7 @@ Tensor at_least_1d(const Tensor& t) {
   return t.dim() > 0 ? t : make_view(t, {{1}, {1}, t.storage_offset()});
 }
 // One vector of indices along a dimension.
-Indices along(const Tensor& self, int64_t dim, const Tensor& index) {
+Indices indices_along(const Tensor& self, int64_t dim, const Tensor& index) {
   Indices indices(static_cast<size_t>(self.dim()));
   indices[static_cast<size_t>(dim)] = contiguous_raw(cast_raw(at_least_1d(index), kInt64));
   return indices;
@@ -158,7 +158,7 @@ struct Gather {
   int64_t size;
   int64_t stride;
   __device__ void operator()(const int64_t (&at)[3]) const {
-    out[at[0]] = self[at[2] + checked(index[at[1]], size) * stride];
+    out[at[0]] = self[at[2] + checked_index(index[at[1]], size) * stride];
   }
 };
 template <class How, class T>
@@ -170,7 +170,7 @@ struct Scatter {
   int64_t size;
   int64_t stride;
   __device__ void operator()(const int64_t (&at)[3]) const {
-    atomic_combine<How>(out + at[0] + checked(index[at[1]], size) * stride,
+    atomic_combine<How>(out + at[0] + checked_index(index[at[1]], size) * stride,
                         source != nullptr ? read_element(source + at[2]) : value);
   }
 };
@@ -209,8 +209,8 @@ void scatter(const char* name, const Tensor& out, int64_t dim, const Tensor& ind
 
 constexpr uint32_t multiplied = set_all & ~static_cast<uint32_t>(set_ComplexDouble);
 
-void scatter_reduced(const Tensor& out, int64_t dim, const Tensor& index, const Source& source,
-                     std::string_view how) {
+void scatter_reduce_by(const Tensor& out, int64_t dim, const Tensor& index, const Source& source,
+                       std::string_view how) {
   if (how == "add" || how == "sum" || how == "mean") {
     scatter<Add, set_all>("scatter", out, dim, index, source);
   } else if (how == "multiply" || how == "prod") {
@@ -298,7 +298,7 @@ void cuda::index_put(const Tensor& out, const Indices& indices, const Tensor& va
 }
 void cuda::index_select(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& index) {
   const Tensor from = at_least_1d(self);
-  read(at_least_1d(out), from, along(from, dim, index), false);
+  read(at_least_1d(out), from, indices_along(from, dim, index), false);
 }
 void cuda::index_add(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& source,
                      const Scalar& alpha) {
@@ -315,18 +315,18 @@ void cuda::index_add(const Tensor& out, int64_t dim, const Tensor& index, const 
     cuda::mul(it);
     from = scaled;
   }
-  write("index_add", to, along(to, dim, index), from, true, false);
+  write("index_add", to, indices_along(to, dim, index), from, true, false);
 }
 void cuda::index_copy(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& source) {
   const Tensor to = at_least_1d(out);
-  write("index_copy", to, along(to, dim, index), at_least_1d(source), false, false);
+  write("index_copy", to, indices_along(to, dim, index), at_least_1d(source), false, false);
 }
 void cuda::index_fill_value(const Tensor& out, int64_t dim, const Tensor& index,
                             const Scalar& value) {
   const Tensor to = at_least_1d(out);
   const Tensor number = make_empty({}, out.dtype(), out.device());
   fill_raw(number, value);
-  write("index_fill", to, along(to, dim, index), number, false, true);
+  write("index_fill", to, indices_along(to, dim, index), number, false, true);
 }
 
 void cuda::gather(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& index, bool) {
@@ -355,11 +355,11 @@ void cuda::scatter_value(const Tensor& out, int64_t dim, const Tensor& index, co
 }
 void cuda::scatter_src_reduce(const Tensor& out, int64_t dim, const Tensor& index,
                               const Tensor& src, std::string_view reduce) {
-  scatter_reduced(out, dim, index, {src, 0}, reduce);
+  scatter_reduce_by(out, dim, index, {src, 0}, reduce);
 }
 void cuda::scatter_value_reduce(const Tensor& out, int64_t dim, const Tensor& index,
                                 const Scalar& value, std::string_view reduce) {
-  scatter_reduced(out, dim, index, {{}, value}, reduce);
+  scatter_reduce_by(out, dim, index, {{}, value}, reduce);
 }
 void cuda::scatter_add(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src) {
   scatter<Add, set_all>("scatter_add", out, dim, index, {src, 0});
@@ -382,7 +382,7 @@ void cuda::scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, c
     }
     scatter<Assign, set_all>("scatter_reduce", out, dim, index, {{}, start});
   }
-  scatter_reduced(out, dim, index, {src, 0}, reduce);
+  scatter_reduce_by(out, dim, index, {src, 0}, reduce);
   if (reduce != "mean") {
     return;
   }

@@ -177,7 +177,7 @@ uint32_t alignment_of(std::initializer_list<const void*> pointers) {
 }
 
 // [rows, columns] or [batch, rows, columns] with a batch in front.
-Tensor batched(const Tensor& t) {
+Tensor with_batch_dim(const Tensor& t) {
   return t.dim() == 3 ? t
                       : make_view(t, {{1, t.sizes()[0], t.sizes()[1]},
                                       {0, t.strides()[0], t.strides()[1]},
@@ -194,9 +194,9 @@ Tensor column(const Tensor& t) {
 
 bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tensor& right,
               const Scalar& beta, const Scalar& alpha, const Tensor& bias) {
-  const Tensor a = batched(left);
-  const Tensor b = batched(right);
-  const Tensor c = batched(out);
+  const Tensor a = with_batch_dim(left);
+  const Tensor b = with_batch_dim(right);
+  const Tensor c = with_batch_dim(out);
   if (is_integral(left.dtype())) {
     multiply_integers(op, c, a, b, beta, alpha);
     return true;
@@ -327,12 +327,12 @@ void cuda::mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
   multiply("mm", out, self, mat2, 0, 1);
 }
 void cuda::_int_mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
-  const auto widened = [](const Tensor& t) {
+  const auto widen = [](const Tensor& t) {
     const Tensor wide = make_empty(t.sizes(), kInt32, t.device());
     copy_raw(wide, t);
     return wide;
   };
-  multiply("_int_mm", out, widened(self), widened(mat2), 0, 1);
+  multiply("_int_mm", out, widen(self), widen(mat2), 0, 1);
 }
 void cuda::bmm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
   multiply("bmm", out, self, mat2, 0, 1);

@@ -131,7 +131,7 @@ StreamHandle no_stream() {
   return &mark;
 }
 
-void give_back_pinned(void* p, size_t, void*) {
+void free_pinned(void* p, size_t, void*) {
   {
     const std::lock_guard<std::mutex> lock(pinned_blocks().mutex);
     pinned_blocks().taken.erase(static_cast<const char*>(p));
@@ -222,7 +222,7 @@ Storage allocate_pinned(size_t bytes) {
     const std::lock_guard<std::mutex> lock(pinned_blocks().mutex);
     pinned_blocks().taken.emplace(static_cast<const char*>(p), bytes);
   }
-  return StorageImpl::borrow(p, bytes, Device(kCPU), give_back_pinned, nullptr);
+  return StorageImpl::borrow(p, bytes, Device(kCPU), free_pinned, nullptr);
 }
 
 namespace {

@@ -36,10 +36,10 @@ Images dense_images(int64_t count, int64_t depth, int64_t height, int64_t width)
   std::copy_n(stride, 3, out.stride);
   return out;
 }
-Images inside(const cpu::EdgesOfImage& e) {
+Images image_without_padding(const cpu::EdgesOfImage& e) {
   return dense_images(e.images, e.depth.n, e.height.n, e.width.n);
 }
-Images padded(const cpu::EdgesOfImage& e) {
+Images image_with_padding(const cpu::EdgesOfImage& e) {
   return dense_images(e.images, e.depth.total(), e.height.total(), e.width.total());
 }
 
@@ -53,7 +53,8 @@ void cuda::_pad_edges(const Tensor& out, const Tensor& self, IntArrayRef pad,
     return;
   }
   const cpu::EdgesOfImage edges(self.sizes(), pad, mode);
-  move_taps(out, self, padded(edges), inside(edges), axes_of<float>(edges));
+  move_taps(out, self, image_with_padding(edges), image_without_padding(edges),
+            axes_of<float>(edges));
 }
 
 void cuda::_pad_edges_backward(const Tensor& out, const Tensor& grad, IntArrayRef input_size,
@@ -71,9 +72,9 @@ void cuda::_pad_edges_backward(const Tensor& out, const Tensor& grad, IntArrayRe
     using W = real_t<A>;
     cpu::Axes<W> axes = axes_of<W>(edges);
     for (cpu::Axis<W>& axis : axes.axis) {
-      axis = cpu::transposed(axis);
+      axis = cpu::transpose(axis);
     }
-    add_taps<S, A, W>(out, grad, inside(edges), padded(edges), axes);
+    add_taps<S, A, W>(out, grad, image_without_padding(edges), image_with_padding(edges), axes);
   });
 }
 

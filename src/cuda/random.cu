@@ -78,7 +78,7 @@ struct Uniform {
   C range;
   C end;
   __device__ void operator()(T& x, int64_t, const Numbers& r) const {
-    const T value = narrow<T>(math::fused(unit<C>(r), range, low));
+    const T value = narrow<T>(math::multiply_add(unit<C>(r), range, low));
     x = widen(value) == end ? narrow<T>(low) : value;
   }
 };
@@ -88,7 +88,7 @@ struct Normal {
   C mean;
   C std;
   __device__ void operator()(T& x, int64_t, const Numbers& r) const {
-    x = narrow<T>(math::fused(standard_normal<C>(r), std, mean));
+    x = narrow<T>(math::multiply_add(standard_normal<C>(r), std, mean));
   }
 };
 template <class T>
@@ -97,7 +97,7 @@ struct LogNormal {
   C mean;
   C std;
   __device__ void operator()(T& x, int64_t, const Numbers& r) const {
-    x = narrow<T>(math::exp(math::fused(standard_normal<C>(r), std, mean)));
+    x = narrow<T>(math::exp(math::multiply_add(standard_normal<C>(r), std, mean)));
   }
 };
 template <class T>

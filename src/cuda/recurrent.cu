@@ -23,17 +23,17 @@ struct Layer : recurrent::Layer {
                          {row_step() * width, 1},
                          t.storage_offset() + row(at, begin) * width});
   }
-  Tensor own_rows_of(const Tensor& t, int64_t at) const {
+  Tensor rows_of_step(const Tensor& t, int64_t at) const {
     const int64_t width = t.numel() / std::max<int64_t>(rows, 1);
-    return make_view(t,
-                     {{sizes[at], width}, {width, 1}, t.storage_offset() + own_row(at, 0) * width});
+    return make_view(
+        t, {{sizes[at], width}, {width, 1}, t.storage_offset() + row_of_step(at, 0) * width});
   }
 };
 
 Tensor first_rows(const Tensor& t, int64_t n) {
   return make_view(t, {{n, t.size(1)}, {t.size(1), 1}, t.storage_offset()});
 }
-Tensor flipped(const Tensor& t) {
+Tensor transpose_matrix(const Tensor& t) {
   return make_view(t,
                    {{t.size(1), t.size(0)}, {t.strides()[1], t.strides()[0]}, t.storage_offset()});
 }
@@ -220,8 +220,8 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
     if (m == 0) {
       continue;
     }
-    multiply("recurrent layer", first_rows(sums, m), first_rows(hidden, m), flipped(weight_hh), 0,
-             1);
+    multiply("recurrent layer", first_rows(sums, m), first_rows(hidden, m),
+             transpose_matrix(weight_hh), 0, 1);
     const auto step = [&](auto tag) {
       using H = typename decltype(tag)::type;
       each(launch, cells_of(m, z.units),
@@ -229,13 +229,13 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
                z.cell, z.units, z.gates, z.row_step(), z.rows_of(given, t, 0, m).template data<S>(),
                sums.data<T>(), bias_hh.defined() ? bias_hh.data<S>() : nullptr, made.data<H>(),
                data_or_null<T>(cell),
-               keep && z.kept > 0 ? z.own_rows_of(kept_gates, t).template data<T>() : nullptr,
-               keep && lstm ? z.own_rows_of(kept_cells, t).template data<T>() : nullptr});
+               keep && z.kept > 0 ? z.rows_of_step(kept_gates, t).template data<T>() : nullptr,
+               keep && lstm ? z.rows_of_step(kept_cells, t).template data<T>() : nullptr});
     };
     if (projected) {
       step(TypeTag<T>{});
-      multiply("recurrent layer", first_rows(shown, m), first_rows(made, m), flipped(projection), 0,
-               1);
+      multiply("recurrent layer", first_rows(shown, m), first_rows(made, m),
+               transpose_matrix(projection), 0, 1);
       copy_raw(first_rows(hidden, m), first_rows(shown, m));
     } else {
       step(TypeTag<S>{});
@@ -289,7 +289,7 @@ void backward(const Layer& z, const Gradients& to, const Tensor& grad_output,
   for (int64_t i = z.steps; i-- > 0;) {
     const int64_t t = z.step(i);
     const int64_t m = z.sizes[t];
-    const int64_t came = z.came_from(t);
+    const int64_t came = z.sequences_from_before(t);
     if (m == 0) {
       continue;
     }
@@ -309,24 +309,25 @@ void backward(const Layer& z, const Gradients& to, const Tensor& grad_output,
          AddRows<T>{mine.data<T>(), added.data<T>()});
     const Tensor units_grad = first_rows(grad_made, m);
     if (projected) {
-      copy_raw(z.own_rows_of(projected_grads, t), mine);
+      copy_raw(z.rows_of_step(projected_grads, t), mine);
       multiply("recurrent layer", units_grad, mine, projection, 0, 1);
     } else {
       copy_raw(units_grad, mine);
     }
     const Tensor gates_here = z.rows_of(inner, t, 0, m);
-    each(launch, cells_of(m, z.units),
-         StepBackward<S>{
-             z.cell, z.units, z.gates, z.row_step(), units_grad.data<T>(),
-             projected ? nullptr : mine.data<T>(), data_or_null<T>(through_cell),
-             z.kept > 0 ? z.own_rows_of(kept_gates, t).template data<T>() : nullptr,
-             lstm ? z.own_rows_of(kept_cells, t).template data<T>() : nullptr,
-             lstm && came > 0 ? z.own_rows_of(kept_cells, z.before(t)).template data<T>() : nullptr,
-             lstm ? first_cell.data<S>() : nullptr, came,
-             projected ? nullptr : z.rows_of(output, t, 0, m).template data<S>(),
-             projected ? nullptr : before.data<T>(),
-             projected ? z.own_rows_of(made, t).template data<T>() : nullptr,
-             z.rows_of(to.gates, t, 0, m).template data<S>(), gates_here.data<T>()});
+    each(
+        launch, cells_of(m, z.units),
+        StepBackward<S>{
+            z.cell, z.units, z.gates, z.row_step(), units_grad.data<T>(),
+            projected ? nullptr : mine.data<T>(), data_or_null<T>(through_cell),
+            z.kept > 0 ? z.rows_of_step(kept_gates, t).template data<T>() : nullptr,
+            lstm ? z.rows_of_step(kept_cells, t).template data<T>() : nullptr,
+            lstm && came > 0 ? z.rows_of_step(kept_cells, z.before(t)).template data<T>() : nullptr,
+            lstm ? first_cell.data<S>() : nullptr, came,
+            projected ? nullptr : z.rows_of(output, t, 0, m).template data<S>(),
+            projected ? nullptr : before.data<T>(),
+            projected ? z.rows_of_step(made, t).template data<T>() : nullptr,
+            z.rows_of(to.gates, t, 0, m).template data<S>(), gates_here.data<T>()});
     multiply("recurrent layer", mine, gates_here, weights, projected ? 0 : 1, 1);
   }
   copy_raw(to.first_hidden, grad);
@@ -335,7 +336,7 @@ void backward(const Layer& z, const Gradients& to, const Tensor& grad_output,
   }
   const auto product = [&](const Tensor& out, const Tensor& a, const Tensor& b) {
     const Tensor sums = room(a.size(1), b.size(1));
-    multiply("recurrent layer", sums, flipped(a), b, 0, 1);
+    multiply("recurrent layer", sums, transpose_matrix(a), b, 0, 1);
     copy_raw(out, sums);
   };
   product(to.weight_hh, inner, hidden_before);

@@ -78,7 +78,7 @@ struct Moments {
       return d * d;
     }
   }
-  __device__ static A scaled(A d, Real factor) {
+  __device__ static A scale_by(A d, Real factor) {
     if constexpr (is_complex_v<A>) {
       return A(d.re * factor, d.im * factor);
     } else {
@@ -94,7 +94,7 @@ struct Moments {
     const Real n = a.n + b.n;
     const Real share = b.n / n;
     const A delta = b.mean - a.mean;
-    return {a.mean + scaled(delta, share), a.m2 + b.m2 + square(delta) * a.n * share, n};
+    return {a.mean + scale_by(delta, share), a.m2 + b.m2 + square(delta) * a.n * share, n};
   }
   __device__ void finish(Acc acc, int64_t at) const {
     const bool empty = acc.n == Real(0);

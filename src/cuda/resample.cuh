@@ -78,7 +78,7 @@ void move_taps(const Tensor& out, const Tensor& self, const Images& to, const Im
 }
 
 template <class A, class W>
-__device__ A weighed(A x, W weight) {
+__device__ A multiply_weight(A x, W weight) {
   if constexpr (is_complex_v<A>) {
     return A(x.re * weight, x.im * weight);
   } else {
@@ -99,7 +99,7 @@ struct AddTaps {
       const int64_t slot = t * taps[2].outputs + x;
       if (taps[2].at[slot] < taps[2].inputs) {
         const A value = static_cast<A>(widen(in[row + taps[2].at[slot] * stride[2]]));
-        sum = sum + weighed(value, taps[2].weight[slot]);
+        sum = sum + multiply_weight(value, taps[2].weight[slot]);
       }
     }
     return sum;
@@ -113,8 +113,8 @@ struct AddTaps {
         if (taps[0].at[depth] < taps[0].inputs && taps[1].at[height] < taps[1].inputs) {
           const int64_t row =
               at[1] + taps[0].at[depth] * stride[0] + taps[1].at[height] * stride[1];
-          sum = sum +
-                weighed(along_width(row, at[4]), taps[0].weight[depth] * taps[1].weight[height]);
+          sum = sum + multiply_weight(along_width(row, at[4]),
+                                      taps[0].weight[depth] * taps[1].weight[height]);
         }
       }
     }

@@ -93,7 +93,7 @@ struct Running {
 };
 
 template <template <class> class F>
-void running(const char* name, const Tensor& out, const Tensor& given, int64_t dim) {
+void cumulative(const char* name, const Tensor& out, const Tensor& given, int64_t dim) {
   const Tensor self = contiguous_raw(given);
   visit_dtype<set_numbers>(name, out.dtype(), [&](auto tag) {
     using R = typename decltype(tag)::type;
@@ -149,8 +149,8 @@ struct RunningExtreme {
 };
 
 template <bool Largest>
-void running_extreme(const char* name, const Tensor& values, const Tensor& indices,
-                     const Tensor& given, int64_t dim) {
+void cumulative_extreme(const char* name, const Tensor& values, const Tensor& indices,
+                        const Tensor& given, int64_t dim) {
   const Tensor self = contiguous_raw(given);
   visit_dtype<set_real | set_Bool>(name, self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -164,10 +164,10 @@ void running_extreme(const char* name, const Tensor& values, const Tensor& indic
 }  // namespace cuda
 
 void cuda::cumsum(const Tensor& out, const Tensor& self, int64_t dim, std::optional<ScalarType>) {
-  running<fold::Sum>("cumsum", out, self, dim);
+  cumulative<fold::Sum>("cumsum", out, self, dim);
 }
 void cuda::cumprod(const Tensor& out, const Tensor& self, int64_t dim, std::optional<ScalarType>) {
-  running<fold::Prod>("cumprod", out, self, dim);
+  cumulative<fold::Prod>("cumprod", out, self, dim);
 }
 void cuda::logcumsumexp(const Tensor& out, const Tensor& given, int64_t dim) {
   const Tensor self = contiguous_raw(given);
@@ -177,10 +177,10 @@ void cuda::logcumsumexp(const Tensor& out, const Tensor& given, int64_t dim) {
   });
 }
 void cuda::cummax(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim) {
-  running_extreme<true>("cummax", values, indices, self, dim);
+  cumulative_extreme<true>("cummax", values, indices, self, dim);
 }
 void cuda::cummin(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim) {
-  running_extreme<false>("cummin", values, indices, self, dim);
+  cumulative_extreme<false>("cummin", values, indices, self, dim);
 }
 
 }  // namespace rushlight

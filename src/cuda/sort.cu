@@ -83,18 +83,19 @@ SortedPlaces::SortedPlaces(const Tensor& self, const DimSplit& split, bool desce
     const Scratch sorted_keys(key_bytes, device);
     each(launch, elements,
          MakeKeys<T>{keys.as<K>(), unsorted(), self.data<T>(), split, descending});
-    sort_pairs(launch, device, keys.as<K>(), sorted_keys.as<K>(), unsorted(), sorted(), total_,
-               static_cast<int>(8 * sizeof(T)));
+    sort_pairs(launch, device, keys.as<K>(), sorted_keys.as<K>(), unsorted(), sorted_places(),
+               total_, static_cast<int>(8 * sizeof(T)));
   });
   if (split.rows > 1) {
     const Scratch rows(bytes(), device);
     const Scratch sorted_rows(bytes(), device);
-    each(launch, elements, RowOf{rows.as<uint32_t>(), sorted(), static_cast<uint32_t>(split.n)});
+    each(launch, elements,
+         RowOf{rows.as<uint32_t>(), sorted_places(), static_cast<uint32_t>(split.n)});
     int bits = 1;
     while (bits < 32 && (int64_t{1} << bits) < split.rows) {
       bits++;
     }
-    sort_pairs(launch, device, rows.as<uint32_t>(), sorted_rows.as<uint32_t>(), sorted(),
+    sort_pairs(launch, device, rows.as<uint32_t>(), sorted_rows.as<uint32_t>(), sorted_places(),
                unsorted(), total_, bits);
     by_row_ = true;
   }
@@ -182,8 +183,8 @@ struct Pick {
   }
 };
 
-void pick(const Tensor& values, const Tensor& indices, const Tensor& given, int64_t dim, Rank rank,
-          int64_t fixed) {
+void select_by_rank(const Tensor& values, const Tensor& indices, const Tensor& given, int64_t dim,
+                    Rank rank, int64_t fixed) {
   if (values.numel() == 0) {
     return;
   }
@@ -309,15 +310,15 @@ void cuda::topk(const Tensor& values, const Tensor& indices, const Tensor& self,
 }
 void cuda::kthvalue(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k,
                     int64_t dim, bool) {
-  pick(values, indices, self, dim, Rank::Fixed, k - 1);
+  select_by_rank(values, indices, self, dim, Rank::Fixed, k - 1);
 }
 void cuda::median_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
                       bool) {
-  pick(values, indices, self, dim, Rank::Median, 0);
+  select_by_rank(values, indices, self, dim, Rank::Median, 0);
 }
 void cuda::nanmedian_dim(const Tensor& values, const Tensor& indices, const Tensor& self,
                          int64_t dim, bool) {
-  pick(values, indices, self, dim, Rank::NanMedian, 0);
+  select_by_rank(values, indices, self, dim, Rank::NanMedian, 0);
 }
 
 void cuda::mode(const Tensor& values, const Tensor& indices, const Tensor& given, int64_t dim,

@@ -43,12 +43,12 @@ void sort_pairs(const Launch& launch, Device device, const uint64_t* keys, uint6
 class SortedPlaces {
  public:
   SortedPlaces(const Tensor& self, const DimSplit& split, bool descending);
-  const uint32_t* get() const { return by_row_ ? unsorted() : sorted(); }
+  const uint32_t* get() const { return by_row_ ? unsorted() : sorted_places(); }
 
  private:
   size_t bytes() const { return static_cast<size_t>(total_) * sizeof(uint32_t); }
   uint32_t* unsorted() const { return first_.as<uint32_t>(); }
-  uint32_t* sorted() const { return second_.as<uint32_t>(); }
+  uint32_t* sorted_places() const { return second_.as<uint32_t>(); }
 
   int64_t total_;
   Scratch first_;  // all places, then those that are sorted by row, too

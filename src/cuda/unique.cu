@@ -105,7 +105,7 @@ Tensor with_sizes(const Tensor& t, IntArrayRef sizes) {
   return make_view(t, {sizes, contiguous_strides(sizes), t.storage_offset()});
 }
 
-Tensor pick(const Tensor& self, int64_t dim, const Tensor& index) {
+Tensor select_along(const Tensor& self, int64_t dim, const Tensor& index) {
   DimVector sizes = self.sizes();
   sizes[static_cast<size_t>(dim)] = index.numel();
   const Tensor out = make_empty(sizes, self.dtype(), self.device());
@@ -183,7 +183,7 @@ std::tuple<Tensor, Tensor, Tensor> cuda::_unique2(const Tensor& self, bool, bool
     const SortedPlaces order(flat, dim_split_of(flat, 0), false);
     const Runs runs =
         find_runs<T>(flat, flat.numel(), 1, order.get(), return_inverse, return_counts);
-    return {pick(flat, 0, runs.first),
+    return {select_along(flat, 0, runs.first),
             return_inverse ? with_sizes(runs.inverse, self.sizes()) : runs.inverse, runs.counts};
   });
 }
@@ -201,7 +201,7 @@ std::tuple<Tensor, Tensor, Tensor> cuda::unique_dim(const Tensor& self, int64_t 
     using T = typename decltype(tag)::type;
     return with_order<T>(slices, n, length, [&](const uint32_t* order) -> Three {
       const Runs runs = find_runs<T>(slices, n, length, order, return_inverse, return_counts);
-      return {pick(self, dim, runs.first), runs.inverse, runs.counts};
+      return {select_along(self, dim, runs.first), runs.inverse, runs.counts};
     });
   });
 }
@@ -222,7 +222,7 @@ std::tuple<Tensor, Tensor, Tensor> cuda::unique_consecutive(const Tensor& self, 
     using T = typename decltype(tag)::type;
     const Runs runs = find_runs<T>(slices, n, length, nullptr, return_inverse, return_counts);
     const bool like_self = return_inverse && !given_dim.has_value();
-    return {pick(whole, dim, runs.first),
+    return {select_along(whole, dim, runs.first),
             like_self ? with_sizes(runs.inverse, self.sizes()) : runs.inverse, runs.counts};
   });
 }

@@ -49,7 +49,7 @@ Tensor read_idx(const std::string& path, uint32_t magic, size_t dims) {
   return t;
 }
 
-std::string joined(const std::string& root, const char* name) {
+std::string join_path(const std::string& root, const char* name) {
   return root.empty() || root.back() == '/' ? root + name : root + '/' + name;
 }
 
@@ -60,8 +60,8 @@ datasets::MNIST::MNIST(const std::string& root, Mode mode) : train_(mode == Mode
   constexpr uint32_t labels_magic = 2049;
   const char* images = train_ ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte";
   const char* labels = train_ ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte";
-  images_ = read_idx(joined(root, images), images_magic, 3).to(kFloat32).div_(255).unsqueeze(1);
-  targets_ = read_idx(joined(root, labels), labels_magic, 1).to(kInt64);
+  images_ = read_idx(join_path(root, images), images_magic, 3).to(kFloat32).div_(255).unsqueeze(1);
+  targets_ = read_idx(join_path(root, labels), labels_magic, 1).to(kInt64);
   RL_CHECK(images_.size(0) == targets_.size(0), "MNIST: ", images_.size(0), " images but ",
            targets_.size(0), " labels");
 }

@@ -23,17 +23,17 @@ thread_local bool at_once = false;
 
 AtOnce::AtOnce(bool on) : before_(std::exchange(at_once, on)) {}
 AtOnce::~AtOnce() { at_once = before_; }
-bool AtOnce::asked() { return at_once; }
+bool AtOnce::is_active() { return at_once; }
 
 void Work::wait(std::optional<Milliseconds> timeout) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    const auto ended = [this] { return is_completed(); };
+    const auto has_ended = [this] { return is_completed(); };
     if (timeout.has_value()) {
-      RL_CHECK_AS(BackendError, ended_.wait_for(lock, *timeout, ended), "Operation timed out! (",
-                  timeout->count(), " ms)");
+      RL_CHECK_AS(BackendError, ended_.wait_for(lock, *timeout, has_ended),
+                  "Operation timed out! (", timeout->count(), " ms)");
     } else {
-      ended_.wait(lock, ended);
+      ended_.wait(lock, has_ended);
     }
   }
   if (error_ != nullptr) {

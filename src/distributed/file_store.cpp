@@ -45,7 +45,7 @@ class FileStore::Locked {
       } while (status != 0 && errno == EINTR);
       RL_CHECK_AS(StoreError, status == 0, "FileStore: cannot lock ", store.path_, ": ",
                   std::strerror(errno));
-      catch_up();
+      read_new_entries();
     } catch (...) {
       close(file_);
       throw;
@@ -95,27 +95,27 @@ class FileStore::Locked {
       store_.values_.set(key, *value);
     }
   }
-  void catch_up() {
+  void read_new_entries() {
     struct stat info;
     RL_CHECK_AS(StoreError, fstat(file_, &info) == 0, "FileStore: ", std::strerror(errno));
     const int64_t size = info.st_size;
     RL_CHECK_AS(StoreError, size >= store_.read_, "FileStore: ", store_.path_, " has shrunk");
     while (store_.read_ < size) {
       int64_t at = store_.read_;
-      const std::string key = part(at, size, max_key_bytes);
+      const std::string key = read_part(at, size, max_key_bytes);
       uint32_t length;
       bytes(&length, sizeof length, at, size);
       if (length == deleted) {
         apply(key, nullptr);
       } else {
         at -= static_cast<int64_t>(sizeof length);
-        const std::string value = part(at, size, max_value_bytes);
+        const std::string value = read_part(at, size, max_value_bytes);
         apply(key, &value);
       }
       store_.read_ = at;
     }
   }
-  std::string part(int64_t& at, int64_t size, size_t most) {
+  std::string read_part(int64_t& at, int64_t size, size_t most) {
     uint32_t length;
     bytes(&length, sizeof length, at, size);
     check(length <= most && length <= size - at);
@@ -196,7 +196,7 @@ std::string FileStore::compare_set(const std::string& key, const std::string& ex
 
 int64_t FileStore::add(const std::string& key, int64_t amount) {
   Locked file(*this, true);
-  const std::string sum = added(values_.find(key), amount);
+  const std::string sum = add_to_value(values_.find(key), amount);
   file.write(key, &sum);
   return std::stoll(sum);
 }
@@ -237,7 +237,7 @@ void FileStore::wait_for(const std::vector<std::string>& keys, Milliseconds time
   for (auto pause = std::chrono::microseconds(200); !check(keys);
        pause = std::min(2 * pause, std::chrono::microseconds(10'000))) {
     RL_CHECK_AS(StoreError, Clock::now() < deadline, "Wait timeout after ", timeout.count(),
-                "ms, keys: ", listed(keys));
+                "ms, keys: ", join_keys(keys));
     std::this_thread::sleep_for(pause);
   }
 }

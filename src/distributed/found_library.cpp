@@ -11,13 +11,13 @@ namespace rushlight::distributed {
 std::string FoundLibrary::find(const std::vector<std::string>& folders) {
   const std::lock_guard<std::mutex> lock(mutex_);
   folders_ = folders;
-  look();
+  search();
   return path_;
 }
 
 void* FoundLibrary::handle() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  look();
+  search();
   return handle_;
 }
 
@@ -29,7 +29,7 @@ bool FoundLibrary::open(const std::string& file, int flags) {
   return handle_ != nullptr;
 }
 
-void FoundLibrary::look() {
+void FoundLibrary::search() {
   if (handle_ != nullptr) {
     return;
   }

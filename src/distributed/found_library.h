@@ -23,7 +23,7 @@ class RL_API FoundLibrary {
 
  private:
   bool open(const std::string& file, int flags);
-  void look();
+  void search();
 
   const char* variable_;
   Names names_;

@@ -62,7 +62,7 @@ struct PairWork : Work {
 class Failures {
  public:
   virtual ~Failures() = default;
-  [[noreturn]] virtual void lost(int rank, const std::string& why) = 0;
+  [[noreturn]] virtual void raise_lost_rank(int rank, const std::string& why) = 0;
 };
 
 // Where small messages of another rank go, if a channel's messages wait for their receivers: two
@@ -95,21 +95,21 @@ class Inbox {
     open(i);
   }
   // Its sender's part: what goes into the next box, and where that is.
-  static std::unique_ptr<char[]> packed(uint64_t slot, const void* from, size_t bytes) {
+  static std::unique_ptr<char[]> pack(uint64_t slot, const void* from, size_t bytes) {
     std::unique_ptr<char[]> out(new char[sizeof(Head) + bytes]);
     const Head head{slot};
     std::memcpy(out.get(), &head, sizeof head);
     std::memcpy(out.get() + sizeof head, from, bytes);
     return out;
   }
-  uint64_t next_out() { return box_slot(sent_++); }
+  uint64_t next_out() { return slot_of_box(sent_++); }
 
  private:
   static constexpr size_t count = 2;
   static constexpr size_t size = sizeof(Head) + most;
   void open(size_t i) {
     try {
-      boxes_[i]->receive(from_, box_slot(opened_++));
+      boxes_[i]->receive(from_, slot_of_box(opened_++));
     } catch (const BackendError&) {
       boxes_[i].reset();  // the rank is gone, as the next message will find
     }
@@ -146,12 +146,12 @@ class Call {
     const uint64_t slot = slots_.at(step_, size_of(bytes));
     Part part{.rank = to};
     if (in_box(bytes)) {
-      part.packed = Inbox::packed(slot, from, size_of(bytes));
+      part.packed = Inbox::pack(slot, from, size_of(bytes));
       part.message = channel_.message(part.packed.get(), sizeof(Inbox::Head) + size_of(bytes));
-      named(to, [&] { part.message->send(to, inboxes_[size_of(to)]->next_out()); });
+      naming_failures(to, [&] { part.message->send(to, inboxes_[size_of(to)]->next_out()); });
     } else {
       part.message = channel_.message(const_cast<void*>(from), size_of(bytes));
-      named(to, [&] { part.message->send(to, slot); });
+      naming_failures(to, [&] { part.message->send(to, slot); });
     }
     sends_.push_back(std::move(part));
   }
@@ -162,7 +162,7 @@ class Call {
     Part part{.rank = from, .slot = slots_.at(step_, size_of(bytes)), .to = to, .bytes = bytes};
     if (!in_box(bytes)) {
       part.message = channel_.message(to, size_of(bytes));
-      named(from, [&] { part.message->receive(from, part.slot); });
+      naming_failures(from, [&] { part.message->receive(from, part.slot); });
     }
     receives_.push_back(std::move(part));
   }
@@ -170,11 +170,11 @@ class Call {
   void wait_received(size_t count) {
     for (; count > 0; count--) {
       Part& part = receives_.front();
-      named(part.rank, [&] {
+      naming_failures(part.rank, [&] {
         if (part.message != nullptr) {
-          part.message->wait_received(left());
+          part.message->wait_received(time_left());
         } else {
-          inboxes_[size_of(part.rank)]->take(part.slot, part.to, size_of(part.bytes), left());
+          inboxes_[size_of(part.rank)]->take(part.slot, part.to, size_of(part.bytes), time_left());
         }
       });
       receives_.pop_front();
@@ -184,7 +184,7 @@ class Call {
     wait_received(receives_.size());
     while (!sends_.empty()) {
       Part& part = sends_.front();
-      named(part.rank, [&] { part.message->wait_sent(left()); });
+      naming_failures(part.rank, [&] { part.message->wait_sent(time_left()); });
       sends_.pop_front();
     }
   }
@@ -200,16 +200,16 @@ class Call {
   };
   bool in_box(int64_t bytes) const { return !inboxes_.empty() && size_of(bytes) <= Inbox::most; }
   static size_t size_of(int64_t bytes) { return static_cast<size_t>(bytes); }
-  Milliseconds left() const {
+  Milliseconds time_left() const {
     return std::max(Milliseconds(1),
                     std::chrono::duration_cast<Milliseconds>(deadline_ - Clock::now()));
   }
   template <class F>
-  void named(int rank, const F& f) {
+  void naming_failures(int rank, const F& f) {
     try {
       f();
     } catch (const std::exception& e) {
-      failures_.lost(rank, e.what());
+      failures_.raise_lost_rank(rank, e.what());
     }
   }
 

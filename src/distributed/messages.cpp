@@ -36,7 +36,7 @@ class Note {
     }
   }
   // The lost rank; -1 where nothing has come.
-  int heard() const { return std::atomic_ref<int32_t>(lost_).load(); }
+  int lost_rank() const { return std::atomic_ref<int32_t>(lost_).load(); }
   // The same of a rank that does not answer any more, of which nothing else will come.
   int read() {
     if (message_ != nullptr) {
@@ -46,7 +46,7 @@ class Note {
         message_.reset();
       }
     }
-    return heard();
+    return lost_rank();
   }
 
  private:
@@ -61,10 +61,10 @@ class MessageBackend : public Backend, private Failures {
         channel_(std::move(channel)),
         process_(getpid()),
         notes_(static_cast<size_t>(size)) {
-    for_others([this](int r) { notes_[static_cast<size_t>(r)].expect(*channel_, r); });
+    for_other_ranks([this](int r) { notes_[static_cast<size_t>(r)].expect(*channel_, r); });
     if (channel_->waits_for_receiver() && size > 1) {
       inboxes_.resize(static_cast<size_t>(size));
-      for_others([this](int r) {
+      for_other_ranks([this](int r) {
         inboxes_[static_cast<size_t>(r)] = std::make_unique<Inbox>(*channel_, r);
       });
     }
@@ -86,9 +86,9 @@ class MessageBackend : public Backend, private Failures {
     shutdown();
   }
   const char* name() const override { return channel_->name(); }
-  int lost_by(int r) const override {
+  int rank_lost_by(int r) const override {
     check_rank(r);
-    return notes_[static_cast<size_t>(r)].heard();
+    return notes_[static_cast<size_t>(r)].lost_rank();
   }
 
   void shutdown() override {
@@ -128,7 +128,7 @@ class MessageBackend : public Backend, private Failures {
   void give_up(int r) override {
     check_rank(r);
     if (!aborted_ && size() > 1) {
-      pass_on(r);
+      announce_lost(r);
     }
   }
 
@@ -209,8 +209,8 @@ class MessageBackend : public Backend, private Failures {
           call.receive(r, memory(places.back()), bytes_of(places.back()));
         }
       }
-      for_others([&](int r) { call.send(r, memory(in), bytes_of(in)); });
-      copy_own(places[static_cast<size_t>(rank())], in);
+      for_other_ranks([&](int r) { call.send(r, memory(in), bytes_of(in)); });
+      copy_if_other(places[static_cast<size_t>(rank())], in);
       call.wait_all();
       for (size_t r = 0; r < places.size(); r++) {
         write_back(outputs[r], places[r]);
@@ -235,7 +235,7 @@ class MessageBackend : public Backend, private Failures {
           call.receive(r, memory(places.back()), bytes_of(places.back()));
         }
       }
-      copy_own(places[static_cast<size_t>(root)], in);
+      copy_if_other(places[static_cast<size_t>(root)], in);
       call.wait_all();
       for (size_t r = 0; r < places.size(); r++) {
         write_back(outputs[r], places[r]);
@@ -256,11 +256,11 @@ class MessageBackend : public Backend, private Failures {
         for (const Tensor& t : inputs) {
           parts.push_back(dense(t));
         }
-        for_others([&](int r) {
+        for_other_ranks([&](int r) {
           const Tensor& part = parts[static_cast<size_t>(r)];
           call.send(r, memory(part), bytes_of(part));
         });
-        copy_own(out, parts[static_cast<size_t>(root)]);
+        copy_if_other(out, parts[static_cast<size_t>(root)]);
         call.wait_all();
       }
       write_back(output, out);
@@ -278,7 +278,7 @@ class MessageBackend : public Backend, private Failures {
         ranges.push_back({memory(parts.back()), t.numel()});
       }
       const Tensor out = dense_output(output);
-      combine_own(call, ranges, memory(out), output.dtype(), op);
+      combine_range(call, ranges, memory(out), output.dtype(), op);
       call.wait_all();
       write_back(output, out);
     });
@@ -298,12 +298,12 @@ class MessageBackend : public Backend, private Failures {
           call.receive(r, memory(places.back()), bytes_of(places.back()));
         }
       }
-      for_others([&](int r) {
+      for_other_ranks([&](int r) {
         const Tensor& part = parts[static_cast<size_t>(r)];
         call.send(r, memory(part), bytes_of(part));
       });
       const auto own = static_cast<size_t>(rank());
-      copy_own(places[own], parts[own]);
+      copy_if_other(places[own], parts[own]);
       call.wait_all();
       for (size_t r = 0; r < places.size(); r++) {
         write_back(outputs[r], places[r]);
@@ -364,13 +364,13 @@ class MessageBackend : public Backend, private Failures {
     RL_CHECK_VALUE(r >= 0 && r < size(), "invalid rank ", r, " in a group of ", size());
   }
   template <class F>
-  void for_others(const F& f) const {
+  void for_other_ranks(const F& f) const {
     // Each begins with its neighbour, so that not all send to the same one first.
     for (int i = 1; i < size(); i++) {
       f((rank() + i) % size());
     }
   }
-  static void copy_own(const Tensor& to, const Tensor& from) {
+  static void copy_if_other(const Tensor& to, const Tensor& from) {
     if (memory(to) != memory(from) && to.numel() != 0) {
       std::memmove(memory(to), memory(from), static_cast<size_t>(bytes_of(from)));
     }
@@ -385,11 +385,11 @@ class MessageBackend : public Backend, private Failures {
                 ": the process group was destroyed");
     if (runner_ == std::this_thread::get_id()) {  // a callback of the one before
       lock.unlock();
-      carry_out(job);
-    } else if (AtOnce::asked() && jobs_.empty() && runner_ == std::thread::id()) {
+      run_job(job);
+    } else if (AtOnce::is_active() && jobs_.empty() && runner_ == std::thread::id()) {
       runner_ = std::this_thread::get_id();
       lock.unlock();
-      carry_out(job);
+      run_job(job);
       lock.lock();
       runner_ = std::thread::id();
       if (stopping_ || !jobs_.empty()) {
@@ -417,7 +417,7 @@ class MessageBackend : public Backend, private Failures {
         jobs_.pop_front();
         runner_ = std::this_thread::get_id();
         lock.unlock();
-        carry_out(job);
+        run_job(job);
       }
       lock.lock();
       runner_ = std::thread::id();
@@ -431,7 +431,7 @@ class MessageBackend : public Backend, private Failures {
   }
 
   // By one thread at a time, which is `runner_`.
-  void carry_out(Job& job) {
+  void run_job(Job& job) {
     std::exception_ptr error;
     try {
       RL_CHECK_AS(BackendError, !aborted_, "the process group was aborted");
@@ -444,7 +444,7 @@ class MessageBackend : public Backend, private Failures {
         failure_ = e.what();
         // What the others wait for will not come: they are told by the end of the connections.
         if (lost_ >= 0) {
-          pass_on(lost_);
+          announce_lost(lost_);
         }
         channel_->abort();
         channel_->close();
@@ -456,7 +456,7 @@ class MessageBackend : public Backend, private Failures {
   }
 
   // A rank did not answer. Where that is because it has lost another one, it said so before.
-  [[noreturn]] void lost(int other, const std::string& why) override {
+  [[noreturn]] void raise_lost_rank(int other, const std::string& why) override {
     lost_ = notes_[static_cast<size_t>(other)].read();
     if (lost_ < 0) {
       lost_ = other;
@@ -466,13 +466,13 @@ class MessageBackend : public Backend, private Failures {
   }
 
   // The other ranks may wait for this one, which gives up: they are to know for whom it waited.
-  void pass_on(int32_t lost) {
+  void announce_lost(int32_t lost) {
     if (passed_on_.exchange(true)) {
       return;
     }
     said_ = lost;
     std::vector<std::unique_ptr<Message>> messages;
-    for_others([&](int r) {
+    for_other_ranks([&](int r) {
       if (r != lost) {
         try {
           messages.push_back(channel_->message(&said_, sizeof said_));
@@ -566,13 +566,13 @@ class MessageBackend : public Backend, private Failures {
     char* const scratch = scratch_of(bytes * size());
     std::vector<const void*> parts(static_cast<size_t>(size()));
     parts[static_cast<size_t>(rank())] = memory(in);
-    for_others([&](int r) {
+    for_other_ranks([&](int r) {
       char* const place = scratch + r * bytes;
       parts[static_cast<size_t>(r)] = place;
       call.receive(r, place, bytes);
     });
     if (root < 0) {
-      for_others([&](int r) { call.send(r, memory(in), bytes); });
+      for_other_ranks([&](int r) { call.send(r, memory(in), bytes); });
     }
     call.wait_all();
     combine(memory(out), parts, in.numel(), in.dtype(), op);
@@ -593,18 +593,18 @@ class MessageBackend : public Backend, private Failures {
     const auto own = static_cast<size_t>(rank());
     char* const mine = memory(out) + (ranges[own].data - memory(in));
     const uint64_t base = call.step();
-    combine_own(call, ranges, mine, in.dtype(), op);
+    combine_range(call, ranges, mine, in.dtype(), op);
     call.wait_all();  // what others get lies where their results belong
     // Asked for before anything is sent: otherwise Gloo sends in one direction at a time.
     call.set_step(base + second_half);
     if (root < 0 || root == rank()) {
-      for_others([&](int r) {
+      for_other_ranks([&](int r) {
         const Range& range = ranges[static_cast<size_t>(r)];
         call.receive(r, memory(out) + (range.data - memory(in)), range.count * width);
       });
     }
     if (root < 0) {
-      for_others([&](int r) { call.send(r, mine, ranges[own].count * width); });
+      for_other_ranks([&](int r) { call.send(r, mine, ranges[own].count * width); });
     } else if (root != rank()) {
       call.send(root, mine, ranges[own].count * width);
     }
@@ -613,8 +613,8 @@ class MessageBackend : public Backend, private Failures {
   }
 
   // Sends every rank its range and combines this one's into `out`, in pieces.
-  void combine_own(Call& call, const std::vector<Range>& ranges, char* out, ScalarType dtype,
-                   const Reduction& op) {
+  void combine_range(Call& call, const std::vector<Range>& ranges, char* out, ScalarType dtype,
+                     const Reduction& op) {
     const auto width = static_cast<int64_t>(itemsize(dtype));
     const int64_t piece = piece_bytes / width;
     const auto own = static_cast<size_t>(rank());
@@ -633,12 +633,12 @@ class MessageBackend : public Backend, private Failures {
     const auto post = [&](int64_t p) {
       call.set_step(base + static_cast<uint64_t>(p));
       const int64_t length = std::min(piece, count - p * piece) * width;
-      for_others([&](int r) { call.receive(r, place(p, r), length); });
+      for_other_ranks([&](int r) { call.receive(r, place(p, r), length); });
     };
     for (int64_t p = 0; p < std::min(windows, pieces); p++) {
       post(p);
     }
-    for_others([&](int r) {
+    for_other_ranks([&](int r) {
       const Range& range = ranges[static_cast<size_t>(r)];
       for (int64_t begin = 0; begin < range.count; begin += piece) {
         call.set_step(base + static_cast<uint64_t>(begin / piece));

@@ -15,7 +15,7 @@ namespace rushlight::distributed {
 
 Store::~Store() = default;
 
-std::string listed(const std::vector<std::string>& keys) {
+std::string join_keys(const std::vector<std::string>& keys) {
   std::string out;
   for (const std::string& key : keys) {
     out += out.empty() ? "/" : ", /";
@@ -44,7 +44,7 @@ void Store::multi_set(const std::vector<std::string>& keys,
 
 // ---- values ----
 
-std::string added(const std::string* value, int64_t amount) {
+std::string add_to_value(const std::string* value, int64_t amount) {
   int64_t number = 0;
   if (value != nullptr) {
     const char* const end = value->data() + value->size();
@@ -79,7 +79,7 @@ std::string Values::compare_set(const std::string& key, const std::string& expec
 }
 
 int64_t Values::add(const std::string& key, int64_t amount) {
-  std::string sum = added(find(key), amount);
+  std::string sum = add_to_value(find(key), amount);
   const int64_t number = std::stoll(sum);
   set(key, std::move(sum));
   return number;
@@ -164,7 +164,7 @@ void HashStore::wait(const std::vector<std::string>& keys, Milliseconds timeout)
   const bool there =
       shared_->changed.wait_for(lock, timeout, [&] { return shared_->values.has(keys); });
   RL_CHECK_AS(StoreError, there, "Wait timeout after ", timeout.count(),
-              "ms, keys: ", listed(keys));
+              "ms, keys: ", join_keys(keys));
 }
 
 std::shared_ptr<Store> HashStore::clone() {
@@ -187,48 +187,50 @@ void HashStore::append(const std::string& key, const std::string& value) {
 PrefixStore::PrefixStore(std::string prefix, std::shared_ptr<Store> store)
     : prefix_(std::move(prefix)), store_(std::move(store)) {}
 
-std::vector<std::string> PrefixStore::of(const std::vector<std::string>& keys) const {
+std::vector<std::string> PrefixStore::add_prefix(const std::vector<std::string>& keys) const {
   std::vector<std::string> out;
   out.reserve(keys.size());
   for (const std::string& key : keys) {
-    out.push_back(of(key));
+    out.push_back(add_prefix(key));
   }
   return out;
 }
 
 void PrefixStore::set(const std::string& key, const std::string& value) {
-  store_->set(of(key), value);
+  store_->set(add_prefix(key), value);
 }
-std::string PrefixStore::get(const std::string& key) { return store_->get(of(key)); }
+std::string PrefixStore::get(const std::string& key) { return store_->get(add_prefix(key)); }
 std::string PrefixStore::compare_set(const std::string& key, const std::string& expected,
                                      const std::string& desired) {
-  return store_->compare_set(of(key), expected, desired);
+  return store_->compare_set(add_prefix(key), expected, desired);
 }
 int64_t PrefixStore::add(const std::string& key, int64_t amount) {
-  return store_->add(of(key), amount);
+  return store_->add(add_prefix(key), amount);
 }
-bool PrefixStore::delete_key(const std::string& key) { return store_->delete_key(of(key)); }
-bool PrefixStore::check(const std::vector<std::string>& keys) { return store_->check(of(keys)); }
+bool PrefixStore::delete_key(const std::string& key) { return store_->delete_key(add_prefix(key)); }
+bool PrefixStore::check(const std::vector<std::string>& keys) {
+  return store_->check(add_prefix(keys));
+}
 void PrefixStore::wait(const std::vector<std::string>& keys, Milliseconds timeout) {
-  store_->wait(of(keys), timeout);
+  store_->wait(add_prefix(keys), timeout);
 }
 std::shared_ptr<Store> PrefixStore::clone() {
   return std::make_shared<PrefixStore>(prefix_, store_->clone());
 }
 void PrefixStore::append(const std::string& key, const std::string& value) {
-  store_->append(of(key), value);
+  store_->append(add_prefix(key), value);
 }
 std::vector<std::string> PrefixStore::multi_get(const std::vector<std::string>& keys) {
-  return store_->multi_get(of(keys));
+  return store_->multi_get(add_prefix(keys));
 }
 void PrefixStore::multi_set(const std::vector<std::string>& keys,
                             const std::vector<std::string>& values) {
-  store_->multi_set(of(keys), values);
+  store_->multi_set(add_prefix(keys), values);
 }
 
 std::vector<std::string> PrefixStore::list_keys() {
   std::vector<std::string> out;
-  const std::string start = of("");
+  const std::string start = add_prefix("");
   for (const std::string& key : store_->list_keys()) {
     if (key.compare(0, start.size(), start) == 0) {
       out.push_back(key.substr(start.size()));

@@ -22,7 +22,7 @@ using wire::Ask;
 
 // ---- what messages do ----
 
-void StoreService::received(TcpPeer& peer, std::vector<TcpPeer*>& touched) {
+void StoreService::on_input(TcpPeer& peer, std::vector<TcpPeer*>& touched) {
   size_t at = 0;
   const std::string_view in = peer.in;
   if (!peer.greeted) {
@@ -87,7 +87,7 @@ void StoreService::answer(TcpPeer& peer, wire::Reader message, std::vector<TcpPe
         std::string value = value_of();
         message.end();
         values_.set(key, std::move(value));
-        changed(key, touched);
+        wake_waiting(key, touched);
         break;
       }
       case Ask::Append: {
@@ -95,7 +95,7 @@ void StoreService::answer(TcpPeer& peer, wire::Reader message, std::vector<TcpPe
         const std::string value = value_of();
         message.end();
         values_.append(key, value);
-        changed(key, touched);
+        wake_waiting(key, touched);
         break;
       }
       case Ask::CompareSet: {
@@ -104,7 +104,7 @@ void StoreService::answer(TcpPeer& peer, wire::Reader message, std::vector<TcpPe
         const std::string desired = value_of();
         message.end();
         done.string(values_.compare_set(key, expected, desired));
-        changed(key, touched);
+        wake_waiting(key, touched);
         break;
       }
       case Ask::Add: {
@@ -112,7 +112,7 @@ void StoreService::answer(TcpPeer& peer, wire::Reader message, std::vector<TcpPe
         const int64_t amount = message.number();
         message.end();
         done.number(values_.add(key, amount));
-        changed(key, touched);
+        wake_waiting(key, touched);
         break;
       }
       case Ask::Delete: {
@@ -140,7 +140,7 @@ void StoreService::answer(TcpPeer& peer, wire::Reader message, std::vector<TcpPe
         RL_CHECK_AS(NetworkError, keys.size() == values.size(), "TCPStore: keys without values");
         for (size_t i = 0; i < keys.size(); i++) {
           values_.set(keys[i], values[i]);
-          changed(keys[i], touched);
+          wake_waiting(keys[i], touched);
         }
         break;
       }
@@ -213,7 +213,7 @@ void StoreService::reply(TcpPeer& peer) {
   peer.keys.clear();
 }
 
-void StoreService::changed(const std::string& key, std::vector<TcpPeer*>& touched) {
+void StoreService::wake_waiting(const std::string& key, std::vector<TcpPeer*>& touched) {
   const auto found = waiting_.find(key);
   if (found == waiting_.end() || values_.find(key) == nullptr) {
     return;
@@ -428,7 +428,7 @@ bool TcpServer::read_some(Connection& c) {
   }
   c.in.append(buffer, static_cast<size_t>(n));
   std::vector<TcpPeer*> touched;
-  service_.received(c, touched);
+  service_.on_input(c, touched);
   std::vector<int> broken;
   for (TcpPeer* const peer : touched) {
     Connection& other = static_cast<Connection&>(*peer);
@@ -472,7 +472,7 @@ bool TcpServer::write_some(Connection& c) {
 
 void TcpServer::drop(int fd) {
   const auto found = connections_.find(fd);
-  service_.gone(*found->second);
+  service_.on_close(*found->second);
   connections_.erase(found);
   close(fd);
 }

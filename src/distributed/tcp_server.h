@@ -26,14 +26,14 @@ class RL_API StoreService {
  public:
   // Understands what has arrived for `peer`; answers go to `out` of it and of those who waited.
   // A peer whose bytes make no sense is marked broken.
-  void received(TcpPeer& peer, std::vector<TcpPeer*>& touched);
-  void gone(TcpPeer& peer) { forget(peer); }
+  void on_input(TcpPeer& peer, std::vector<TcpPeer*>& touched);
+  void on_close(TcpPeer& peer) { forget(peer); }
 
  private:
   void answer(TcpPeer& peer, wire::Reader message, std::vector<TcpPeer*>& touched);
   void wait(TcpPeer& peer, std::vector<std::string> keys);
   void reply(TcpPeer& peer);
-  void changed(const std::string& key, std::vector<TcpPeer*>& touched);
+  void wake_waiting(const std::string& key, std::vector<TcpPeer*>& touched);
   void forget(TcpPeer& peer);
 
   Values values_;

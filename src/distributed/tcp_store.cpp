@@ -24,7 +24,7 @@ namespace {
 
 const std::string workers_key = "init/";  // counted, as in PyTorch, among a store's keys
 
-Milliseconds left(Clock::time_point deadline) {
+Milliseconds time_left(Clock::time_point deadline) {
   return std::max(Milliseconds(0),
                   std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()));
 }
@@ -63,13 +63,13 @@ class TcpClient {
   TcpClient& operator=(const TcpClient&) = delete;
 
   // Sends a message and returns the fields of its answer, which comes at once.
-  std::string ask(std::string message, Milliseconds timeout) {
+  std::string request(std::string message, Milliseconds timeout) {
     const std::lock_guard<std::mutex> lock(mutex_);
     send_all(message, Clock::now() + timeout);
     return receive(Clock::now() + timeout).value_or("");
   }
   // The same where the answer may be long in coming: nothing where `timeout` has passed.
-  std::optional<std::string> ask_and_wait(std::string message, Milliseconds timeout) {
+  std::optional<std::string> request_and_wait(std::string message, Milliseconds timeout) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto deadline = Clock::now() + timeout;
     send_all(message, deadline + Milliseconds(1000));
@@ -104,7 +104,7 @@ class TcpClient {
       fd_ = -1;
     }
   }
-  [[noreturn]] void lost(const std::string& how) {
+  [[noreturn]] void raise_lost_connection(const std::string& how) {
     end();
     throw NetworkError(str("The connection to the TCPStore at ", host_, ":", port_, " ", how,
                            ". Did the server end?"));
@@ -182,7 +182,7 @@ class TcpClient {
   bool ready(short events, Clock::time_point deadline) {
     while (true) {
       pollfd p{fd_, events, 0};
-      const auto most = std::min<int64_t>(left(deadline).count(), 3'600'000);
+      const auto most = std::min<int64_t>(time_left(deadline).count(), 3'600'000);
       const int n = poll(&p, 1, static_cast<int>(most));
       if (n > 0) {
         return true;
@@ -200,9 +200,9 @@ class TcpClient {
       if (n > 0) {
         text.remove_prefix(static_cast<size_t>(n));
       } else if (errno != EAGAIN && errno != EINTR) {
-        lost(str("failed: ", std::strerror(errno)));
+        raise_lost_connection(str("failed: ", std::strerror(errno)));
       } else if (!ready(POLLOUT, deadline)) {
-        lost("has timed out");
+        raise_lost_connection("has timed out");
       }
     }
   }
@@ -213,11 +213,11 @@ class TcpClient {
         to += n;
         count -= static_cast<size_t>(n);
       } else if (n == 0) {
-        lost("was closed");
+        raise_lost_connection("was closed");
       } else if (errno != EAGAIN && errno != EINTR) {
-        lost(str("failed: ", std::strerror(errno)));
+        raise_lost_connection(str("failed: ", std::strerror(errno)));
       } else if (!ready(POLLIN, deadline)) {
-        lost("has timed out");
+        raise_lost_connection("has timed out");
       }
     }
   }
@@ -226,7 +226,7 @@ class TcpClient {
     uint32_t length;
     receive_bytes(reinterpret_cast<char*>(&length), sizeof length, deadline);
     if (length == 0 || length > wire::max_message_bytes) {
-      lost("brought what is no answer");
+      raise_lost_connection("brought what is no answer");
     }
     std::string text;
     while (text.size() < length) {  // memory grows with what comes
@@ -242,7 +242,7 @@ class TcpClient {
       case Answer::Wrong:
         throw ValueError(wire::Reader(std::string_view(text).substr(1)).string());
     }
-    lost("brought what is no answer");
+    raise_lost_connection("brought what is no answer");
   }
 
   std::string host_;
@@ -253,7 +253,7 @@ class TcpClient {
 
 namespace {
 
-wire::Writer asking(Ask ask) { return wire::Writer(static_cast<uint8_t>(ask)); }
+wire::Writer begin_request(Ask ask) { return wire::Writer(static_cast<uint8_t>(ask)); }
 
 void check_sizes(const std::string& key, const std::string& value) {
   RL_CHECK_VALUE(key.size() <= max_key_bytes, "TCPStore: a key of ", key.size(), " bytes");
@@ -306,12 +306,13 @@ TcpStore::~TcpStore() = default;
 
 void TcpStore::set(const std::string& key, const std::string& value) {
   check_sizes(key, value);
-  client_->ask(asking(Ask::Set).string(key).string(value).take(), timeout());
+  client_->request(begin_request(Ask::Set).string(key).string(value).take(), timeout());
 }
 
 std::string TcpStore::get(const std::string& key) {
   check_sizes(key, "");
-  const auto answer = client_->ask_and_wait(asking(Ask::Get).string(key).take(), timeout());
+  const auto answer =
+      client_->request_and_wait(begin_request(Ask::Get).string(key).take(), timeout());
   RL_CHECK_AS(StoreError, answer.has_value(), "wait timeout after ", timeout().count(),
               "ms, keys: /", key);
   return wire::Reader(*answer).string();
@@ -321,59 +322,64 @@ std::string TcpStore::compare_set(const std::string& key, const std::string& exp
                                   const std::string& desired) {
   check_sizes(key, expected);
   check_sizes(key, desired);
-  const std::string answer = client_->ask(
-      asking(Ask::CompareSet).string(key).string(expected).string(desired).take(), timeout());
+  const std::string answer = client_->request(
+      begin_request(Ask::CompareSet).string(key).string(expected).string(desired).take(),
+      timeout());
   return wire::Reader(answer).string();
 }
 
 int64_t TcpStore::add(const std::string& key, int64_t amount) {
   check_sizes(key, "");
   const std::string answer =
-      client_->ask(asking(Ask::Add).string(key).number(amount).take(), timeout());
+      client_->request(begin_request(Ask::Add).string(key).number(amount).take(), timeout());
   return wire::Reader(answer).number();
 }
 
 bool TcpStore::delete_key(const std::string& key) {
   check_sizes(key, "");
-  const std::string answer = client_->ask(asking(Ask::Delete).string(key).take(), timeout());
+  const std::string answer =
+      client_->request(begin_request(Ask::Delete).string(key).take(), timeout());
   return wire::Reader(answer).number() != 0;
 }
 
 bool TcpStore::check(const std::vector<std::string>& keys) {
   check_keys(keys);
-  const std::string answer = client_->ask(asking(Ask::Check).strings(keys).take(), timeout());
+  const std::string answer =
+      client_->request(begin_request(Ask::Check).strings(keys).take(), timeout());
   return wire::Reader(answer).number() != 0;
 }
 
 int64_t TcpStore::num_keys() {
-  const std::string answer = client_->ask(asking(Ask::NumKeys).take(), timeout());
+  const std::string answer = client_->request(begin_request(Ask::NumKeys).take(), timeout());
   return wire::Reader(answer).number();
 }
 
 std::vector<std::string> TcpStore::list_keys() {
-  const std::string answer = client_->ask(asking(Ask::ListKeys).take(), timeout());
+  const std::string answer = client_->request(begin_request(Ask::ListKeys).take(), timeout());
   return wire::Reader(answer).strings();
 }
 
 void TcpStore::wait(const std::vector<std::string>& keys, Milliseconds timeout) {
   check_keys(keys);
-  const auto answer = client_->ask_and_wait(asking(Ask::Wait).strings(keys).take(), timeout);
+  const auto answer =
+      client_->request_and_wait(begin_request(Ask::Wait).strings(keys).take(), timeout);
   RL_CHECK_AS(StoreError, answer.has_value(), "wait timeout after ", timeout.count(),
-              "ms, keys: ", listed(keys));
+              "ms, keys: ", join_keys(keys));
 }
 
 std::shared_ptr<Store> TcpStore::clone() { return std::shared_ptr<Store>(new TcpStore(*this)); }
 
 void TcpStore::append(const std::string& key, const std::string& value) {
   check_sizes(key, value);
-  client_->ask(asking(Ask::Append).string(key).string(value).take(), timeout());
+  client_->request(begin_request(Ask::Append).string(key).string(value).take(), timeout());
 }
 
 std::vector<std::string> TcpStore::multi_get(const std::vector<std::string>& keys) {
   check_keys(keys);
-  const auto answer = client_->ask_and_wait(asking(Ask::MultiGet).strings(keys).take(), timeout());
+  const auto answer =
+      client_->request_and_wait(begin_request(Ask::MultiGet).strings(keys).take(), timeout());
   RL_CHECK_AS(StoreError, answer.has_value(), "wait timeout after ", timeout().count(),
-              "ms, keys: ", listed(keys));
+              "ms, keys: ", join_keys(keys));
   return wire::Reader(*answer).strings();
 }
 
@@ -382,7 +388,7 @@ void TcpStore::multi_set(const std::vector<std::string>& keys,
   check_keys(keys);
   RL_CHECK_VALUE(keys.size() == values.size(), "multi_set: ", keys.size(), " keys but ",
                  values.size(), " values");
-  client_->ask(asking(Ask::MultiSet).strings(keys).strings(values).take(), timeout());
+  client_->request(begin_request(Ask::MultiSet).strings(keys).strings(values).take(), timeout());
 }
 
 std::string TcpStore::client_address() const { return client_->local_address(); }

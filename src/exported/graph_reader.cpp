@@ -134,7 +134,7 @@ GraphReader::Values GraphReader::read(const Json& record) {
 // its own.
 GraphReader::Values GraphReader::read_inner(const Json& argument, const Values& inputs) {
   const Json record = argument.at("as_graph").at("graph");
-  GraphReader inner(graph_, device_);
+  GraphReader inner(graph_, device_, left_);
   size_t count = 0;
   record.at("inputs").items([&](const Json& input) {
     const auto [kind, value] = input.only();
@@ -150,6 +150,7 @@ GraphReader::Values GraphReader::read_inner(const Json& argument, const Values& 
 // ---- nodes ----
 
 void GraphReader::read_node(const Json& record) {
+  RL_CHECK(left_-- > 0, damaged, ": graphs in its loops make far more nodes than it holds");
   if (const std::optional<Json> metadata = record.find("metadata")) {
     const std::optional<Json> trace = metadata->find("stack_trace");
     graph_.range = {};

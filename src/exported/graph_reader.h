@@ -12,8 +12,10 @@ namespace rushlight::exported {
 // Reads a graph and those in it. NotImplementedError of ops and kinds of values that are not there.
 class GraphReader {
  public:
-  // `device`: in place of those that the file names; nothing: those.
-  GraphReader(graph::Graph& graph, std::optional<Device> device) : graph_(graph), device_(device) {}
+  // `device`: in place of those that the file names; nothing: those. `left`: how many nodes may
+  // still be made, also of graphs that are read more than once; it must outlive the reader.
+  GraphReader(graph::Graph& graph, std::optional<Device> device, size_t& left)
+      : graph_(graph), device_(device), left_(left) {}
 
   // What a name of the file stands for.
   void define(const std::string& name, graph::Value* value) { names_[name] = value; }
@@ -54,6 +56,7 @@ class GraphReader {
 
   graph::Graph& graph_;
   std::optional<Device> device_;
+  size_t& left_;
   std::unordered_map<std::string, Value*> names_;
 };
 

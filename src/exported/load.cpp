@@ -4,6 +4,7 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "core/allowance.h"
 #include "exported/graph_reader.h"
 #include "exported/program.h"
 #include "serialize/checkpoint.h"
@@ -40,6 +41,9 @@ class Loader {
   }
 
  private:
+  static constexpr size_t nodes_anyway = 1000;
+  static constexpr uint64_t bytes_anyway = uint64_t{1} << 26;
+
   void check_format() const {
     const std::string format = archive_.has_record("archive_format")
                                    ? archive_.record("archive_format")
@@ -145,7 +149,9 @@ class Loader {
 
   void read_graph(const Json& module) {
     auto made = std::make_unique<graph::Graph>();
-    GraphReader reader(*made, device_);
+    // A node takes more than forty bytes; conditions of loops are read twice.
+    size_t left = nodes_anyway + module.text().size() / 16;
+    GraphReader reader(*made, device_, left);
     const Json record = module.at("graph");
     const Json signature = module.at("signature");
     graph::Schema schema;
@@ -179,7 +185,13 @@ class Loader {
     made->verify();
     out_->function =
         std::make_unique<graph::Function>("forward", std::move(schema), std::move(made));
-    out_->function->program();  // what cannot run is refused now
+    // What cannot run is refused now; what is known beforehand is computed, if that takes little.
+    uint64_t bytes = bytes_anyway;
+    for (const auto& [name, tensor] : out_->tensors) {
+      bytes += 2 * tensor.storage()->nbytes();
+    }
+    const Allowance limited(bytes, 1000);
+    out_->function->program();
   }
 
   static Input input_of(const std::string& kind, const Json& value,

@@ -46,7 +46,7 @@ Node* Graph::create(const graph::Builtin& builtin, const std::vector<Value*>& in
 }
 
 namespace {
-bool takes(const Schema& schema, const std::vector<Value*>& inputs) {
+bool accepts_inputs(const Schema& schema, const std::vector<Value*>& inputs) {
   const size_t count = schema.arguments.size();
   if (inputs.size() < count || (inputs.size() > count && !schema.variadic)) {
     return false;
@@ -98,13 +98,13 @@ Node* Graph::create(std::string_view kind, const std::vector<Value*>& inputs, si
   const size_t colons = kind.find("::");
   if (colons != std::string_view::npos) {
     for (const OpInfo* const op : find_overloads(kind.substr(colons + 2))) {
-      if (op->space == kind.substr(0, colons) && takes(schema_of(*op), inputs)) {
+      if (op->space == kind.substr(0, colons) && accepts_inputs(schema_of(*op), inputs)) {
         return create(*op, inputs);
       }
     }
   }
   for (const graph::Builtin* const builtin : find_builtins(kind)) {
-    if (takes(builtin->schema, inputs)) {
+    if (accepts_inputs(builtin->schema, inputs)) {
       return create(*builtin, inputs);
     }
   }

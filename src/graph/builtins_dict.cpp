@@ -15,7 +15,7 @@ IValue& value_at(DictItems& dict, const IValue& key) {
   }
   return dict.pairs[place].second;
 }
-IValue taken(DictItems& dict, const IValue& key) {
+IValue pop_value(DictItems& dict, const IValue& key) {
   IValue out = value_at(dict, key);
   dict.erase(key);
   return out;
@@ -52,8 +52,8 @@ const BuiltinRow rows[] = {
      RL_DICT_CALL({ out[0] = value_at(dict, a[1]); })},
     {"aten::_set_item.Dict(Dict(k, t)(a!) l, k idx, t v) -> ()",
      RL_DICT_CALL({ dict.insert(std::move(a[1]), std::move(a[2]), true); }), false},
-    {"aten::Delete.Dict(Dict(k, t)(a!) self, k key) -> ()", RL_DICT_CALL({ taken(dict, a[1]); }),
-     false},
+    {"aten::Delete.Dict(Dict(k, t)(a!) self, k key) -> ()",
+     RL_DICT_CALL({ pop_value(dict, a[1]); }), false},
     {"aten::__contains__.Dict(Dict(k, t) dict, k key) -> bool",
      RL_DICT_CALL({ out[0] = IValue(dict.find(a[1]) < dict.pairs.size()); })},
     {"aten::get.Dict(Dict(k, t) self, k key) -> t?", RL_DICT_CALL({
@@ -70,9 +70,9 @@ const BuiltinRow rows[] = {
      }),
      false},
     {"aten::pop.Dict(Dict(k, t)(a!) self, k key) -> t",
-     RL_DICT_CALL({ out[0] = taken(dict, a[1]); }), false},
+     RL_DICT_CALL({ out[0] = pop_value(dict, a[1]); }), false},
     {"aten::pop.Dict_default(Dict(k, t)(a!) self, k key, t default_value) -> t",
-     RL_DICT_CALL({ out[0] = dict.find(a[1]) < dict.pairs.size() ? taken(dict, a[1]) : a[2]; }),
+     RL_DICT_CALL({ out[0] = dict.find(a[1]) < dict.pairs.size() ? pop_value(dict, a[1]) : a[2]; }),
      false},
     {"aten::popitem.Dict(Dict(k, t)(a!) self) -> ((k, t))", RL_DICT_CALL({
        RL_CHECK(!dict.pairs.empty(), "popitem(): the dict is empty");

@@ -42,17 +42,18 @@ void extend(Items& list, const IValue& by) {
   list.insert(list.end(), more.begin(), more.end());
 }
 
-Items joined(const Items& a, const Items& b) {
+Items concatenate(const Items& a, const Items& b) {
   Items out = a;
   out.insert(out.end(), b.begin(), b.end());
   return out;
 }
 
-Items repeated(const Items& list, int64_t times) {
+Items repeat(const Items& list, int64_t times) {
   Items out;
   constexpr uint64_t most = uint64_t{1} << 40;
   RL_CHECK(times <= 0 || static_cast<uint64_t>(times) < most / std::max<size_t>(list.size(), 1),
            "a list of ", list.size(), " items repeated ", times, " times is too long");
+  out.reserve(list.size() * static_cast<size_t>(std::max<int64_t>(times, 0)));
   for (int64_t i = 0; i < times; i++) {
     out.insert(out.end(), list.begin(), list.end());
   }
@@ -135,15 +136,15 @@ const BuiltinRow rows[] = {
      }),
      false},
     {"aten::add.t(t[] a, t[] b) -> t[]",
-     RL_LIST_CALL({ out[0] = list_value(joined(list, list_items(a[1]))); })},
+     RL_LIST_CALL({ out[0] = list_value(concatenate(list, list_items(a[1]))); })},
     {"aten::mul.left_t(t[] l, int n) -> t[]",
-     RL_LIST_CALL({ out[0] = list_value(repeated(list, a[1].toInt())); })},
+     RL_LIST_CALL({ out[0] = list_value(repeat(list, a[1].toInt())); })},
     {"aten::mul.right_(int n, t[] l) -> t[]",
      [](IValue* a, size_t, IValue* out) {
-       out[0] = list_value(repeated(list_items(a[1]), a[0].toInt()));
+       out[0] = list_value(repeat(list_items(a[1]), a[0].toInt()));
      }},
     {"aten::mul_.t(t[](a!) l, int n) -> t[](a!)", RL_LIST_CALL({
-       list = repeated(list, a[1].toInt());
+       list = repeat(list, a[1].toInt());
        out[0] = a[0];
      }),
      false},

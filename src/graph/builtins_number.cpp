@@ -2,6 +2,7 @@
 // as the wider of the operands is.
 #include <cmath>
 
+#include "core/nesting.h"
 #include "graph/builtins.h"
 
 namespace rushlight::graph {
@@ -337,6 +338,7 @@ bool equal(const IValue& a, const IValue& b) {
     return a.toDevice() == b.toDevice();
   }
   if ((a.isList() && b.isList()) || (a.isTuple() && b.isTuple())) {
+    const Nesting deeper;
     const IValue::Items x = a.isTuple() ? items_of(a) : a.toListRef();
     const IValue::Items y = b.isTuple() ? items_of(b) : b.toListRef();
     return std::equal(x.begin(), x.end(), y.begin(), y.end(), equal);

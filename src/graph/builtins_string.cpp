@@ -13,6 +13,7 @@ namespace {
 
 using Text = std::string;
 constexpr size_t npos = Text::npos;
+constexpr size_t most_text = size_t{1} << 31;  // bytes that a string is filled up to
 
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0; }
@@ -25,11 +26,11 @@ char to_upper(char c) { return static_cast<char>(std::toupper(static_cast<unsign
 char to_lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 template <char (*change)(char)>
-Text changed(Text s) {
+Text change_each(Text s) {
   std::transform(s.begin(), s.end(), s.begin(), change);
   return s;
 }
-char swapped(char c) { return is_upper(c) ? to_lower(c) : to_upper(c); }
+char swap_case(char c) { return is_upper(c) ? to_lower(c) : to_upper(c); }
 Text title(Text s) {
   bool begins = true;
   for (char& c : s) {
@@ -39,7 +40,7 @@ Text title(Text s) {
   return s;
 }
 Text capitalize(Text s) {
-  s = changed<to_lower>(std::move(s));
+  s = change_each<to_lower>(std::move(s));
   if (!s.empty()) {
     s[0] = to_upper(s[0]);
   }
@@ -230,16 +231,20 @@ Text rstrip(Text s, Text chars) {
 }
 Text strip(Text s, Text chars) { return rstrip(lstrip(std::move(s), chars), chars); }
 
-size_t missing(const Text& s, int64_t width, const Text& fill) {
+size_t padding_length(const Text& s, int64_t width, const Text& fill) {
   RL_CHECK_TYPE(fill.size() == 1, "the fill character must be exactly one character long");
-  constexpr int64_t most = int64_t{1} << 31;
-  RL_CHECK(width < most, "a string of ", width, " characters is too long");
+  RL_CHECK(width < static_cast<int64_t>(most_text), "a string of ", width,
+           " characters is too long");
   return width > static_cast<int64_t>(s.size()) ? static_cast<size_t>(width) - s.size() : 0;
 }
-Text ljust(Text s, int64_t width, Text fill) { return s + Text(missing(s, width, fill), fill[0]); }
-Text rjust(Text s, int64_t width, Text fill) { return Text(missing(s, width, fill), fill[0]) + s; }
+Text ljust(Text s, int64_t width, Text fill) {
+  return s + Text(padding_length(s, width, fill), fill[0]);
+}
+Text rjust(Text s, int64_t width, Text fill) {
+  return Text(padding_length(s, width, fill), fill[0]) + s;
+}
 Text center(Text s, int64_t width, Text fill) {
-  const size_t n = missing(s, width, fill);
+  const size_t n = padding_length(s, width, fill);
   // As Python: the odd one stands behind, but before where the width is odd.
   const size_t before = n / 2 + (n & static_cast<size_t>(width) & 1);
   return Text(before, fill[0]) + s + Text(n - before, fill[0]);
@@ -252,6 +257,7 @@ Text expandtabs(Text s, int64_t size) {
     if (c == '\t') {
       const size_t n =
           size > 0 ? static_cast<size_t>(size) - column % static_cast<size_t>(size) : 0;
+      RL_CHECK(n < most_text, "a string with tabs of ", size, " characters is too long");
       out += Text(n, ' ');
       column += n;
     } else {
@@ -272,7 +278,7 @@ Text slice(IValue* a) {
 
 // ---- numbers as text ----
 
-Text in_base(int64_t number, unsigned base, const char* prefix) {
+Text digits_in_base(int64_t number, unsigned base, const char* prefix) {
   uint64_t rest = number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
   Text digits;
   do {
@@ -310,7 +316,7 @@ void format(IValue* a, size_t n, IValue* out) {
   out[0] = std::move(made);
 }
 
-Text formatted(char specifier, const IValue& value) {
+Text format_value(char specifier, const IValue& value) {
   switch (specifier) {
     case 's':
       return text_of(value);
@@ -349,7 +355,7 @@ void percent_format(IValue* a, size_t n, IValue* out) {
       continue;
     }
     RL_CHECK(next < n, "Too few arguments for format string");
-    made += formatted(form[at], a[next++]);
+    made += format_value(form[at], a[next++]);
   }
   RL_CHECK(next == n, "Too many arguments for format string");
   out[0] = std::move(made);
@@ -395,12 +401,12 @@ const BuiltinRow rows[] = {
     {"prim::Print(...) -> ()", print, false},
     {"aten::ord(str string) -> int", call_of<ord>},
     {"aten::chr(int i) -> str", call_of<chr>},
-    {"aten::hex(int i) -> str", call_of<+[](int64_t i) { return in_base(i, 16, "0x"); }>},
-    {"aten::oct(int i) -> str", call_of<+[](int64_t i) { return in_base(i, 8, "0o"); }>},
-    {"aten::bin(int i) -> str", call_of<+[](int64_t i) { return in_base(i, 2, "0b"); }>},
-    {"aten::upper(str self) -> str", call_of<changed<to_upper>>},
-    {"aten::lower(str self) -> str", call_of<changed<to_lower>>},
-    {"aten::swapcase(str self) -> str", call_of<changed<swapped>>},
+    {"aten::hex(int i) -> str", call_of<+[](int64_t i) { return digits_in_base(i, 16, "0x"); }>},
+    {"aten::oct(int i) -> str", call_of<+[](int64_t i) { return digits_in_base(i, 8, "0o"); }>},
+    {"aten::bin(int i) -> str", call_of<+[](int64_t i) { return digits_in_base(i, 2, "0b"); }>},
+    {"aten::upper(str self) -> str", call_of<change_each<to_upper>>},
+    {"aten::lower(str self) -> str", call_of<change_each<to_lower>>},
+    {"aten::swapcase(str self) -> str", call_of<change_each<swap_case>>},
     {"aten::title(str self) -> str", call_of<title>},
     {"aten::capitalize(str self) -> str", call_of<capitalize>},
     {"aten::isalnum(str self) -> bool", call_of<all_are<is_alnum>>},

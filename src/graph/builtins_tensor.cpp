@@ -129,14 +129,14 @@ void append_nested(IValue& out, const Tensor& t, bool as_float) {
 
 Tensor data_of(Tensor t) { return t.data(); }
 IValue grad_of(const Tensor& t) { return t.grad().defined() ? IValue(t.grad()) : IValue(); }
-Tensor transposed(Tensor t) {
+Tensor reverse_dims(Tensor t) {
   DimVector dims;
   for (int64_t i = t.dim(); i > 0; i--) {
     dims.push_back(i - 1);
   }
   return t.permute(dims);
 }
-Tensor last_two_swapped(Tensor t) {
+Tensor swap_last_two(Tensor t) {
   RL_CHECK(t.dim() >= 2 || t.dim() == 0, "mT needs at least 2 dimensions, got ", t.dim());
   return t.dim() == 0 ? t : t.transpose(-2, -1);
 }
@@ -144,7 +144,7 @@ template <DeviceType type>
 bool is_on(Tensor t) {
   return t.device().type() == type;
 }
-bool no(Tensor) { return false; }
+bool return_false(Tensor) { return false; }
 
 // to(self, device?, dtype?, non_blocking, copy) in its three spellings.
 template <bool has_device, bool has_dtype>
@@ -172,7 +172,7 @@ void unwrap(IValue* a, size_t, IValue* out) {
   RL_CHECK(!a[0].isNone(), "Unwrapping null optional: a value that is not None was expected");
   out[0] = std::move(a[0]);
 }
-void unchanged(IValue* a, size_t, IValue* out) { out[0] = std::move(a[0]); }
+void return_first(IValue* a, size_t, IValue* out) { out[0] = std::move(a[0]); }
 
 Object& enum_member(const IValue& value) {
   Object* const member = object_of(value);
@@ -270,8 +270,8 @@ const BuiltinRow rows[] = {
     {"prim::is_sparse_csr(Tensor a) -> bool",
      call_of<+[](Tensor t) { return t.is_sparse_csr(); }>},
     {"prim::is_quantized(Tensor a) -> bool", call_of<+[](Tensor t) { return t.is_quantized(); }>},
-    {"aten::numpy_T(Tensor(a) self) -> Tensor(a)", call_of<transposed>},
-    {"aten::mT(Tensor(a) self) -> Tensor(a)", call_of<last_two_swapped>},
+    {"aten::numpy_T(Tensor(a) self) -> Tensor(a)", call_of<reverse_dims>},
+    {"aten::mT(Tensor(a) self) -> Tensor(a)", call_of<swap_last_two>},
     {"aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)",
      call_of<+[](Tensor t, bool wants) {
        t.requires_grad_(wants);
@@ -343,7 +343,7 @@ const BuiltinRow rows[] = {
                                                      : std::optional<int64_t>(d.index());
      }>},
     {"aten::_unwrap_optional(t? optional) -> t", unwrap},
-    {"prim::unchecked_unwrap_optional(t? optional) -> t", unchanged},
+    {"prim::unchecked_unwrap_optional(t? optional) -> t", return_first},
     {"prim::EnumName(AnyEnumType enum) -> str",
      [](IValue* a, size_t, IValue* out) { out[0] = enum_member(a[0]).at("name"); }},
     {"prim::EnumValue(AnyEnumType enum) -> Any",
@@ -376,7 +376,7 @@ BuiltinRows tensor_builtins() {
   BuiltinRows out(std::begin(rows), std::end(rows));
   for (const char* const device :
        {"ipu", "maia", "mkldnn", "mps", "mtia", "nested", "vulkan", "xla", "xpu"}) {
-    out.push_back({str("prim::is_", device, "(Tensor a) -> bool"), call_of<no>});
+    out.push_back({str("prim::is_", device, "(Tensor a) -> bool"), call_of<return_false>});
   }
   for (const char* const number : {"bool", "float", "int", "complex"}) {
     out.push_back({str("aten::tensor.", number, "(", number,

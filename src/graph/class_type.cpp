@@ -3,6 +3,7 @@
 
 #include <rushlight/graph_function.h>
 
+#include "core/nesting.h"
 #include "graph/values.h"
 
 namespace rushlight {
@@ -10,6 +11,11 @@ namespace rushlight {
 ClassType::ClassType(Form form, std::string name) : form(form), name(std::move(name)) {}
 
 size_t ClassType::find_attribute(std::string_view attribute) const {
+  constexpr size_t few = 8;
+  if (attributes.size() > few) {
+    const auto found = places_.find(std::string(attribute));
+    return found == places_.end() ? npos : found->second;
+  }
   for (size_t i = 0; i < attributes.size(); i++) {
     if (attributes[i].name == attribute) {
       return i;
@@ -21,6 +27,7 @@ size_t ClassType::find_attribute(std::string_view attribute) const {
 size_t ClassType::add_attribute(Attribute attribute) {
   RL_CHECK(find_attribute(attribute.name) == npos, name, " has an attribute '", attribute.name,
            "' already");
+  places_[attribute.name] = attributes.size();
   attributes.push_back(std::move(attribute));
   return attributes.size() - 1;
 }
@@ -35,12 +42,13 @@ const IValue* ClassType::find_constant(std::string_view constant) const {
 }
 
 graph::Function* ClassType::find_method(std::string_view method) const {
-  for (graph::Function* const one : methods) {
-    if (one->base_name() == method) {
-      return one;
-    }
-  }
-  return nullptr;
+  const auto found = method_of_.find(std::string(method));
+  return found == method_of_.end() ? nullptr : found->second;
+}
+
+void ClassType::add_method(graph::Function& method) {
+  methods.push_back(&method);
+  method_of_.emplace(method.base_name(), &method);
 }
 
 // ---- objects ----
@@ -130,6 +138,7 @@ Type type_of(const IValue& value) {
   if (value.isNone()) {
     return {Kind::None};
   }
+  const Nesting deeper;
   if (value.isList()) {
     return type_of_list(value);
   }

@@ -15,8 +15,8 @@ class Operand {
  public:
   static Operand in_register(uint32_t number) { return Operand(number); }
   static Operand of_constant(uint32_t number) { return Operand(number | constant_bit); }
-  Operand dying() const { return Operand(bits_ | dies_bit); }
-  bool dies() const { return (bits_ & dies_bit) != 0; }
+  Operand as_last_use() const { return Operand(bits_ | dies_bit); }
+  bool is_last_use() const { return (bits_ & dies_bit) != 0; }
   bool is_constant() const { return (bits_ & constant_bit) != 0; }
   uint32_t number() const { return bits_ & ~(dies_bit | constant_bit); }
 

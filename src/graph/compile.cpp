@@ -50,10 +50,10 @@ class Compiler {
       return found->second;
     }
     const Operand out = Operand::in_register(register_of(value));
-    return dies ? out.dying() : out;
+    return dies ? out.as_last_use() : out;
   }
   Operand input(const Node& node, size_t i) {
-    return operand(*node.input(i), lifetimes_.dies_at(node, i));
+    return operand(*node.input(i), lifetimes_.is_last_use_at(node, i));
   }
   std::vector<Operand> inputs_of(const Node& node, size_t from = 0) {
     std::vector<Operand> out;
@@ -96,16 +96,16 @@ class Compiler {
     const std::vector<Operand> inputs = inputs_of(node);
     emit(step, node, inputs, outputs_of(node), index, end);
   }
-  size_t here() const { return code_.instructions.size(); }
+  size_t next_instruction() const { return code_.instructions.size(); }
   void jump_here(size_t instruction) {
-    code_.instructions[instruction].index = static_cast<uint32_t>(here());
+    code_.instructions[instruction].index = static_cast<uint32_t>(next_instruction());
   }
   void drop(const Node& node, const std::vector<const Value*>& values) {
     std::vector<Operand> dead;
     for (const Value* const value : values) {
       const auto found = registers_.find(value);  // a round's number may have none
       if (found != registers_.end()) {
-        dead.push_back(Operand::in_register(found->second).dying());
+        dead.push_back(Operand::in_register(found->second).as_last_use());
       }
     }
     if (!dead.empty()) {
@@ -113,7 +113,7 @@ class Compiler {
     }
   }
   template <class T>
-  static size_t put(std::vector<T>& table, T entry) {
+  static size_t add_entry(std::vector<T>& table, T entry) {
     table.push_back(std::move(entry));
     return table.size() - 1;
   }
@@ -124,7 +124,7 @@ class Compiler {
     drop(*block.param_node(), lifetimes_.dead_before(block));
     for (const Node* const each : block) {
       node(*each);
-      drop(*each, lifetimes_.dead_behind(*each));
+      drop(*each, lifetimes_.dead_after(*each));
     }
   }
 
@@ -144,22 +144,22 @@ class Compiler {
         break;
       case Kind::Builtin:
         code_.scratch = std::max(code_.scratch, node.inputs().size() + node.outputs().size());
-        emit_node(Step::CallBuiltin, node, put(code_.builtins, node.builtin));
+        emit_node(Step::CallBuiltin, node, add_entry(code_.builtins, node.builtin));
         break;
       case Kind::Library: {
         const size_t dot = node.library_name.find('.', node.library_name.find("::") + 2);
         const bool has_overload = dot != std::string::npos;
         emit_node(Step::CallLibrary, node,
-                  put(code_.library,
-                      OperatorHandle(node.library_name.substr(0, dot),
-                                     has_overload ? node.library_name.substr(dot + 1) : "")));
+                  add_entry(code_.library,
+                            OperatorHandle(node.library_name.substr(0, dot),
+                                           has_overload ? node.library_name.substr(dot + 1) : "")));
         break;
       }
       case Kind::CallFunction:
       case Kind::Fork:
         RL_CHECK(node.function != nullptr, node.kind_name(), " has no function");
         emit_node(node.kind == Kind::Fork ? Step::Fork : Step::CallFunction, node,
-                  put(code_.functions, node.function));
+                  add_entry(code_.functions, node.function));
         break;
       case Kind::CallMethod:
         method(node);
@@ -170,21 +170,21 @@ class Compiler {
         break;
       case Kind::CreateObject:
         RL_CHECK(node.output()->type.definition != nullptr, "prim::CreateObject makes no object");
-        emit_node(Step::Create, node, put(code_.classes, node.output()->type.definition));
+        emit_node(Step::Create, node, add_entry(code_.classes, node.output()->type.definition));
         break;
       case Kind::IsInstance:
-        emit_node(Step::IsInstance, node, put(code_.types, node.types));
+        emit_node(Step::IsInstance, node, add_entry(code_.types, node.types));
         break;
       case Kind::TupleSlice:
         emit_node(Step::TupleSlice, node, static_cast<size_t>(node.attribute("beg").toInt()),
                   static_cast<size_t>(node.attribute("end").toInt()));
         break;
       default:
-        plain(node);
+        compile_simple(node);
     }
   }
 
-  void plain(const Node& node) {
+  void compile_simple(const Node& node) {
     const auto step = [&]() -> std::optional<Step> {
       switch (node.kind) {
         case Kind::ListConstruct:
@@ -237,10 +237,11 @@ class Compiler {
     const Node& end = *block.return_node();
     std::vector<std::pair<uint32_t, uint32_t>> waiting;
     for (size_t i = 0; i < targets.size(); i++) {
-      const bool dies = lifetimes_.dies_at(end, i) && !stays(end, targets, *end.input(i), i);
+      const bool dies =
+          lifetimes_.is_last_use_at(end, i) && !is_in_place_already(end, targets, *end.input(i), i);
       const Operand what = operand(*end.input(i), dies);
       if (targets[i] == no_register) {
-        if (what.dies()) {
+        if (what.is_last_use()) {
           emit(Step::Drop, end, {what}, {});
         }
       } else if (is_read_later(end, i + 1, targets[i])) {
@@ -251,12 +252,12 @@ class Compiler {
       }
     }
     for (const auto& [place, target] : waiting) {
-      emit(Step::Move, end, {Operand::in_register(place).dying()}, {target});
+      emit(Step::Move, end, {Operand::in_register(place).as_last_use()}, {target});
     }
   }
   // Whether a value is in its place already, as another of the returns than number i.
-  bool stays(const Node& end, const std::vector<uint32_t>& targets, const Value& value,
-             size_t i) const {
+  bool is_in_place_already(const Node& end, const std::vector<uint32_t>& targets,
+                           const Value& value, size_t i) const {
     for (size_t k = 0; k < targets.size() && !is_constant(value); k++) {
       if (k != i && end.input(k) == &value && targets[k] == register_of(value)) {
         return true;
@@ -340,7 +341,7 @@ class Compiler {
                              &info.arguments[i].type});
       operands.push_back(input(node, i));
     }
-    emit(Step::CallOp, node, operands, outputs_of(node), put(code_.ops, std::move(call)));
+    emit(Step::CallOp, node, operands, outputs_of(node), add_entry(code_.ops, std::move(call)));
   }
   // Whether an argument is a constant that the op can take; others fail when they run.
   static bool put_constant(rushlight::Value& to, const Value& value, const TypeInfo& type) {
@@ -362,9 +363,9 @@ class Compiler {
     Function* const function =
         type.is(Type::Kind::Class) ? type.definition->find_method(name) : nullptr;
     if (function != nullptr) {
-      emit_node(Step::CallFunction, node, put(code_.functions, function));
+      emit_node(Step::CallFunction, node, add_entry(code_.functions, function));
     } else {
-      emit_node(Step::CallMethod, node, put(code_.names, name));
+      emit_node(Step::CallMethod, node, add_entry(code_.names, name));
     }
   }
 
@@ -377,7 +378,7 @@ class Compiler {
     if (slot != ClassType::npos) {
       emit_node(gets ? Step::GetSlot : Step::SetSlot, node, slot);
     } else {
-      emit_node(gets ? Step::GetNamed : Step::SetNamed, node, put(code_.names, name));
+      emit_node(gets ? Step::GetNamed : Step::SetNamed, node, add_entry(code_.names, name));
     }
   }
 

@@ -1,6 +1,9 @@
 // Runs instructions.
 #include <algorithm>
+#include <atomic>
+#include <string_view>
 
+#include "core/allowance.h"
 #include "core/boxed_arguments.h"
 #include "graph/code.h"
 
@@ -48,6 +51,64 @@ void Code::give_back(std::unique_ptr<Frame> frame) const {
 }
 
 namespace {
+
+// ---- what ends a run ----
+
+std::atomic<void (*)()> interrupt{nullptr};
+constexpr int rounds_between_looks = 32;
+thread_local int rounds_until_look __attribute__((tls_model("initial-exec"))) =
+    rounds_between_looks;
+
+void look() {
+  rounds_until_look = rounds_between_looks;
+  Allowance::take_rounds(rounds_between_looks);
+  if (void (*const ask)() = interrupt.load(std::memory_order_relaxed)) {
+    ask();
+  }
+}
+// At the beginning of each round of a loop, and at each call.
+void begin_round() {
+  if (RL_UNLIKELY(--rounds_until_look <= 0)) {
+    look();
+  }
+}
+
+// How much there is of a value, at least one; of a number where it says how often something is.
+uint64_t extent(const IValue& value, bool numbers) {
+  if (value.isString()) {
+    return value.toStringRef().size() + 1;
+  }
+  if (value.isTensor()) {
+    return value.toTensor().defined() ? static_cast<uint64_t>(value.toTensor().numel()) + 1 : 1;
+  }
+  if (is_shared_list(value)) {
+    return (items_of(value).size() + 1) * sizeof(IValue);
+  }
+  return numbers && value.isInt() ? static_cast<uint64_t>(std::max<int64_t>(value.toInt(), 0)) + 1
+                                  : 1;
+}
+
+// What a call of a function of the language may make, where the thread is limited. Those of
+// `multiply` make as much as the product of what they take; others, less than its sum.
+void charge(const Builtin& called, const IValue* values, size_t n) {
+  static constexpr std::string_view multiply[] = {
+      "mul",  "mul_",       "ljust",   "rjust",         "center", "zfill",
+      "join", "expandtabs", "replace", "percentFormat", "format", "pow"};
+  const bool multiplies =
+      std::find(std::begin(multiply), std::end(multiply), called.schema.name) != std::end(multiply);
+  uint64_t product = 1;
+  uint64_t sum = 0;
+  bool has_parts = false;
+  for (size_t i = 0; i < n; i++) {
+    const uint64_t one = extent(values[i], multiplies);
+    has_parts |= !values[i].isScalar();
+    sum += one;
+    if (__builtin_mul_overflow(product, one, &product)) {
+      product = UINT64_MAX;
+    }
+  }
+  Allowance::take_bytes(multiplies && has_parts ? product : sum);
+}
 
 // ---- what failed, and where ----
 
@@ -161,7 +222,7 @@ class Machine {
       return code_.constants[operand.number()];
     }
     IValue& from = frame_.registers[operand.number()];
-    return operand.dies() ? std::exchange(from, IValue()) : from;
+    return operand.is_last_use() ? std::exchange(from, IValue()) : from;
   }
   void put(const Instruction& now, size_t i, IValue value) {
     const uint32_t number = code_.operands[now.first + now.inputs + i].number();
@@ -173,7 +234,7 @@ class Machine {
   void end_inputs(const Instruction& now) {
     for (size_t i = 0; i < now.inputs; i++) {
       const Operand operand = code_.operands[now.first + i];
-      if (operand.dies()) {
+      if (operand.is_last_use()) {
         frame_.registers[operand.number()] = IValue();
       }
     }
@@ -214,6 +275,7 @@ class Machine {
         if (!read(now, 2).toBool() || round >= read(now, 1).toInt()) {
           return now.index;
         }
+        begin_round();
         put(now, 0, IValue(round));
         frame_.registers[code_.operands[now.first].number()] = IValue(round + 1);
         break;
@@ -235,6 +297,11 @@ class Machine {
     std::vector<rushlight::Value>& arguments = frame_.arguments[now.index];
     for (const OpCall::Filled& one : call.filled) {
       arguments[one.place] = to_op(read(now, one.input), *one.type);
+    }
+    if (RL_UNLIKELY(Allowance::is_limited())) {
+      for (size_t i = 0; i < now.inputs; i++) {
+        Allowance::take_bytes(extent(read(now, i), false));
+      }
     }
     end_inputs(now);
     std::vector<rushlight::Value> results;
@@ -261,6 +328,9 @@ class Machine {
     IValue* const results = arguments + now.inputs;
     for (size_t i = 0; i < now.inputs; i++) {
       arguments[i] = take(now, i);
+    }
+    if (RL_UNLIKELY(Allowance::is_limited())) {
+      charge(*code_.builtins[now.index], arguments, now.inputs);
     }
     code_.builtins[now.index]->call(arguments, now.inputs, results);
     for (size_t i = 0; i < now.outputs; i++) {
@@ -293,12 +363,12 @@ class Machine {
     RL_CHECK(out != nullptr, object.type->name, " has no method '", name, "'");
     return *out;
   }
-  static std::vector<IValue> run_within(Function& function, std::vector<IValue> arguments) {
-    return function.native() ? function.native()(std::move(arguments))
-                             : function.program().run_within(std::move(arguments));
+  static std::vector<IValue> run_nested(Function& function, std::vector<IValue> arguments) {
+    return function.native() != nullptr ? (*function.native())(std::move(arguments))
+                                        : function.program().run_nested(std::move(arguments));
   }
   void call(const Instruction& now, Function& function) {
-    std::vector<IValue> results = run_within(function, take_all(now));
+    std::vector<IValue> results = run_nested(function, take_all(now));
     RL_CHECK(results.size() == now.outputs, function.name(), " makes ", results.size(),
              " values, not ", now.outputs);
     for (size_t i = 0; i < now.outputs; i++) {
@@ -319,7 +389,7 @@ class Machine {
   void fork(const Instruction& now) {
     auto future = make_intrusive<Future>();
     try {
-      future->value = one_of(run_within(*code_.functions[now.index], take_all(now)));
+      future->value = one_of(run_nested(*code_.functions[now.index], take_all(now)));
     } catch (const Failure& failure) {
       future->failure = failure.cause;
     }
@@ -359,7 +429,7 @@ class Machine {
     std::vector<IValue> arguments(function.graph().inputs().size());
     RL_CHECK(!arguments.empty(), function.name(), " takes no object");
     arguments[0] = manager;
-    function.program().run_within(std::move(arguments));
+    function.program().run_nested(std::move(arguments));
   }
 
   // ---- values ----
@@ -475,10 +545,11 @@ class Machine {
 Program::Program(const Graph& graph, std::string name) : code_(compile(graph, std::move(name))) {}
 Program::~Program() = default;
 
-std::vector<IValue> Program::run_within(std::vector<IValue> arguments) const {
+std::vector<IValue> Program::run_nested(std::vector<IValue> arguments) const {
   RL_CHECK(arguments.size() == code_->inputs, code_->name, " takes ", code_->inputs,
            " arguments, got ", arguments.size());
   const Depth deeper;
+  begin_round();
   std::unique_ptr<Frame> frame = code_->take_frame();
   std::move(arguments.begin(), arguments.end(), frame->registers.begin());
   try {
@@ -496,12 +567,14 @@ std::vector<IValue> Program::run_within(std::vector<IValue> arguments) const {
 std::vector<IValue> Program::run(std::vector<IValue> arguments) const {
   const bool records = GradMode::is_enabled();
   try {
-    return run_within(std::move(arguments));
+    return run_nested(std::move(arguments));
   } catch (const Failure& failure) {
     GradMode::set_enabled(records);  // a with statement may have been left
     raise(failure);
   }
 }
+
+void set_interrupt(void (*ask)()) { interrupt.store(ask, std::memory_order_relaxed); }
 
 size_t Program::size() const { return code_->instructions.size(); }
 

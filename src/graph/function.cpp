@@ -12,22 +12,23 @@ namespace rushlight::graph {
 
 namespace {
 // Graphs are made by one thread at a time: making one may ask for others.
-std::recursive_mutex& making() {
+std::recursive_mutex& creation_mutex() {
   static auto* const mutex = new std::recursive_mutex();
   return *mutex;
 }
 }  // namespace
 
 Function::Making::~Making() = default;
+Function::Native::~Native() = default;
 
 Function::Function(std::string name, Schema schema, std::unique_ptr<Graph> graph)
     : schema(std::move(schema)), name_(std::move(name)), graph_(std::move(graph)) {}
 Function::~Function() = default;
 
 std::shared_ptr<Graph> Function::shared_graph() {
-  RL_CHECK(!native_, "Could not export Python function call '", base_name(),
+  RL_CHECK(native_ == nullptr, "Could not export Python function call '", base_name(),
            "': it is no program, and has neither a graph nor a text");
-  const std::lock_guard<std::recursive_mutex> lock(making());
+  const std::lock_guard<std::recursive_mutex> lock(creation_mutex());
   if (graph_ == nullptr && maker_ != nullptr) {
     const std::unique_ptr<Making> make = std::move(maker_);
     graph_ = (*make)();
@@ -39,7 +40,7 @@ std::shared_ptr<Graph> Function::shared_graph() {
 }
 
 void Function::set_graph(std::unique_ptr<Graph> graph) {
-  const std::lock_guard<std::recursive_mutex> lock(making());
+  const std::lock_guard<std::recursive_mutex> lock(creation_mutex());
   RL_CHECK(program_ == nullptr, name_, " has run: its graph cannot change");
   graph_ = std::move(graph);
 }
@@ -48,7 +49,7 @@ const Program& Function::program() {
   if (const Program* const made = compiled_.load(std::memory_order_acquire)) {
     return *made;
   }
-  const std::lock_guard<std::recursive_mutex> lock(making());
+  const std::lock_guard<std::recursive_mutex> lock(creation_mutex());
   if (program_ == nullptr) {
     const std::unique_ptr<Graph> copy =
         graph().clone();  // the graph itself stays as it was written
@@ -60,7 +61,8 @@ const Program& Function::program() {
 }
 
 std::vector<IValue> Function::run(std::vector<IValue> arguments) {
-  return native_ ? native_(std::move(arguments)) : program().run(std::move(arguments));
+  return native_ != nullptr ? (*native_)(std::move(arguments))
+                            : program().run(std::move(arguments));
 }
 
 namespace {
@@ -133,7 +135,7 @@ Function& CompilationUnit::add_method(ClassType& of, std::string_view base_name,
                                       std::unique_ptr<Graph> graph) {
   Function& made =
       add_function(of.name + "." + std::string(base_name), std::move(schema), std::move(graph));
-  of.methods.push_back(&made);
+  of.add_method(made);
   return made;
 }
 

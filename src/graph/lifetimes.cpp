@@ -37,10 +37,10 @@ void Lifetimes::find_in(const Block& block) {
 }
 
 namespace {
-// The node of the block that a node is, or is within; null where it is elsewhere.
-const Node* within(const Block& block, const Node* node) {
+// The node of the block that a node is, or is within; null where it is elsewhere, or in no block.
+const Node* enclosing_node(const Block& block, const Node* node) {
   while (node != nullptr && node->block() != &block) {
-    node = node->block()->owner();
+    node = node->block() != nullptr ? node->block()->owner() : nullptr;
   }
   return node;
 }
@@ -51,7 +51,7 @@ void Lifetimes::end_life(const Value& value, const Block& block) {
   bool is_inside = false;  // used in a block of the last node
   size_t place = 0;        // else: the last of its inputs that it is
   for (const Use& use : value.uses()) {
-    const Node* const node = within(block, use.node);
+    const Node* const node = enclosing_node(block, use.node);
     if (node == nullptr || (last != nullptr && order_.at(node) < order_.at(last))) {
       continue;
     }

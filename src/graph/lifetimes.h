@@ -12,15 +12,15 @@ class Lifetimes {
  public:
   explicit Lifetimes(const Graph& graph);
   // Whether a value dies as that input of a node.
-  bool dies_at(const Node& node, size_t input) const {
+  bool is_last_use_at(const Node& node, size_t input) const {
     return last_.count({const_cast<Node*>(&node), input}) != 0;
   }
   // What dies behind a node, or before the first node of a block.
-  const std::vector<const Value*>& dead_behind(const Node& node) const {
-    return of(behind_, &node);
+  const std::vector<const Value*>& dead_after(const Node& node) const {
+    return values_at(behind_, &node);
   }
   const std::vector<const Value*>& dead_before(const Block& block) const {
-    return of(before_, &block);
+    return values_at(before_, &block);
   }
 
  private:
@@ -32,7 +32,7 @@ class Lifetimes {
   template <class Key>
   using Dead = std::unordered_map<Key, std::vector<const Value*>>;
   template <class Key>
-  static const std::vector<const Value*>& of(const Dead<Key>& dead, Key key) {
+  static const std::vector<const Value*>& values_at(const Dead<Key>& dead, Key key) {
     static const std::vector<const Value*> none;
     const auto found = dead.find(key);
     return found == dead.end() ? none : found->second;

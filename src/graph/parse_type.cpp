@@ -57,7 +57,7 @@ class Reader {
  public:
   Reader(std::string_view text, const TypeNames* names) : text_(text), names_(names) {}
 
-  Type whole() {
+  Type parse_all() {
     Type out = type();
     skip_space();
     if (at_ != text_.size()) {
@@ -72,14 +72,14 @@ class Reader {
       at_++;
     }
   }
-  bool take(char c) {
+  bool accept(char c) {
     skip_space();
     const bool is_there = at_ < text_.size() && text_[at_] == c;
     at_ += is_there ? 1 : 0;
     return is_there;
   }
-  void want(char c) {
-    if (!take(c)) {
+  void expect(char c) {
+    if (!accept(c)) {
       fail(str("expected '", c, "'"));
     }
   }
@@ -104,15 +104,15 @@ class Reader {
     if (++depth_ > max_depth) {
       fail("it is nested too deeply");
     }
-    Type out = take('(') ? Type::tuple(list_until(')')) : named();
+    Type out = accept('(') ? Type::tuple(list_until(')')) : parse_named();
     while (true) {
-      if (take('(')) {  // Tensor(a!): which memory it shares is not part of the type
+      if (accept('(')) {  // Tensor(a!): which memory it shares is not part of the type
         alias();
-      } else if (take('[')) {
+      } else if (accept('[')) {
         skip_digits();
-        want(']');
+        expect(']');
         out = Type::list(std::move(out));
-      } else if (take('?')) {
+      } else if (accept('?')) {
         out = Type::optional(std::move(out));
       } else {
         break;
@@ -126,7 +126,7 @@ class Reader {
     while (at_ < text_.size() && text_[at_] != ')') {
       at_++;
     }
-    want(')');
+    expect(')');
   }
   void skip_digits() {
     skip_space();
@@ -137,21 +137,21 @@ class Reader {
 
   std::vector<Type> list_until(char end) {
     std::vector<Type> out;
-    if (take(end)) {
+    if (accept(end)) {
       return out;
     }
     do {
-      if (end == ']' && take('(')) {  // Tuple[()]
-        want(')');
+      if (end == ']' && accept('(')) {  // Tuple[()]
+        expect(')');
         continue;
       }
       out.push_back(type());
-    } while (take(','));
-    want(end);
+    } while (accept(','));
+    expect(end);
     return out;
   }
 
-  Type named() {
+  Type parse_named() {
     const std::string_view name = word();
     for (const Generic& generic : generics) {
       if (name == generic.text ||
@@ -181,9 +181,9 @@ class Reader {
 
   Type of_generic(const Generic& generic) {
     std::vector<Type> of;
-    if (take('[')) {
+    if (accept('[')) {
       of = list_until(']');
-    } else if (take('(')) {
+    } else if (accept('(')) {
       of = list_until(')');
     } else {
       fail(str("expected what it is a ", generic.text, " of"));
@@ -212,7 +212,7 @@ class Reader {
 }  // namespace
 
 Type parse_type(std::string_view text, const TypeNames* names) {
-  return Reader(text, names).whole();
+  return Reader(text, names).parse_all();
 }
 
 }  // namespace rushlight

@@ -86,7 +86,7 @@ std::string TensorFacts::str() const {
 }
 
 namespace {
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     switch (c) {
@@ -133,10 +133,10 @@ std::string value_text(const IValue& value) {
     return rushlight::str(value.toScalar());
   }
   if (value.isString()) {
-    return quoted(value.toStringRef());
+    return quote(value.toStringRef());
   }
   if (value.isDevice()) {
-    return quoted(rushlight::str(value.toDevice()));
+    return quote(rushlight::str(value.toDevice()));
   }
   if (value.isList() || value.isTuple()) {
     std::string inside;
@@ -212,7 +212,7 @@ class Printer {
       add(one.name + "=" + value_text(one.value));
     }
     if (node.function != nullptr) {
-      add("name=" + quoted(node.function->base_name()));
+      add("name=" + quote(node.function->base_name()));
     }
     if (node.kind == Kind::IsInstance) {
       std::string types;

@@ -91,7 +91,7 @@ constexpr std::pair<int64_t, ScalarType> dtype_numbers[] = {
     {28, ScalarType::UInt32},
     {29, ScalarType::UInt64},
 };
-std::string_view trimmed(std::string_view text) {
+std::string_view trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \n\t");
   if (begin == std::string_view::npos) {
     return {};
@@ -107,7 +107,7 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   size_t begin = 0;
   for (size_t i = 0; i <= text.size(); i++) {
     if (i == text.size() || (text[i] == ',' && depth == 0 && quote == 0)) {
-      const std::string_view part = trimmed(text.substr(begin, i - begin));
+      const std::string_view part = trim(text.substr(begin, i - begin));
       if (!part.empty()) {
         out.push_back(part);
       }
@@ -185,8 +185,8 @@ Argument read_argument(std::string_view text, const TypeNames* names) {
   Argument out;
   std::string_view fallback;
   if (const size_t equals = text.find('='); equals != std::string_view::npos) {
-    fallback = trimmed(text.substr(equals + 1));
-    text = trimmed(text.substr(0, equals));
+    fallback = trim(text.substr(equals + 1));
+    text = trim(text.substr(0, equals));
   }
   int depth = 0;
   size_t name_at = std::string_view::npos;
@@ -220,7 +220,7 @@ Schema parse_schema(std::string_view text, const TypeNames* names) {
   const size_t arrow = text.rfind("->");
   RL_CHECK(open != std::string_view::npos && arrow != std::string_view::npos && open < arrow,
            "the schema '", text, "' is not of the form 'name(type argument) -> type'");
-  std::string_view name = trimmed(text.substr(0, open));
+  std::string_view name = trim(text.substr(0, open));
   if (const size_t colons = name.find("::"); colons != std::string_view::npos) {
     out.space = name.substr(0, colons);
     name = name.substr(colons + 2);
@@ -243,7 +243,7 @@ Schema parse_schema(std::string_view text, const TypeNames* names) {
       out.arguments.back().keyword_only = keyword_only;
     }
   }
-  std::string_view results = trimmed(text.substr(arrow + 2));
+  std::string_view results = trim(text.substr(arrow + 2));
   const bool is_list = !results.empty() && results.front() == '(' && results.back() == ')';
   if (is_list) {
     results = results.substr(1, results.size() - 2);

@@ -221,7 +221,7 @@ Type substitute(const Type& type, const TypeVariables& variables) {
 
 namespace {
 // Of kinds whose two spellings are one word.
-const char* word_of(Type::Kind kind) {
+const char* name_of_kind(Type::Kind kind) {
   constexpr const char* words[] = {
       "Any",        "Tensor", "int",      "float",        "bool",      "Scalar", "str",
       "ScalarType", "Device", "Layout",   "MemoryFormat", "Generator", "",       "",
@@ -229,7 +229,7 @@ const char* word_of(Type::Kind kind) {
       "",           "",       "Function", "Stream",       "Storage"};
   return static_cast<size_t>(kind) < std::size(words) ? words[static_cast<size_t>(kind)] : "";
 }
-std::string joined(const std::vector<Type>& of, std::string (Type::*spelt)() const) {
+std::string join_types(const std::vector<Type>& of, std::string (Type::*spelt)() const) {
   std::string out;
   for (const Type& part : of) {
     out += (out.empty() ? "" : ", ") + (part.*spelt)();
@@ -267,7 +267,7 @@ std::string Type::str() const {
     case Kind::Optional:
       return of.at(0).str() + "?";
     case Kind::Tuple:
-      return "(" + joined(of, &Type::str) + ")";
+      return "(" + join_types(of, &Type::str) + ")";
     case Kind::NamedTuple: {
       std::string out;
       for (size_t i = 0; i < of.size(); i++) {
@@ -284,9 +284,9 @@ std::string Type::str() const {
       return name;
     default:
       if (const char* generic = generic_name(kind)) {
-        return std::string(generic) + "(" + joined(of, &Type::str) + ")";
+        return std::string(generic) + "(" + join_types(of, &Type::str) + ")";
       }
-      return word_of(kind);
+      return name_of_kind(kind);
   }
 }
 
@@ -295,7 +295,7 @@ std::string Type::annotation() const {
     return "Tuple[()]";
   }
   if (const char* generic = generic_name(kind)) {
-    return std::string(generic) + "[" + joined(of, &Type::annotation) + "]";
+    return std::string(generic) + "[" + join_types(of, &Type::annotation) + "]";
   }
   switch (kind) {
     case Kind::Object:
@@ -308,7 +308,7 @@ std::string Type::annotation() const {
     case Kind::Scalar:
       return "number";
     default:
-      return word_of(kind);
+      return name_of_kind(kind);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/nesting.h"
 #include "graph/builtins.h"
 
 namespace rushlight::graph {
@@ -60,6 +61,7 @@ std::string text_of(const IValue& value) {
   if (value.isDevice()) {
     return str(value.toDevice());
   }
+  const Nesting deeper;
   if (value.isList() || value.isTuple()) {
     std::string inside;
     const IValue::Items items = value.isTuple() ? items_of(value) : value.toListRef();

@@ -15,12 +15,12 @@ class Verifier {
   void block(const Block& block) {
     std::vector<const Value*> made = check_outputs(*block.param_node());
     for (const Node* const node : block) {
-      want(node->block() == &block && node->next()->previous() == node, *node,
-           "is not linked into its block");
+      require(node->block() == &block && node->next()->previous() == node, *node,
+              "is not linked into its block");
       inputs(*node);
       shape(*node);
       for (const Block* const inner : node->blocks()) {
-        want(inner->owner() == node, *node, "has a block of another node");
+        require(inner->owner() == node, *node, "has a block of another node");
         this->block(*inner);
       }
       const std::vector<const Value*> outputs = check_outputs(*node);
@@ -33,7 +33,7 @@ class Verifier {
   }
 
  private:
-  static void want(bool holds, const Node& node, const std::string& what) {
+  static void require(bool holds, const Node& node, const std::string& what) {
     RL_CHECK(holds, "a graph is not well formed: ", node.kind_name(), " ", what,
              node.range.is_known() ? " at " + node.range.place() : "");
   }
@@ -42,7 +42,7 @@ class Verifier {
     std::vector<const Value*> out;
     for (size_t i = 0; i < node.outputs().size(); i++) {
       const Value* const value = node.output(i);
-      want(value->node() == &node && value->place() == i, node, "has an output of another node");
+      require(value->node() == &node && value->place() == i, node, "has an output of another node");
       visible_.insert(value);
       out.push_back(value);
     }
@@ -50,101 +50,101 @@ class Verifier {
   }
 
   void inputs(const Node& node) const {
-    want(&node.graph() == &graph_, node, "is of another graph");
+    require(&node.graph() == &graph_, node, "is of another graph");
     for (size_t i = 0; i < node.inputs().size(); i++) {
       const Value* const value = node.input(i);
-      want(visible_.count(value) != 0, node,
-           "takes %" + value->name() + ", which is not made before it or is out of sight");
-      want(std::count(value->uses().begin(), value->uses().end(),
-                      Use{const_cast<Node*>(&node), i}) == 1,
-           node, "is not among the uses of its input %" + value->name());
+      require(visible_.count(value) != 0, node,
+              "takes %" + value->name() + ", which is not made before it or is out of sight");
+      require(std::count(value->uses().begin(), value->uses().end(),
+                         Use{const_cast<Node*>(&node), i}) == 1,
+              node, "is not among the uses of its input %" + value->name());
     }
   }
 
   static void counts(const Node& node, size_t in, size_t out, size_t blocks) {
-    want(node.inputs().size() == in && node.outputs().size() == out &&
-             node.blocks().size() == blocks,
-         node,
-         rushlight::str("has ", node.inputs().size(), " inputs, ", node.outputs().size(),
-                        " outputs and ", node.blocks().size(), " blocks, not ", in, ", ", out,
-                        " and ", blocks));
+    require(node.inputs().size() == in && node.outputs().size() == out &&
+                node.blocks().size() == blocks,
+            node,
+            rushlight::str("has ", node.inputs().size(), " inputs, ", node.outputs().size(),
+                           " outputs and ", node.blocks().size(), " blocks, not ", in, ", ", out,
+                           " and ", blocks));
   }
 
   static void shape(const Node& node) {
     const size_t in = node.inputs().size();
     switch (node.kind) {
       case Kind::Op:
-        want(node.op != nullptr, node, "has no op");
+        require(node.op != nullptr, node, "has no op");
         counts(node, node.op->arguments.size(), node.op->results.size(), 0);
         break;
       case Kind::Builtin: {
-        want(node.builtin != nullptr, node, "has no function");
+        require(node.builtin != nullptr, node, "has no function");
         const Schema& schema = node.builtin->schema;
         counts(node, schema.variadic ? in : schema.arguments.size(), schema.results.size(), 0);
         break;
       }
       case Kind::If:
       case Kind::Loop:
-        shape_of_control(node);
+        check_control(node);
         break;
       case Kind::CallFunction:
-        want(node.function != nullptr, node, "has no function");
+        require(node.function != nullptr, node, "has no function");
         break;
       case Kind::CallMethod:
       case Kind::GetAttr:
       case Kind::SetAttr:
       case Kind::CreateObject:
-        shape_of_objects(node);
+        check_objects(node);
         break;
       case Kind::Param:
       case Kind::Return:
-        want(false, node, "stands within a block");
+        require(false, node, "stands within a block");
         break;
       default:
-        shape_of_values(node);
+        check_values(node);
     }
   }
 
-  static void shape_of_control(const Node& node) {
+  static void check_control(const Node& node) {
     const size_t out = node.outputs().size();
     if (node.kind == Kind::If) {
       counts(node, 1, out, 2);
       for (const Block* const branch : node.blocks()) {
-        want(branch->params().empty() && branch->returns().size() == out, node,
-             "has a branch that makes another number of values");
+        require(branch->params().empty() && branch->returns().size() == out, node,
+                "has a branch that makes another number of values");
       }
       return;
     }
     counts(node, out + 2, out, 1);
     const Block& body = node.block(0);
-    want(body.params().size() == out + 1 && body.returns().size() == out + 1, node,
-         "has a body that takes or makes another number of values");
+    require(body.params().size() == out + 1 && body.returns().size() == out + 1, node,
+            "has a body that takes or makes another number of values");
   }
 
-  static void shape_of_objects(const Node& node) {
+  static void check_objects(const Node& node) {
     if (node.kind == Kind::CreateObject) {
       counts(node, 0, 1, 0);
-      want(node.output()->type.definition != nullptr, node, "makes no object of a class");
+      require(node.output()->type.definition != nullptr, node, "makes no object of a class");
       return;
     }
-    want(node.find_attribute("name") != nullptr, node, "has no name");
+    require(node.find_attribute("name") != nullptr, node, "has no name");
     if (node.kind == Kind::CallMethod) {
-      want(!node.inputs().empty(), node, "has no object");
+      require(!node.inputs().empty(), node, "has no object");
     } else {
       const bool gets = node.kind == Kind::GetAttr;
       counts(node, gets ? 1 : 2, gets ? 1 : 0, 0);
     }
   }
 
-  static void shape_of_values(const Node& node) {
+  static void check_values(const Node& node) {
     const size_t in = node.inputs().size();
     switch (node.kind) {
       case Kind::Constant:
         counts(node, 0, 1, 0);
-        want(node.find_attribute("value") != nullptr, node, "has no value");
+        require(node.find_attribute("value") != nullptr, node, "has no value");
         break;
       case Kind::DictConstruct:
-        want(in % 2 == 0, node, "has a key without a value");
+        require(in % 2 == 0, node, "has a key without a value");
         counts(node, in, 1, 0);
         break;
       case Kind::ListConstruct:

@@ -55,7 +55,7 @@ RL_INLINE Place<T> place_of(T coordinate, int64_t size, bool align) {
 }
 
 template <class T>
-RL_INLINE Place<T> clipped(Place<T> p, int64_t size) {
+RL_INLINE Place<T> clip(Place<T> p, int64_t size) {
   const T last = static_cast<T>(size - 1);
   if (!(p.at > T(0))) {
     return {T(0), T(0)};
@@ -65,7 +65,7 @@ RL_INLINE Place<T> clipped(Place<T> p, int64_t size) {
 
 // Back and forth between the ends, which are the outermost middles or edges of elements.
 template <class T>
-RL_INLINE Place<T> reflected(Place<T> p, int64_t size, bool align) {
+RL_INLINE Place<T> reflect(Place<T> p, int64_t size, bool align) {
   const T low = align ? T(0) : T(-0.5);
   const T span = static_cast<T>(align ? size - 1 : size);
   if (!(span > T(0))) {
@@ -82,19 +82,19 @@ RL_INLINE Place<T> reflected(Place<T> p, int64_t size, bool align) {
 }
 
 template <class T>
-RL_INLINE Place<T> padded(Place<T> p, int64_t size, const Geometry& g) {
+RL_INLINE Place<T> pad_place(Place<T> p, int64_t size, const Geometry& g) {
   if (g.padding == Border) {
-    return clipped(p, size);
+    return clip(p, size);
   }
   if (g.padding == Reflection) {
-    return clipped(reflected(p, size, g.align_corners), size);
+    return clip(reflect(p, size, g.align_corners), size);
   }
   return p;
 }
 
 // A whole number within reach of the image; far outside where x is huge or NaN.
 template <class Index, class T>
-RL_INLINE Index whole(T x, int64_t size) {
+RL_INLINE Index clamp_to_index(T x, int64_t size) {
   const T low = T(-4);
   const T high = static_cast<T>(size) + T(4);
   const T raised = x > low ? x : low;  // NaN, too

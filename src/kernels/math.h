@@ -67,14 +67,14 @@ inline constexpr T nan = std::numeric_limits<T>::quiet_NaN();
   RL_INLINE float name(float x, float y) { return function##f(x, y); } \
   RL_INLINE double name(double x, double y) { return function(x, y); }
 // a * b + c, in one rounding where the processor has the instruction.
-RL_INLINE float fused(float a, float b, float c) {
+RL_INLINE float multiply_add(float a, float b, float c) {
 #if defined(__FMA__) || defined(RL_DEVICE_MATH)
   return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;
 #endif
 }
-RL_INLINE double fused(double a, double b, double c) {
+RL_INLINE double multiply_add(double a, double b, double c) {
 #if defined(__FMA__) || defined(RL_DEVICE_MATH)
   return __builtin_fma(a, b, c);
 #else
@@ -90,18 +90,18 @@ RL_INLINE float exp(float x) {
   // 1.5 * 2^23: adding it leaves the nearest integer in the low bits; here that is n + 254.
   constexpr float shift = 12582912.0f + 254.0f;
   constexpr int32_t origin = 0x4b400000 + 254;
-  const int32_t shifted = std::bit_cast<int32_t>(fused(x, 1.44269504088896341f, shift));
+  const int32_t shifted = std::bit_cast<int32_t>(multiply_add(x, 1.44269504088896341f, shift));
   const int32_t above = shifted < origin - 150 ? origin - 150 : shifted;
   const int32_t m = above > origin + 129 ? origin + 129 : above;
   const float whole = std::bit_cast<float>(m) - shift;
-  const float rest = fused(whole, 2.12194440e-4f, fused(whole, -0.693359375f, x));
+  const float rest = multiply_add(whole, 2.12194440e-4f, multiply_add(whole, -0.693359375f, x));
   const float r = -1.0f > rest ? -1.0f : rest;
-  float p = fused(1.9875691500e-4f, r, 1.3981999507e-3f);
-  p = fused(p, r, 8.3334519073e-3f);
-  p = fused(p, r, 4.1665795894e-2f);
-  p = fused(p, r, 1.6666665459e-1f);
-  p = fused(p, r, 5.0000001201e-1f);
-  p = fused(p, r * r, r) + 1.0f;
+  float p = multiply_add(1.9875691500e-4f, r, 1.3981999507e-3f);
+  p = multiply_add(p, r, 8.3334519073e-3f);
+  p = multiply_add(p, r, 4.1665795894e-2f);
+  p = multiply_add(p, r, 1.6666665459e-1f);
+  p = multiply_add(p, r, 5.0000001201e-1f);
+  p = multiply_add(p, r * r, r) + 1.0f;
   // 2^(n/2) twice: n + 254 = (n/2 + 127) + (n/2 + 127), and shifts drop the bits above.
   const auto bits = static_cast<uint32_t>(m);
   const float first = std::bit_cast<float>(bits >> 1 << 23);
@@ -124,20 +124,21 @@ RL_INLINE LogParts log_parts(float x) {
   constexpr uint32_t root_of_half = 0x3f3504f3;
   const int32_t e = static_cast<int32_t>(bits - root_of_half) >> 23;
   const float z = std::bit_cast<float>(bits - (static_cast<uint32_t>(e) << 23)) - 1.0f;
-  float p = fused(7.0376836292e-2f, z, -1.1514610310e-1f);
-  p = fused(p, z, 1.1676998740e-1f);
-  p = fused(p, z, -1.2420140846e-1f);
-  p = fused(p, z, 1.4249322787e-1f);
-  p = fused(p, z, -1.6668057665e-1f);
-  p = fused(p, z, 2.0000714765e-1f);
-  p = fused(p, z, -2.4999993993e-1f);
-  p = fused(p, z, 3.3333331174e-1f);
+  float p = multiply_add(7.0376836292e-2f, z, -1.1514610310e-1f);
+  p = multiply_add(p, z, 1.1676998740e-1f);
+  p = multiply_add(p, z, -1.2420140846e-1f);
+  p = multiply_add(p, z, 1.4249322787e-1f);
+  p = multiply_add(p, z, -1.6668057665e-1f);
+  p = multiply_add(p, z, 2.0000714765e-1f);
+  p = multiply_add(p, z, -2.4999993993e-1f);
+  p = multiply_add(p, z, 3.3333331174e-1f);
   const float square = z * z;
-  return {static_cast<float>(is_small ? e - 23 : e), z, fused(-0.5f, square, z * square * p)};
+  return {static_cast<float>(is_small ? e - 23 : e), z,
+          multiply_add(-0.5f, square, z * square * p)};
 }
 // ln 2 and the factors of other bases are two numbers each, the first of few bits.
 RL_INLINE float natural(LogParts l) {
-  return fused(l.e, 0.693359375f, l.z + fused(l.e, -2.12194440e-4f, l.rest));
+  return multiply_add(l.e, 0.693359375f, l.z + multiply_add(l.e, -2.12194440e-4f, l.rest));
 }
 // `value` where x has a finite logarithm.
 RL_INLINE float logarithm_or_edge(float x, float value) {
@@ -147,14 +148,14 @@ RL_INLINE float logarithm_or_edge(float x, float value) {
 RL_INLINE float log(float x) { return logarithm_or_edge(x, natural(log_parts(x))); }
 RL_INLINE float log2(float x) {
   const LogParts l = log_parts(x);
-  const float less = fused(l.z, 0.44269504088896341f, l.rest * 0.44269504088896341f);
+  const float less = multiply_add(l.z, 0.44269504088896341f, l.rest * 0.44269504088896341f);
   return logarithm_or_edge(x, l.e + (l.z + (l.rest + less)));
 }
 RL_INLINE float log10(float x) {
   const LogParts l = log_parts(x);
-  float sum = fused(l.e, 2.48745663981195214e-4f, (l.z + l.rest) * 7.00731903251827651e-4f);
-  sum = fused(l.z, 0.43359375f, fused(l.rest, 0.43359375f, sum));
-  return logarithm_or_edge(x, fused(l.e, 0.30078125f, sum));
+  float sum = multiply_add(l.e, 2.48745663981195214e-4f, (l.z + l.rest) * 7.00731903251827651e-4f);
+  sum = multiply_add(l.z, 0.43359375f, multiply_add(l.rest, 0.43359375f, sum));
+  return logarithm_or_edge(x, multiply_add(l.e, 0.30078125f, sum));
 }
 RL_INLINE float log1p(float x) {
   const float sum = 1.0f + x;
@@ -291,7 +292,7 @@ RL_INLINE T mul(T x, T y) {
 template <class T>
 RL_INLINE T mul_add(T a, T b, T c) {
   if constexpr (std::is_floating_point_v<T>) {
-    return fused(a, b, c);
+    return multiply_add(a, b, c);
   } else {
     return add(mul(a, b), c);
   }
@@ -527,12 +528,12 @@ namespace rushlight::math {
 
 // A complex factor would make NaN of an infinite part, by its own part that is 0.
 template <class T>
-RL_INLINE complex<T> scaled(complex<T> z, double factor) {
+RL_INLINE complex<T> scale_by(complex<T> z, double factor) {
   return {z.re * T(factor), z.im * T(factor)};
 }
 template <class T>
 RL_INLINE complex<T> exp2(complex<T> z) {
-  return exp(scaled(z, 0.6931471805599453));
+  return exp(scale_by(z, 0.6931471805599453));
 }
 template <class T>
 RL_INLINE complex<T> expm1(complex<T> z) {
@@ -543,11 +544,11 @@ RL_INLINE complex<T> expm1(complex<T> z) {
 }
 template <class T>
 RL_INLINE complex<T> log2(complex<T> z) {
-  return scaled(log(z), 1.4426950408889634);
+  return scale_by(log(z), 1.4426950408889634);
 }
 template <class T>
 RL_INLINE complex<T> log10(complex<T> z) {
-  return scaled(log(z), 0.4342944819032518);
+  return scale_by(log(z), 0.4342944819032518);
 }
 template <class T>
 RL_INLINE complex<T> log1p(complex<T> z) {

@@ -2,7 +2,8 @@
 // x[k] is the element's value in list k (the parameter first, then its gradient, then what the rule
 // keeps) and is changed in place. What differs from parameter to parameter, with the count of its
 // steps, is worked out in double precision beforehand: `extra`. Nothing depends on how the elements
-// are shared out; bits are those of every processor with fused multiplications (math::fused).
+// are shared out; bits are those of every processor with fused multiplications
+// (math::multiply_add).
 //
 // To add one: a rule here, an entry in ops/optim.py, its contract in src/ops/optim.cpp, and its
 // function in optim_ops.inc, which every column of kernels includes behind its run_steps.
@@ -34,7 +35,7 @@ RL_INLINE void for_lists(const F& f) {
 // x with the gradient that the penalty weight_decay / 2 * |p|^2 adds.
 template <class C>
 RL_INLINE C add_weight_decay(C decay, C p, C g) {
-  return decay != C(0) ? math::fused(decay, p, g) : g;
+  return decay != C(0) ? math::multiply_add(decay, p, g) : g;
 }
 // A running mean: where the new share is small, from the old value, else from the new one.
 template <class C>
@@ -65,9 +66,9 @@ RL_INLINE Step with_moments(const Rule& r) {
           C(r.maximize ? -1 : 1)};
 }
 
-// Each rule has visit<C>(f), which calls f with the Step for a compute type, and extra(count, to)
-// where something differs by parameter. Each Step has `lists`, a bit for every list that it
-// touches.
+// Each rule has visit<C>(f), which calls f with the Step for a compute type, and
+// prepare_factors(count, to) where something differs by parameter. Each Step has `lists`, a bit for
+// every list that it touches.
 
 struct Sgd {  // keeps the momentum
   double lr, momentum, dampening, weight_decay;
@@ -81,10 +82,10 @@ struct Sgd {  // keeps the momentum
     RL_INLINE void operator()(C* x, const double*) const {
       C g = add_weight_decay(decay, x[0], sign * x[1]);
       if constexpr (Moves) {
-        x[2] = first ? g : math::fused(share, g, x[2] * momentum);
-        g = nesterov ? math::fused(momentum, x[2], g) : x[2];
+        x[2] = first ? g : math::multiply_add(share, g, x[2] * momentum);
+        g = nesterov ? math::multiply_add(momentum, x[2], g) : x[2];
       }
-      x[0] = math::fused(minus_lr, g, x[0]);
+      x[0] = math::multiply_add(minus_lr, g, x[0]);
     }
   };
   template <class C, class F>
@@ -108,8 +109,8 @@ struct Adam {  // keeps the mean, the mean of squares and, with amsgrad, its max
       const C g = add_weight_decay(decay, x[0], sign * x[1]);
       const C p = x[0] * shrink;
       const bool near = share < C(0.5);
-      x[2] = math::fused(near ? share : share - C(1), g - x[2], near ? x[2] : g);
-      x[3] = math::fused(share2 * g, g, x[3] * beta2);
+      x[2] = math::multiply_add(near ? share : share - C(1), g - x[2], near ? x[2] : g);
+      x[3] = math::multiply_add(share2 * g, g, x[3] * beta2);
       C v = x[3];
       if constexpr (Amsgrad) {
         v = math::maximum(x[4], v);
@@ -124,7 +125,7 @@ struct Adam {  // keeps the mean, the mean of squares and, with amsgrad, its max
     with_flag(amsgrad, [&]<bool Amsgrad>() { f(with_moments<Step<C, Amsgrad>, C>(*this)); });
   }
   // The step's size, the root of the correction.
-  RL_INLINE void extra(double count, double* to) const {
+  RL_INLINE void prepare_factors(double count, double* to) const {
     to[0] = -(lr / (1 - ::pow(beta1, count)));
     to[1] = ::sqrt(1 - ::pow(beta2, count));
   }
@@ -144,7 +145,8 @@ struct Rmsprop {  // keeps the mean of squares, the momentum, the mean
       C v = x[2];
       if constexpr (Centered) {
         x[4] = mean_with(x[4], g, share);
-        v = v - x[4] * x[4];
+        // A variance is not negative, but for rounding; that of squares that overflow is infinite.
+        v = v == math::infinity<C> ? v : math::maximum(v - x[4] * x[4], C(0));
       }
       const C denominator = math::sqrt(v) + eps;
       if constexpr (Moves) {
@@ -184,7 +186,7 @@ struct Adagrad {  // keeps the sum of squares
   void visit(const F& f) const {
     f(Step<C>{C(eps), C(weight_decay), C(maximize ? -1 : 1)});
   }
-  RL_INLINE void extra(double count, double* to) const {
+  RL_INLINE void prepare_factors(double count, double* to) const {
     to[0] = -lr / (1 + (count - 1) * lr_decay);
   }
 };
@@ -230,7 +232,7 @@ struct Adamax {  // keeps the mean and the largest gradient, which fades
   void visit(const F& f) const {
     f(Step<C>{C(1 - beta1), C(beta2), C(eps), C(weight_decay), C(maximize ? -1 : 1)});
   }
-  RL_INLINE void extra(double count, double* to) const {
+  RL_INLINE void prepare_factors(double count, double* to) const {
     to[0] = -(lr / (1 - ::pow(beta1, count)));
   }
 };
@@ -261,7 +263,7 @@ struct Nadam {  // keeps the mean and the mean of squares
     return beta1 * (1 - 0.5 * ::pow(0.96, count * momentum_decay));
   }
   // Factors of the gradient and of the mean, the correction; `product` of all momenta so far.
-  RL_INLINE void extra(double count, double product, double* to) const {
+  RL_INLINE void prepare_factors(double count, double product, double* to) const {
     const double next = momentum_at(count + 1);
     to[0] = -lr * (1 - momentum_at(count)) / (1 - product);
     to[1] = -lr * next / (1 - product * next);
@@ -292,7 +294,7 @@ struct Radam {  // keeps the mean and the mean of squares
   }
   // The step's size; the root of the correction, or 0 while the averages are too short for their
   // variance to be relied on.
-  RL_INLINE void extra(double count, double* to) const {
+  RL_INLINE void prepare_factors(double count, double* to) const {
     const double power = ::pow(beta2, count);
     const double longest = 2 / (1 - beta2) - 1;
     const double length = longest - 2 * count * power / (1 - power);
@@ -339,7 +341,7 @@ struct Asgd {  // keeps the average of the parameter
     C decay, shrink, minus_eta, mu, sign;
     RL_INLINE void operator()(C* x, const double*) const {
       const C g = add_weight_decay(decay, x[0], sign * x[1]);
-      x[0] = math::fused(minus_eta, g, x[0] * shrink);
+      x[0] = math::multiply_add(minus_eta, g, x[0] * shrink);
       x[2] = mu == C(1) ? x[0] : x[2] + (x[0] - x[2]) * mu;
     }
   };

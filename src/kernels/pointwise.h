@@ -313,13 +313,13 @@ RL_FORMULA(clamp_bounded, x, low, high) {
 RL_FORMULA(relu, x) { return x < T(0) ? T(0) : x; }
 RL_FORMULA(threshold, x, limit, value) { return x <= limit ? value : x; }
 RL_FORMULA(threshold_backward, grad, x, limit) { return x <= limit ? T(0) : grad; }
-RL_FORMULA(hardtanh, x, low, high) { return clamp_bounded(x, low, high); }
+RL_FORMULA(hardtanh, x, low, high) { return clamp(x, low, high); }
 RL_FORMULA(hardtanh_backward, grad, x, low, high) { return x <= low || x >= high ? T(0) : grad; }
 RL_FORMULA(leaky_relu, x, slope) { return x > T(0) ? x : x * slope; }
 RL_FORMULA(leaky_relu_backward, grad, x, slope) { return x > T(0) ? grad : grad * slope; }
 RL_FORMULA(elu, x, alpha, scale, input_scale) {
   const T low = alpha * scale * math::expm1(x * input_scale);
-  return x <= T(0) ? low : x * scale;
+  return x < T(0) ? low : x * scale;
 }
 RL_FORMULA(elu_backward, grad, x, alpha, scale, input_scale) {
   const T low = grad * input_scale * alpha * scale * math::exp(x * input_scale);
@@ -327,14 +327,14 @@ RL_FORMULA(elu_backward, grad, x, alpha, scale, input_scale) {
 }
 // Factors that vanish or tend to 1 are exactly 0 and 1 beyond 1e4 and its negative, so that x may
 // stop there where it meets them: its infinity would make NaN of 0.
-RL_FORMULA(stopped_below, x) { return x < T(-1e4) ? T(-1e4) : x; }
-RL_FORMULA(stopped, x) { return clamp_bounded(x, T(-1e4), T(1e4)); }
+RL_FORMULA(clamp_far_below, x) { return x < T(-1e4) ? T(-1e4) : x; }
+RL_FORMULA(clamp_to_limit, x) { return clamp_bounded(x, T(-1e4), T(1e4)); }
 RL_FORMULA(gelu_erf, x) {
-  return stopped_below(x) * T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440)));
+  return clamp_far_below(x) * T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440)));
 }
 RL_FORMULA(gelu_tanh, x) {
   const T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
-  return T(0.5) * stopped_below(x) * (T(1) + math::tanh(inner));
+  return T(0.5) * clamp_far_below(x) * (T(1) + math::tanh(inner));
 }
 RL_FORMULA(gelu_erf_backward, grad, x) {
   const T cdf = T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440)));
@@ -352,7 +352,7 @@ RL_FORMULA(silu, x) {
   if constexpr (is_complex_v<T>) {
     return x / (T(1) + math::exp(-x));
   } else {
-    return stopped_below(x) / (T(1) + math::exp(-x));
+    return clamp_far_below(x) / (T(1) + math::exp(-x));
   }
 }
 RL_FORMULA(silu_backward, grad, x) {
@@ -361,13 +361,13 @@ RL_FORMULA(silu_backward, grad, x) {
     const T slope = s * (T(1) + x * (T(1) - s));
     return grad * T(slope.re, -slope.im);
   } else {
-    return grad * s * (T(1) + stopped(x) * (T(1) - s));
+    return grad * s * (T(1) + clamp_to_limit(x) * (T(1) - s));
   }
 }
-RL_FORMULA(mish, x) { return stopped_below(x) * math::tanh(math::log1p(math::exp(x))); }
+RL_FORMULA(mish, x) { return clamp_far_below(x) * math::tanh(math::log1p(math::exp(x))); }
 RL_FORMULA(mish_backward, grad, x) {
   const T t = math::tanh(math::log1p(math::exp(x)));
-  return grad * (t + stopped(x) * sigmoid(x) * (T(1) - t * t));
+  return grad * (t + clamp_to_limit(x) * sigmoid(x) * (T(1) - t * t));
 }
 RL_FORMULA(_softsign, x) {
   const T size = math::abs(x);

@@ -28,14 +28,14 @@ constexpr int64_t buffer_size = 1024;
 
 // a * b + c with one rounding where the instruction exists; without it a float is off by a rounding
 // now and then.
-inline float fused(float a, float b, float c) {
+inline float multiply_add(float a, float b, float c) {
 #ifdef __FMA__
   return __builtin_fmaf(a, b, c);
 #else
   return static_cast<float>(static_cast<double>(a) * b + c);
 #endif
 }
-inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
+inline double multiply_add(double a, double b, double c) { return std::fma(a, b, c); }
 
 // n uniform numbers in [0, 1), of 24 bits in float and 53 in double.
 inline void unit(Mt19937& e, float* out, int64_t n) {
@@ -73,7 +73,7 @@ void fill_uniform(T* out, int64_t n, double from, double to, GeneratorImpl& g) {
     const int64_t k = std::min(buffer_size, n - at);
     unit(g.engine, x, k);
     for (int64_t i = 0; i < k; i++) {
-      const C value = static_cast<C>(static_cast<T>(fused(x[i], range, low)));
+      const C value = static_cast<C>(static_cast<T>(multiply_add(x[i], range, low)));
       out[at + i] = static_cast<T>(value == end ? first : value);
     }
   }
@@ -93,32 +93,32 @@ inline float cephes_log(float x) {
   const float y = low ? half + half - 1.0f : half - 1.0f;
   const float z = y * y;
   float p = 7.0376836292e-2f;
-  p = fused(p, y, -1.1514610310e-1f);
-  p = fused(p, y, 1.1676998740e-1f);
-  p = fused(p, y, -1.2420140846e-1f);
-  p = fused(p, y, 1.4249322787e-1f);
-  p = fused(p, y, -1.6668057665e-1f);
-  p = fused(p, y, 2.0000714765e-1f);
-  p = fused(p, y, -2.4999993993e-1f);
-  p = fused(p, y, 3.3333331174e-1f);
-  p = fused(p * y, z, e * -2.12194440e-4f);
-  p = fused(z, -0.5f, p);
-  return fused(e, 0.693359375f, y + p);
+  p = multiply_add(p, y, -1.1514610310e-1f);
+  p = multiply_add(p, y, 1.1676998740e-1f);
+  p = multiply_add(p, y, -1.2420140846e-1f);
+  p = multiply_add(p, y, 1.4249322787e-1f);
+  p = multiply_add(p, y, -1.6668057665e-1f);
+  p = multiply_add(p, y, 2.0000714765e-1f);
+  p = multiply_add(p, y, -2.4999993993e-1f);
+  p = multiply_add(p, y, 3.3333331174e-1f);
+  p = multiply_add(p * y, z, e * -2.12194440e-4f);
+  p = multiply_add(z, -0.5f, p);
+  return multiply_add(e, 0.693359375f, y + p);
 }
 
 inline void cephes_sincos(float x, float& sine, float& cosine) {
   const int32_t octant = (static_cast<int32_t>(x * 1.27323954473516f) + 1) & ~1;
   const float k = static_cast<float>(octant);
-  x = fused(k, -0.78515625f, x);
-  x = fused(k, -2.4187564849853515625e-4f, x);
-  x = fused(k, -3.77489497744594108e-8f, x);
+  x = multiply_add(k, -0.78515625f, x);
+  x = multiply_add(k, -2.4187564849853515625e-4f, x);
+  x = multiply_add(k, -3.77489497744594108e-8f, x);
   const float z = x * x;
-  float c = fused(z, 2.443315711809948e-5f, -1.388731625493765e-3f);
-  c = fused(c, z, 4.166664568298827e-2f) * z;
-  c = fused(c, z, z * -0.5f) + 1.0f;
-  float s = fused(z, -1.9515295891e-4f, 8.3321608736e-3f);
-  s = fused(s, z, -1.6666654611e-1f) * z;
-  s = fused(s, x, x);
+  float c = multiply_add(z, 2.443315711809948e-5f, -1.388731625493765e-3f);
+  c = multiply_add(c, z, 4.166664568298827e-2f) * z;
+  c = multiply_add(c, z, z * -0.5f) + 1.0f;
+  float s = multiply_add(z, -1.9515295891e-4f, 8.3321608736e-3f);
+  s = multiply_add(s, z, -1.6666654611e-1f) * z;
+  s = multiply_add(s, x, x);
   const bool swapped = (octant & 2) != 0;
   const float sin_size = swapped ? c : s;
   const float cos_size = swapped ? s : c;
@@ -133,8 +133,8 @@ inline void to_normal_16(float* x, float mean, float std) {
     float s = 0;
     float c = 0;
     cephes_sincos(6.283185307179586f * x[j + 8], s, c);
-    x[j] = fused(radius * c, std, mean);
-    x[j + 8] = fused(radius * s, std, mean);
+    x[j] = multiply_add(radius * c, std, mean);
+    x[j + 8] = multiply_add(radius * s, std, mean);
   }
 }
 inline void to_normal_16(double* x, double mean, double std) {
@@ -145,7 +145,7 @@ inline void to_normal_16(double* x, double mean, double std) {
 template <class T>
 void fill_normal_serially(T* out, int64_t n, double mean, double std, GeneratorImpl& g) {
   for (int64_t i = 0; i < n; i++) {
-    out[i] = convert<T>(fused(next_normal(g), std, mean));
+    out[i] = convert<T>(multiply_add(next_normal(g), std, mean));
   }
 }
 

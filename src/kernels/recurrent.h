@@ -55,9 +55,9 @@ struct Layer {
   }
   // The row of the tensors in which step t of sequence b stands, and in the order of the steps.
   RL_INLINE int64_t row(int64_t t, int64_t b) const {
-    return batch_first ? b * steps + t : own_row(t, b);
+    return batch_first ? b * steps + t : row_of_step(t, b);
   }
-  RL_INLINE int64_t own_row(int64_t t, int64_t b) const {
+  RL_INLINE int64_t row_of_step(int64_t t, int64_t b) const {
     return offsets[static_cast<size_t>(t)] + b;
   }
   // Between the rows of neighbouring sequences.
@@ -66,7 +66,7 @@ struct Layer {
   RL_INLINE int64_t step(int64_t i) const { return reverse ? steps - 1 - i : i; }
   // The step computed before, and how many sequences it shares with step t (0: t is the first).
   RL_INLINE int64_t before(int64_t t) const { return reverse ? t + 1 : t - 1; }
-  RL_INLINE int64_t came_from(int64_t t) const {
+  RL_INLINE int64_t sequences_from_before(int64_t t) const {
     const int64_t p = before(t);
     return p < 0 || p >= steps ? 0 : std::min(sizes[p], sizes[t]);
   }

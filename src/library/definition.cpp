@@ -70,7 +70,7 @@ std::optional<TypeInfo> as_row(const Type& type) {
 }  // namespace
 
 Definition::Definition(std::string text, uint32_t tags, std::string python_module)
-    : OpFunction{run_defined, {}, {}},
+    : OpFunction{run_library_op, {}, {}},
       text_(std::move(text)),
       python_module_(std::move(python_module)) {
   static const BoundClasses bound;
@@ -139,7 +139,7 @@ const OpInfo& define(const std::string& space, const std::string& schema, uint32
                     ") with the same name and overload name multiple times."));
   }
   add_op(made->row());
-  functions::give_waiting(made->row());
+  functions::attach_waiting_rows(made->row());
   return made->row();
 }
 

@@ -38,6 +38,6 @@ class Definition final : public OpFunction {
 const Definition* definition_of(const OpInfo& op);
 
 // Through modes, vmap, autocast, autograd, to the function that is registered (dispatch.cpp).
-std::vector<Value> run_defined(const OpFunction& self, const std::vector<Value>& arguments);
+std::vector<Value> run_library_op(const OpFunction& self, const std::vector<Value>& arguments);
 
 }  // namespace rushlight::library

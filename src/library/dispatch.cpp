@@ -102,7 +102,7 @@ std::vector<Value> run_below(const Call& call) {
 }
 
 // Results of an op that has no derivative: backward through them says so.
-Value refusing_backward(const Call& call, const Value& result) {
+Value with_refusing_backward(const Call& call, const Value& result) {
   const std::string message =
       str(full_name(call),
           ".default has no backward: no autograd formula was registered for "
@@ -145,7 +145,7 @@ Kernel function_above(const Call& call) {
 
 }  // namespace
 
-std::vector<Value> run_defined(const OpFunction& self, const std::vector<Value>& arguments) {
+std::vector<Value> run_library_op(const OpFunction& self, const std::vector<Value>& arguments) {
   const Call call(self.overloads[0], arguments);
   if ((tls.asks() & ask::mode_above) != 0) {
     return dispatch_upper(self, arguments);
@@ -168,7 +168,7 @@ std::vector<Value> run_defined(const OpFunction& self, const std::vector<Value>&
   }
   if (wanted) {
     for (Value& result : results) {
-      result = refusing_backward(call, result);
+      result = with_refusing_backward(call, result);
     }
   }
   return results;

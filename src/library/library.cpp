@@ -107,7 +107,7 @@ void OperatorHandle::callBoxed(Stack& stack) const {
 // ---- libraries ----
 
 namespace {
-std::string without_space(const std::string& space, const std::string& name) {
+std::string without_namespace(const std::string& space, const std::string& name) {
   const std::string prefix = space + "::";
   return name.compare(0, prefix.size(), prefix) == 0 ? name.substr(prefix.size()) : name;
 }
@@ -133,7 +133,7 @@ Library& Library::define(const std::string& schema, const CppFunction* function,
     bits |= bit_of(tag);
   }
   const std::string text =
-      without_space(space_, schema) + (is_name ? library::schema_of(function->kernel()) : "");
+      without_namespace(space_, schema) + (is_name ? library::schema_of(function->kernel()) : "");
   const OpInfo& op = library::define(space_, text, bits, python_module_);
   if (function != nullptr) {
     library::implement(str(op.space, "::", op.name, *op.overload != 0 ? "." : "", op.overload),
@@ -145,7 +145,7 @@ Library& Library::define(const std::string& schema, const CppFunction* function,
 
 Library& Library::impl(const std::string& name, const CppFunction& function) & {
   const std::optional<DispatchKey> key = function.key ? function.key : key_;
-  library::implement(space_ + "::" + without_space(space_, name),
+  library::implement(space_ + "::" + without_namespace(space_, name),
                      key.value_or(DispatchKey::CompositeImplicitAutograd), function.kernel());
   return *this;
 }

@@ -17,7 +17,7 @@ namespace {
 using Options = MultiheadAttentionForwardFuncOptions;
 
 // A mask as numbers to be added: -inf where a boolean one is true.
-Tensor additive(const Tensor& mask, const char* name, ScalarType dtype) {
+Tensor to_additive_mask(const Tensor& mask, const char* name, ScalarType dtype) {
   if (!mask.defined() || mask.is_floating_point()) {
     return mask;
   }
@@ -126,14 +126,15 @@ Tensor split(const Tensor& x, int64_t heads, bool batch_first) {
 }
 
 // A key or value that was projected before, with a dimension for heads.
-Tensor given(const char* name, const Tensor& x, int64_t batch, int64_t heads, int64_t width) {
+Tensor split_projected(const char* name, const Tensor& x, int64_t batch, int64_t heads,
+                       int64_t width) {
   RL_CHECK(x.dim() == 3 && x.size(0) == batch * heads && x.size(2) == width, "expecting ", name,
            " of shape (", batch * heads, ", *, ", width, "), but got ", x.sizes());
   return x.unflatten(0, {batch, heads});
 }
 
 // Both masks as one that is added to scores (batch, heads, queries, keys), or undefined.
-Tensor joined(Tensor mask, const Tensor& padding, int64_t batch, int64_t heads, int64_t keys) {
+Tensor merge_masks(Tensor mask, const Tensor& padding, int64_t batch, int64_t heads, int64_t keys) {
   if (mask.defined() && mask.dim() == 3) {
     mask = mask.unflatten(0, {batch, heads});
   }
@@ -177,13 +178,13 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query_, co
   RL_CHECK(head_dim * heads == width, "embed_dim ", width, " not divisible by num_heads ", heads);
 
   const ScalarType dtype = query.scalar_type();
-  Tensor padding = additive(key_padding_mask, "key_padding_mask", dtype);
+  Tensor padding = to_additive_mask(key_padding_mask, "key_padding_mask", dtype);
   bool is_causal = o.is_causal();
   RL_CHECK(!is_causal || o.attn_mask().defined(),
            "Need attn_mask if specifying the is_causal hint.");
   Tensor mask;
   if (!is_causal || padding.defined() || o.need_weights()) {  // else the kernel knows it
-    mask = additive(o.attn_mask(), "attn_mask", dtype);
+    mask = to_additive_mask(o.attn_mask(), "attn_mask", dtype);
     is_causal = false;
   }
 
@@ -211,17 +212,19 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query_, co
     append_key();
   }
   const Tensor q = split(qkv[0], heads, batch_first);
-  Tensor k = o.static_k().defined() ? given("static_k", o.static_k(), batch, heads, head_dim)
-                                    : split(qkv[1], heads, batch_first);
-  Tensor v = o.static_v().defined() ? given("static_v", o.static_v(), batch, heads, head_dim)
-                                    : split(qkv[2], heads, batch_first);
+  Tensor k = o.static_k().defined()
+                 ? split_projected("static_k", o.static_k(), batch, heads, head_dim)
+                 : split(qkv[1], heads, batch_first);
+  Tensor v = o.static_v().defined()
+                 ? split_projected("static_v", o.static_v(), batch, heads, head_dim)
+                 : split(qkv[2], heads, batch_first);
   if (o.add_zero_attn()) {
     const Tensor nothing = k.new_zeros({batch, heads, 1, head_dim});
     k = cat({k, nothing}, 2);
     v = cat({v, nothing}, 2);
     append_key();
   }
-  mask = joined(mask, padding, batch, heads, k.size(2));
+  mask = merge_masks(mask, padding, batch, heads, k.size(2));
   const double dropout = o.training() ? o.dropout_p() : 0;
   Tensor weights;
   Tensor out;
@@ -272,17 +275,17 @@ void MultiheadAttentionImpl::reset() {
   head_dim = width / options.num_heads();
   RL_CHECK(head_dim * options.num_heads() == width, "embed_dim must be divisible by num_heads");
   const bool same = _qkv_same_embed_dim;
-  const auto either = [&](bool wanted, IntArrayRef sizes) {
+  const auto empty_if = [&](bool wanted, IntArrayRef sizes) {
     return wanted ? empty(sizes) : Tensor();
   };
-  in_proj_weight = register_parameter("in_proj_weight", either(same, {3 * width, width}));
-  q_proj_weight = register_parameter("q_proj_weight", either(!same, {width, width}));
-  k_proj_weight = register_parameter("k_proj_weight", either(!same, {width, options.kdim()}));
-  v_proj_weight = register_parameter("v_proj_weight", either(!same, {width, options.vdim()}));
-  in_proj_bias = register_parameter("in_proj_bias", either(options.bias(), {3 * width}));
+  in_proj_weight = register_parameter("in_proj_weight", empty_if(same, {3 * width, width}));
+  q_proj_weight = register_parameter("q_proj_weight", empty_if(!same, {width, width}));
+  k_proj_weight = register_parameter("k_proj_weight", empty_if(!same, {width, options.kdim()}));
+  v_proj_weight = register_parameter("v_proj_weight", empty_if(!same, {width, options.vdim()}));
+  in_proj_bias = register_parameter("in_proj_bias", empty_if(options.bias(), {3 * width}));
   out_proj = register_module("out_proj", Linear(LinearOptions(width, width).bias(options.bias())));
-  bias_k = register_parameter("bias_k", either(options.add_bias_kv(), {1, 1, width}));
-  bias_v = register_parameter("bias_v", either(options.add_bias_kv(), {1, 1, width}));
+  bias_k = register_parameter("bias_k", empty_if(options.add_bias_kv(), {1, 1, width}));
+  bias_v = register_parameter("bias_v", empty_if(options.add_bias_kv(), {1, 1, width}));
   _reset_parameters();
 }
 

@@ -10,11 +10,11 @@ using Optional = std::optional<int64_t>;
 
 // As modules print their options.
 template <class T>
-const T& shown(const T& value) {
+const T& to_printable(const T& value) {
   return value;
 }
-inline const char* shown(bool value) { return value ? "true" : "false"; }
-inline std::string shown(Optional value) { return value ? std::to_string(*value) : "None"; }
+inline const char* to_printable(bool value) { return value ? "true" : "false"; }
+inline std::string to_printable(Optional value) { return value ? std::to_string(*value) : "None"; }
 
 // ---- activations ----
 

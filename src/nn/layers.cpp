@@ -22,7 +22,7 @@ namespace {
 #define RL_PLAIN(Name) \
   void Name##Impl::reset() {}
 
-const char* shown(bool b) { return b ? "true" : "false"; }
+const char* bool_text(bool b) { return b ? "true" : "false"; }
 
 // Uniform within 1/√fan_in, as linear layers and convolutions start.
 void start(const Tensor& weight, const Tensor& bias) {
@@ -34,7 +34,7 @@ void start(const Tensor& weight, const Tensor& bias) {
   }
 }
 
-DimVector joined(std::initializer_list<int64_t> first, IntArrayRef rest) {
+DimVector prepend_dims(std::initializer_list<int64_t> first, IntArrayRef rest) {
   DimVector out(first);
   for (const int64_t n : rest) {
     out.push_back(n);
@@ -56,7 +56,7 @@ void LinearImpl::reset_parameters() { start(weight, bias); }
 Tensor LinearImpl::forward(const Tensor& input) { return rushlight::linear(input, weight, bias); }
 void LinearImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::Linear(in_features=" << options.in_features()
-         << ", out_features=" << options.out_features() << ", bias=" << shown(options.bias())
+         << ", out_features=" << options.out_features() << ", bias=" << bool_text(options.bias())
          << ')';
 }
 
@@ -80,7 +80,7 @@ Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) {
 void BilinearImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::Bilinear(in1_features=" << options.in1_features()
          << ", in2_features=" << options.in2_features()
-         << ", out_features=" << options.out_features() << ", bias=" << shown(options.bias())
+         << ", out_features=" << options.out_features() << ", bias=" << bool_text(options.bias())
          << ')';
 }
 
@@ -227,56 +227,58 @@ DimVector output_padding(const ConvTransposeOptions<D>& o, const Tensor& input,
 
 }  // namespace
 
-#define RL_CONV(n)                                                                                 \
-  RL_MADE(Conv##n##d)                                                                              \
-  void Conv##n##dImpl::reset() {                                                                   \
-    check_channels<n>(options);                                                                    \
-    weight = register_parameter(                                                                   \
-        "weight", empty(joined({options.out_channels(), options.in_channels() / options.groups()}, \
-                               options.kernel_size())));                                           \
-    bias =                                                                                         \
-        register_parameter("bias", options.bias() ? empty({options.out_channels()}) : Tensor());   \
-    reset_parameters();                                                                            \
-  }                                                                                                \
-  void Conv##n##dImpl::reset_parameters() { start(weight, bias); }                                 \
-  Tensor Conv##n##dImpl::forward(const Tensor& input) {                                            \
-    const ConvPadding<n>& padding = options.padding();                                             \
-    if (options.padding_mode() != "zeros") {                                                       \
-      const Tensor padded = pad(input, padding_for_pad(options), options.padding_mode());          \
-      return conv##n##d(padded, weight, bias, options.stride(), IntArrayRef(int64_t{0}),           \
-                        options.dilation(), options.groups());                                     \
-    }                                                                                              \
-    if (!padding.word().empty()) {                                                                 \
-      return conv##n##d(input, weight, bias, options.stride(), std::string_view(padding.word()),   \
-                        options.dilation(), options.groups());                                     \
-    }                                                                                              \
-    return conv##n##d(input, weight, bias, options.stride(), IntArrayRef(padding.sizes()),         \
-                      options.dilation(), options.groups());                                       \
-  }                                                                                                \
-  void Conv##n##dImpl::pretty_print(std::ostream& stream) const {                                  \
-    print_conv<n>(stream, "Conv", options, true);                                                  \
-  }                                                                                                \
-  RL_MADE(ConvTranspose##n##d)                                                                     \
-  void ConvTranspose##n##dImpl::reset() {                                                          \
-    check_channels<n>(options);                                                                    \
-    RL_CHECK(options.padding_mode() == "zeros",                                                    \
-             "Only `zeros` padding mode is supported for ConvTranspose" #n "d");                   \
-    weight = register_parameter(                                                                   \
-        "weight", empty(joined({options.in_channels(), options.out_channels() / options.groups()}, \
-                               options.kernel_size())));                                           \
-    bias =                                                                                         \
-        register_parameter("bias", options.bias() ? empty({options.out_channels()}) : Tensor());   \
-    reset_parameters();                                                                            \
-  }                                                                                                \
-  void ConvTranspose##n##dImpl::reset_parameters() { start(weight, bias); }                        \
-  Tensor ConvTranspose##n##dImpl::forward(const Tensor& input,                                     \
-                                          std::optional<IntArrayRef> output_size) {                \
-    return conv_transpose##n##d(input, weight, bias, options.stride(), options.padding(),          \
-                                output_padding(options, input, output_size), options.groups(),     \
-                                options.dilation());                                               \
-  }                                                                                                \
-  void ConvTranspose##n##dImpl::pretty_print(std::ostream& stream) const {                         \
-    print_conv<n>(stream, "ConvTranspose", options, false);                                        \
+#define RL_CONV(n)                                                                               \
+  RL_MADE(Conv##n##d)                                                                            \
+  void Conv##n##dImpl::reset() {                                                                 \
+    check_channels<n>(options);                                                                  \
+    weight = register_parameter(                                                                 \
+        "weight",                                                                                \
+        empty(prepend_dims({options.out_channels(), options.in_channels() / options.groups()},   \
+                           options.kernel_size())));                                             \
+    bias =                                                                                       \
+        register_parameter("bias", options.bias() ? empty({options.out_channels()}) : Tensor()); \
+    reset_parameters();                                                                          \
+  }                                                                                              \
+  void Conv##n##dImpl::reset_parameters() { start(weight, bias); }                               \
+  Tensor Conv##n##dImpl::forward(const Tensor& input) {                                          \
+    const ConvPadding<n>& padding = options.padding();                                           \
+    if (options.padding_mode() != "zeros") {                                                     \
+      const Tensor padded = pad(input, padding_for_pad(options), options.padding_mode());        \
+      return conv##n##d(padded, weight, bias, options.stride(), IntArrayRef(int64_t{0}),         \
+                        options.dilation(), options.groups());                                   \
+    }                                                                                            \
+    if (!padding.word().empty()) {                                                               \
+      return conv##n##d(input, weight, bias, options.stride(), std::string_view(padding.word()), \
+                        options.dilation(), options.groups());                                   \
+    }                                                                                            \
+    return conv##n##d(input, weight, bias, options.stride(), IntArrayRef(padding.sizes()),       \
+                      options.dilation(), options.groups());                                     \
+  }                                                                                              \
+  void Conv##n##dImpl::pretty_print(std::ostream& stream) const {                                \
+    print_conv<n>(stream, "Conv", options, true);                                                \
+  }                                                                                              \
+  RL_MADE(ConvTranspose##n##d)                                                                   \
+  void ConvTranspose##n##dImpl::reset() {                                                        \
+    check_channels<n>(options);                                                                  \
+    RL_CHECK(options.padding_mode() == "zeros",                                                  \
+             "Only `zeros` padding mode is supported for ConvTranspose" #n "d");                 \
+    weight = register_parameter(                                                                 \
+        "weight",                                                                                \
+        empty(prepend_dims({options.in_channels(), options.out_channels() / options.groups()},   \
+                           options.kernel_size())));                                             \
+    bias =                                                                                       \
+        register_parameter("bias", options.bias() ? empty({options.out_channels()}) : Tensor()); \
+    reset_parameters();                                                                          \
+  }                                                                                              \
+  void ConvTranspose##n##dImpl::reset_parameters() { start(weight, bias); }                      \
+  Tensor ConvTranspose##n##dImpl::forward(const Tensor& input,                                   \
+                                          std::optional<IntArrayRef> output_size) {              \
+    return conv_transpose##n##d(input, weight, bias, options.stride(), options.padding(),        \
+                                output_padding(options, input, output_size), options.groups(),   \
+                                options.dilation());                                             \
+  }                                                                                              \
+  void ConvTranspose##n##dImpl::pretty_print(std::ostream& stream) const {                       \
+    print_conv<n>(stream, "ConvTranspose", options, false);                                      \
   }
 RL_CONV(1)
 RL_CONV(2)
@@ -361,8 +363,8 @@ void print_momentum(std::ostream& stream, std::optional<double> momentum) {
     stream << "torch::nn::" #Name #n "d(" << options.num_features() << ", eps=" << options.eps() \
            << ", momentum=";                                                                     \
     print_momentum(stream, options.momentum());                                                  \
-    stream << ", affine=" << shown(options.affine())                                             \
-           << ", track_running_stats=" << shown(options.track_running_stats()) << ')';           \
+    stream << ", affine=" << bool_text(options.affine())                                         \
+           << ", track_running_stats=" << bool_text(options.track_running_stats()) << ')';       \
   }
 #define RL_BATCH(n, least, most)        \
   RL_NORM(BatchNorm, n, {               \
@@ -408,7 +410,7 @@ Tensor LayerNormImpl::forward(const Tensor& input) {
 void LayerNormImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::LayerNorm(" << str(IntArrayRef(options.normalized_shape()))
          << ", eps=" << options.eps()
-         << ", elementwise_affine=" << shown(options.elementwise_affine()) << ')';
+         << ", elementwise_affine=" << bool_text(options.elementwise_affine()) << ')';
 }
 
 RL_MADE(GroupNorm)
@@ -429,7 +431,7 @@ Tensor GroupNormImpl::forward(const Tensor& input) {
 }
 void GroupNormImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::GroupNorm(" << options.num_groups() << ", " << options.num_channels()
-         << ", eps=" << options.eps() << ", affine=" << shown(options.affine()) << ')';
+         << ", eps=" << options.eps() << ", affine=" << bool_text(options.affine()) << ')';
 }
 
 RL_MADE(LocalResponseNorm)

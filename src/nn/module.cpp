@@ -69,13 +69,13 @@ std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
 }
 
 namespace {
-std::string joined(const std::string& prefix, const std::string& name) {
+std::string join_name(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + '.' + name;
 }
 void add_modules(OrderedDict<std::string, std::shared_ptr<Module>>& out, const std::string& prefix,
                  const OrderedDict<std::string, std::shared_ptr<Module>>& children) {
   for (const auto& child : children) {
-    const std::string name = joined(prefix, child.key());
+    const std::string name = join_name(prefix, child.key());
     out.insert(name, child.value());
     add_modules(out, name, child.value()->named_children());
   }
@@ -95,7 +95,7 @@ OrderedDict<std::string, Tensor> Module::named_parameters(bool recurse) const {
   apply([&](const std::string& name, const Module& module) {
     for (const auto& p : module.parameters_) {
       if (p.value().defined()) {
-        out.insert(joined(name, p.key()), p.value());
+        out.insert(join_name(name, p.key()), p.value());
       }
     }
   });
@@ -107,7 +107,7 @@ OrderedDict<std::string, Tensor> Module::named_buffers(bool recurse) const {
   const auto add = [&](const std::string& name, const Module& module) {
     for (const auto& b : module.buffers_) {
       if (b.value().defined()) {
-        out.insert(joined(name, b.key()), b.value());
+        out.insert(join_name(name, b.key()), b.value());
       }
     }
   };
@@ -150,7 +150,7 @@ StateDict Module::state_dict() const {
     for (const auto* dict : {&module.parameters_, &module.buffers_}) {
       for (const auto& item : *dict) {
         if (item.value().defined()) {
-          out.emplace_back(joined(name, item.key()), item.value().detach());
+          out.emplace_back(join_name(name, item.key()), item.value().detach());
         }
       }
     }
@@ -167,9 +167,8 @@ void Module::load_state_dict(const StateDict& state) {
     RL_CHECK(found != given.end(), "Error(s) in loading state_dict for ", this->name(),
              ": Missing key(s) in state_dict: \"", name, '"');
     RL_CHECK(found->second.sizes() == tensor.sizes(), "Error(s) in loading state_dict for ",
-             this->name(), ": size mismatch for ", name, ": copying a param with shape ",
-             found->second.sizes(), " from checkpoint, the shape in current model is ",
-             tensor.sizes(), '.');
+             this->name(), ": size mismatch for ", name, ": the state has the shape ",
+             found->second.sizes(), ", the module ", tensor.sizes(), '.');
   }
   RL_CHECK(given.size() == own.size(), "Error(s) in loading state_dict for ", this->name(),
            ": Unexpected key(s) in state_dict: ", given.size(), " keys, of which ", own.size(),

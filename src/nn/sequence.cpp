@@ -227,7 +227,7 @@ Tensor state_or_zeros(const Tensor& state, const Tensor& input, int64_t hidden_s
                             : zeros({input.size(0), hidden_size}, input.options());
 }
 Tensor with_batch(const Tensor& t) { return t.dim() == 1 ? t.unsqueeze(0) : t; }
-Tensor as_given(const Tensor& t, const Tensor& input) {
+Tensor match_input_dims(const Tensor& t, const Tensor& input) {
   return input.dim() == 1 ? t.squeeze(0) : t;
 }
 }  // namespace
@@ -257,12 +257,13 @@ RL_CELL(GRUCell, 3)
 Tensor RNNCellImpl::forward(const Tensor& input, const Tensor& hx) {
   const Tensor start = with_batch(state_or_zeros(hx, input, options.hidden_size()));
   const auto cell = options.nonlinearity() == "relu" ? rnn_relu_cell : rnn_tanh_cell;
-  return as_given(cell(with_batch(input), start, weight_ih, weight_hh, bias_ih, bias_hh), input);
+  return match_input_dims(cell(with_batch(input), start, weight_ih, weight_hh, bias_ih, bias_hh),
+                          input);
 }
 Tensor GRUCellImpl::forward(const Tensor& input, const Tensor& hx) {
   const Tensor start = with_batch(state_or_zeros(hx, input, options.hidden_size()));
-  return as_given(gru_cell(with_batch(input), start, weight_ih, weight_hh, bias_ih, bias_hh),
-                  input);
+  return match_input_dims(
+      gru_cell(with_batch(input), start, weight_ih, weight_hh, bias_ih, bias_hh), input);
 }
 LSTMState LSTMCellImpl::forward(const Tensor& input, std::optional<LSTMState> hx) {
   const LSTMState given = hx.value_or(LSTMState());
@@ -270,7 +271,7 @@ LSTMState LSTMCellImpl::forward(const Tensor& input, std::optional<LSTMState> hx
       with_batch(state_or_zeros(std::get<0>(given), input, options.hidden_size())),
       with_batch(state_or_zeros(std::get<1>(given), input, options.hidden_size()))};
   auto [hidden, cell] = lstm_cell(with_batch(input), start, weight_ih, weight_hh, bias_ih, bias_hh);
-  return {as_given(hidden, input), as_given(cell, input)};
+  return {match_input_dims(hidden, input), match_input_dims(cell, input)};
 }
 
 }  // namespace torch::nn

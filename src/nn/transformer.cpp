@@ -104,18 +104,18 @@ void TransformerEncoderLayerImpl::reset_parameters() {
 }
 Tensor TransformerEncoderLayerImpl::forward(const Tensor& src, const Tensor& src_mask,
                                             const Tensor& padding, bool is_causal) {
-  const auto attend = [&](const Tensor& x) {
+  const auto self_attention = [&](const Tensor& x) {
     return attend_with(self_attn, dropout1, x, x, src_mask, padding, is_causal);
   };
-  const auto feed = [&](const Tensor& x) {
+  const auto feed_forward = [&](const Tensor& x) {
     return dropout2(linear2(dropout(options.activation()(linear1(x)))));
   };
   if (options.norm_first()) {
-    const Tensor x = src + attend(norm1(src));
-    return x + feed(norm2(x));
+    const Tensor x = src + self_attention(norm1(src));
+    return x + feed_forward(norm2(x));
   }
-  const Tensor x = norm1(src + attend(src));
-  return norm2(x + feed(x));
+  const Tensor x = norm1(src + self_attention(src));
+  return norm2(x + feed_forward(x));
 }
 
 RL_MADE(TransformerDecoderLayer)
@@ -150,23 +150,23 @@ Tensor TransformerDecoderLayerImpl::forward(const Tensor& tgt, const Tensor& mem
                                             const Tensor& tgt_mask, const Tensor& memory_mask,
                                             const Tensor& tgt_padding, const Tensor& memory_padding,
                                             bool tgt_is_causal) {
-  const auto attend = [&](const Tensor& x) {
+  const auto self_attention = [&](const Tensor& x) {
     return attend_with(self_attn, dropout1, x, x, tgt_mask, tgt_padding, tgt_is_causal);
   };
-  const auto look = [&](const Tensor& x) {
+  const auto cross_attention = [&](const Tensor& x) {
     return attend_with(multihead_attn, dropout2, x, memory, memory_mask, memory_padding, false);
   };
-  const auto feed = [&](const Tensor& x) {
+  const auto feed_forward = [&](const Tensor& x) {
     return dropout3(linear2(dropout(options.activation()(linear1(x)))));
   };
   if (options.norm_first()) {
-    Tensor x = tgt + attend(norm1(tgt));
-    x = x + look(norm2(x));
-    return x + feed(norm3(x));
+    Tensor x = tgt + self_attention(norm1(tgt));
+    x = x + cross_attention(norm2(x));
+    return x + feed_forward(norm3(x));
   }
-  Tensor x = norm1(tgt + attend(tgt));
-  x = norm2(x + look(x));
-  return norm3(x + feed(x));
+  Tensor x = norm1(tgt + self_attention(tgt));
+  x = norm2(x + cross_attention(x));
+  return norm3(x + feed_forward(x));
 }
 
 // ---- stacks ----

@@ -128,7 +128,7 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
 namespace {
 
 // The index of index_reduce as scatter_reduce takes it: for every element of source.
-Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Tensor& source,
+Tensor expand_index(const Tensor& self, int64_t d, const Tensor& index, const Tensor& source,
                     std::string_view reduce) {
   RL_CHECK(
       reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
@@ -173,14 +173,14 @@ Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Te
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                     std::string_view reduce, bool include_self) {
   const int64_t d = wrap_dim(dim, self.dim());
-  const Tensor places = spread_index(self, d, index, source, reduce);
+  const Tensor places = expand_index(self, d, index, source, reduce);
   return self.scatter_reduce(d, places, source, reduce, include_self);
 }
 
 Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                       std::string_view reduce, bool include_self) {
   const int64_t d = wrap_dim(dim, self.dim());
-  const Tensor places = spread_index(self, d, index, source, reduce);
+  const Tensor places = expand_index(self, d, index, source, reduce);
   return self.scatter_reduce_(d, places, source, reduce, include_self);
 }
 
@@ -271,9 +271,9 @@ Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
 namespace {
 // Parts on the same memory and in the graph that are no views: writing one touches neither the
 // history nor the version of the others.
-std::vector<Tensor> not_followed(std::vector<Tensor> views) {
+std::vector<Tensor> detach_versions(std::vector<Tensor> views) {
   for (Tensor& view : views) {
-    if (is_special(view) || (forward::active() && forward::carried(view))) {
+    if (is_special(view) || (forward::active() && forward::has_tangent(view))) {
       continue;
     }
     Tensor part = view.variable_data();
@@ -291,14 +291,14 @@ std::vector<Tensor> not_followed(std::vector<Tensor> views) {
 }  // namespace
 
 std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
-  return not_followed(self.chunk(chunks, dim));
+  return detach_versions(self.chunk(chunks, dim));
 }
 std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) {
-  return not_followed(self.split(split_size, dim));
+  return detach_versions(self.split(split_size, dim));
 }
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef split_sizes,
                                             int64_t dim) {
-  return not_followed(self.split_with_sizes(split_sizes, dim));
+  return detach_versions(self.split_with_sizes(split_sizes, dim));
 }
 
 Tensor fill(const Tensor& self, const Tensor& value) {

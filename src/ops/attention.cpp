@@ -42,14 +42,14 @@ void check_operands(const Tensor& query, const Tensor& key, const Tensor& value,
     const DimVector scores = {query.size(0), query.size(1), query.size(2), key.size(2)};
     RL_CHECK(mask.sizes() == IntArrayRef(scores), "attention: expected attn_mask of shape ",
              IntArrayRef(scores), ", got ", mask.sizes());
-    mask = cast_raw(mask, accumulated(query));
+    mask = cast_raw(mask, accumulation_dtype(query));
     make_rows_contiguous(mask);
   }
 }
 
 // (batch, heads, rows, width) that lies in memory as (batch, rows, heads, width): what layers that
 // split and join heads read without a copy.
-DimVector rows_before_heads(IntArrayRef sizes) {
+DimVector strides_rows_before_heads(IntArrayRef sizes) {
   const auto least = [](int64_t n) { return std::max<int64_t>(n, 1); };
   const int64_t row = least(sizes[1]) * least(sizes[3]);
   return {row * least(sizes[2]), least(sizes[3]), row, 1};
@@ -57,7 +57,7 @@ DimVector rows_before_heads(IntArrayRef sizes) {
 
 OutSpec like_operand(const Tensor& t) {
   const bool heads_inside = t.stride(1) < t.stride(2);
-  return {t.sizes(), t.dtype(), heads_inside ? rows_before_heads(t.sizes()) : DimVector()};
+  return {t.sizes(), t.dtype(), heads_inside ? strides_rows_before_heads(t.sizes()) : DimVector()};
 }
 
 }  // namespace
@@ -71,8 +71,8 @@ OutSpecs<2> _attention(Tensor& query, Tensor& key, Tensor& value, Tensor& attn_m
   make_rows_contiguous(key);
   make_rows_contiguous(value);
   const DimVector sizes = {query.size(0), query.size(1), query.size(2), value.size(3)};
-  return {OutSpec{sizes, query.dtype(), rows_before_heads(sizes)},
-          OutSpec{{query.size(0), query.size(1), query.size(2)}, accumulated(query)}};
+  return {OutSpec{sizes, query.dtype(), strides_rows_before_heads(sizes)},
+          OutSpec{{query.size(0), query.size(1), query.size(2)}, accumulation_dtype(query)}};
 }
 
 OutSpecs<3> _attention_backward(Tensor& grad_output, Tensor& query, Tensor& key, Tensor& value,
@@ -85,7 +85,7 @@ OutSpecs<3> _attention_backward(Tensor& grad_output, Tensor& query, Tensor& key,
            "attention backward: output and its gradient must have the shape ", IntArrayRef(sizes),
            " and the dtype of query");
   RL_CHECK(logsumexp.sizes() == IntArrayRef(sizes).slice(0, 3) &&
-               logsumexp.dtype() == accumulated(query),
+               logsumexp.dtype() == accumulation_dtype(query),
            "attention backward: wrong shape or dtype of logsumexp");
   const OutSpecs<3> specs = {like_operand(query), like_operand(key), like_operand(value)};
   for (Tensor* t : {&grad_output, &query, &key, &value, &output}) {
@@ -117,7 +117,7 @@ Tensor bias_of_mask(const Tensor& mask) {
 
 // Whether what is hidden may be no number, which must not reach anybody by way of zeros: looked at
 // in the host's memory alone.
-bool hides_no_numbers(const Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal) {
+bool may_hide_nan(const Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal) {
   constexpr Sizes any_number = {0, std::numeric_limits<double>::max()};
   return (mask.defined() || is_causal) && key.device() == kCPU &&
          !(are_moderate(key, any_number) && are_moderate(value, any_number));
@@ -136,8 +136,8 @@ Tensor product_with_rows(const Tensor& a, const Tensor& b) {
 }
 
 // weights @ value, where a value that is hidden counts for nothing, whatever it is.
-Tensor weighted_values(const Tensor& weights, const Tensor& value, const Tensor& mask,
-                       bool is_causal) {
+Tensor weighted_sum_of_values(const Tensor& weights, const Tensor& value, const Tensor& mask,
+                              bool is_causal) {
   const Tensor strange = value.isfinite().logical_not();
   Tensor seen = is_causal ? causal_bias(weights.size(-2), value.size(-2), value.device())
                           : bias_of_mask(mask);
@@ -176,7 +176,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
   Tensor grad_query;
   Tensor grad_key;
   Tensor grad_value;
-  if (!forward::differentiated(grad, query, key, value, attn_mask)) {
+  if (!forward::is_differentiated(grad, query, key, value, attn_mask)) {
     std::tie(grad_query, grad_key, grad_value) = _attention_backward(
         grad, query, key, value, attn_mask, is_causal, scale, output, logsumexp);
   } else {
@@ -185,7 +185,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
     const Tensor keys = repeat_heads(in_compute_type(key), heads);
     const Tensor values = repeat_heads(in_compute_type(value), heads);
     const Tensor given = in_compute_type(grad);
-    const bool strange = hides_no_numbers(key, value, attn_mask, is_causal);
+    const bool strange = may_hide_nan(key, value, attn_mask, is_causal);
     const Tensor weights = attention_weights(queries, keys, attn_mask, is_causal, scale, strange);
     Tensor reached = given.matmul((strange ? finite_rows(values) : values).transpose(-2, -1));
     if (strange) {  // NaN where a value that is none is seen
@@ -195,13 +195,13 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
     const Tensor moved =
         weights.mul(reached.sub(reached.mul(weights).sum(DimVector{-1}, true))).mul(scale);
     // Heads of query that share one of key add up.
-    const auto grouped = [&](const Tensor& t) {
+    const auto sum_groups = [&](const Tensor& t) {
       const bool alone = key.size(1) == heads;
       return (alone ? t : t.unflatten(1, {key.size(1), -1}).sum(DimVector{2})).to(key.dtype());
     };
     grad_query = moved.matmul(strange ? finite_rows(keys) : keys).to(query.dtype());
-    grad_key = grouped(moved.transpose(-2, -1).matmul(queries));
-    grad_value = grouped(weights.transpose(-2, -1).matmul(given));
+    grad_key = sum_groups(moved.transpose(-2, -1).matmul(queries));
+    grad_value = sum_groups(weights.transpose(-2, -1).matmul(given));
   }
   return {mask[0] ? grad_query : Tensor(), mask[1] ? grad_key : Tensor(),
           mask[2] ? grad_value : Tensor()};
@@ -244,7 +244,7 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
   const bool plain = rows < 4 && !attn_mask.defined() && !is_causal &&
                      query.dtype() == compute_dtype(query.dtype());
   const bool fused = !plain && dropout_p == 0 && is_floating(query.dtype()) &&
-                     !forward::differentiated(attn_mask) && query.size(-1) == key.size(-1) &&
+                     !forward::is_differentiated(attn_mask) && query.size(-1) == key.size(-1) &&
                      key.size(-2) == value.size(-2);
   if (!fused) {
     const auto for_queries = [&](const Tensor& t) {
@@ -252,14 +252,14 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
     };
     const Tensor keys = for_queries(key);
     const Tensor values = for_queries(value);
-    const bool strange = hides_no_numbers(key, value, attn_mask, is_causal);
+    const bool strange = may_hide_nan(key, value, attn_mask, is_causal);
     Tensor weights =
         attention_weights(in_compute_type(query), keys, attn_mask, is_causal, factor, strange);
     if (dropout_p > 0) {
       weights = rushlight::dropout(weights, dropout_p, true);
     }
-    const Tensor result =
-        strange ? weighted_values(weights, values, attn_mask, is_causal) : weights.matmul(values);
+    const Tensor result = strange ? weighted_sum_of_values(weights, values, attn_mask, is_causal)
+                                  : weights.matmul(values);
     return result.to(query.dtype());
   }
   // Every dimension before the rows, of query and of what it meets.
@@ -270,7 +270,7 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
   const DimVector batch =
       broadcast_sizes(broadcast_sizes(before(query), before(key)), before(value));
   // As (batch, heads, rows, width).
-  const auto prepared = [&](const Tensor& t) {
+  const auto prepare = [&](const Tensor& t) {
     if (t.dim() == 4 && before(t) == IntArrayRef(batch)) {
       return t;
     }
@@ -282,11 +282,12 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
     const DimVector leading(IntArrayRef(sizes).slice(0, sizes.size() > 3 ? sizes.size() - 3 : 0));
     return t.expand(sizes).reshape({product(leading), heads, t.size(-2), t.size(-1)});
   };
-  const Tensor q = prepared(query);
+  const Tensor q = prepare(query);
   Tensor mask = attn_mask;
   if (mask.defined()) {
     if (mask.dtype() == kBool) {
-      mask = rushlight::zeros(mask.sizes(), TensorOptions(accumulated(query)).device(mask.device()))
+      mask = rushlight::zeros(mask.sizes(),
+                              TensorOptions(accumulation_dtype(query)).device(mask.device()))
                  .masked_fill(mask.logical_not(), -infinity);
     }
     DimVector scores = batch;
@@ -298,7 +299,7 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
     mask = mask.expand(scores).reshape({q.size(0), q.size(1), rows, key.size(-2)});
   }
   const Tensor result =
-      std::get<0>(_attention(q, prepared(key), prepared(value), mask, is_causal, factor));
+      std::get<0>(_attention(q, prepare(key), prepare(value), mask, is_causal, factor));
   if (query.dim() == 4 && q.is_same(query)) {
     return result;
   }

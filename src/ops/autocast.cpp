@@ -57,7 +57,7 @@ Tensor cast(const Tensor& t, ScalarType to) {
   return result;
 }
 
-ScalarType widest(const std::vector<Value>& arguments, DeviceType device) {
+ScalarType widest_dtype(const std::vector<Value>& arguments, DeviceType device) {
   ScalarType widest = ScalarType::Undefined;
   for (const Value& v : arguments) {
     v.for_each_tensor([&](const Tensor& t) {
@@ -135,7 +135,7 @@ std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> argum
            " Compute the loss from logits, or with autocast disabled on float32 inputs.");
   const ScalarType to = rule == Rule::Lower     ? state().dtypes[static_cast<int>(*device)]
                         : rule == Rule::Float32 ? kFloat32
-                                                : widest(arguments, *device);
+                                                : widest_dtype(arguments, *device);
   const Only nothing(0);
   for (Value& v : arguments) {
     v.change_tensors(

@@ -16,7 +16,7 @@ namespace rushlight {
 
 Tensor first_of(const Tensor& t) { return t.select(0, 0); }
 
-Tensor whole(const Tensor& t, int64_t batch) {
+Tensor expand_batch(const Tensor& t, int64_t batch) {
   if (!t.defined() || t.size(0) == batch) {
     return t;
   }
@@ -25,11 +25,11 @@ Tensor whole(const Tensor& t, int64_t batch) {
   return t.expand(sizes);
 }
 
-Tensor joined(const Tensor& t, int64_t dim, int64_t batch) {
-  return t.defined() ? whole(t, batch).movedim(0, dim).flatten(dim, dim + 1) : t;
+Tensor merge_batch(const Tensor& t, int64_t dim, int64_t batch) {
+  return t.defined() ? expand_batch(t, batch).movedim(0, dim).flatten(dim, dim + 1) : t;
 }
 
-Tensor unjoined(const Tensor& t, int64_t dim, int64_t batch) {
+Tensor split_batch(const Tensor& t, int64_t dim, int64_t batch) {
   if (!t.defined()) {
     return t;
   }
@@ -37,20 +37,20 @@ Tensor unjoined(const Tensor& t, int64_t dim, int64_t batch) {
   return t.unflatten(dim, {batch, t.size(dim) / batch}).movedim(dim, 0);
 }
 
-DimVector times(IntArrayRef sizes, int64_t dim, int64_t batch) {
+DimVector multiply_size(IntArrayRef sizes, int64_t dim, int64_t batch) {
   DimVector out(sizes);
   out[static_cast<size_t>(dim)] *= batch;
   return out;
 }
 
-Tensor flattened(const Tensor& t, int64_t batch) {
-  const Tensor all = whole(t, batch);
+Tensor flatten_slices(const Tensor& t, int64_t batch) {
+  const Tensor all = expand_batch(t, batch);
   return all.dim() == 1 ? all.unsqueeze(1) : all.flatten(1);
 }
 
 Tensor with_dims(const Tensor& t, int64_t rank) {
   Tensor out = t;
-  while (out.dim() <= rank) {
+  for (int64_t missing = rank + 1 - t.dim(); missing > 0; missing--) {
     out = out.unsqueeze(1);
   }
   return out;
@@ -58,11 +58,11 @@ Tensor with_dims(const Tensor& t, int64_t rank) {
 
 // ---- indices ----
 
-Tensor wrapped(const Tensor& index, int64_t size) {
+Tensor wrap_index(const Tensor& index, int64_t size) {
   return where(index.ge(0), index, index + size);
 }
 
-Tensor along(const Tensor& index, int64_t dim, const Tensor& like, int64_t batch) {
+Tensor expand_index(const Tensor& index, int64_t dim, const Tensor& like, int64_t batch) {
   const int64_t n = index.dim() > 1 ? index.size(1) : 1;
   const int64_t at = wrap_dim(dim, like.dim());
   DimVector sizes(like.sizes());
@@ -71,17 +71,17 @@ Tensor along(const Tensor& index, int64_t dim, const Tensor& like, int64_t batch
   DimVector ones(sizes.size(), 1);
   ones[0] = batch;
   ones[static_cast<size_t>(at)] = n;
-  return wrapped(whole(index, batch), like.size(at)).reshape(ones).expand(sizes);
+  return wrap_index(expand_batch(index, batch), like.size(at)).reshape(ones).expand(sizes);
 }
 
-Tensor shifted(const Tensor& indices, int64_t batch, int64_t rows) {
+Tensor offset_indices(const Tensor& indices, int64_t batch, int64_t rows) {
   const Tensor start = arange(batch, indices.options()) * rows;
   DimVector sizes(static_cast<size_t>(indices.dim()), 1);
   sizes[0] = batch;
-  return whole(indices, batch) + start.reshape(sizes);
+  return expand_batch(indices, batch) + start.reshape(sizes);
 }
 
-std::vector<Tensor> filled(TensorList tensors, int64_t batch) {
+std::vector<Tensor> expand_tensors(TensorList tensors, int64_t batch) {
   int64_t rank = 0;
   for (const Tensor& t : tensors) {
     rank = std::max(rank, t.dim());
@@ -89,7 +89,7 @@ std::vector<Tensor> filled(TensorList tensors, int64_t batch) {
   std::vector<Tensor> out;
   for (const Tensor& t : tensors) {
     if (t.dim() == rank || t.dim() != 2 || t.numel() > 0) {
-      out.push_back(whole(t, batch));
+      out.push_back(expand_batch(t, batch));
     }
   }
   return out;
@@ -153,7 +153,7 @@ IndexFront move_index_to_front(const Tensor& self,
   for (const auto& [dim, index] : places) {
     out.indices.emplace_back(with_dims(index, rank - 1));
   }
-  out.self = whole(self, batch).permute(moved);
+  out.self = expand_batch(self, batch).permute(moved);
   out.start = adjacent ? first : 0;
   out.block = rank - 1;
   return out;
@@ -181,10 +181,11 @@ Tensor batched_index_put(const Tensor& self, const std::vector<std::optional<Ten
   if (indices.size() == 1 && indices[0] && indices[0]->dtype() == kBool && values.dim() == 1 &&
       !accumulate) {
     Tensor mask = *indices[0];
-    while (mask.dim() < self.dim()) {
+    for (int64_t missing = self.dim() - mask.dim(); missing > 0; missing--) {
       mask = mask.unsqueeze(-1);
     }
-    return where(mask, with_dims(values, self.dim() - 1).to(self.dtype()), whole(self, batch));
+    return where(mask, with_dims(values, self.dim() - 1).to(self.dtype()),
+                 expand_batch(self, batch));
   }
   const IndexFront f = move_index_to_front(self, indices, batch);
   DimVector shape;
@@ -216,18 +217,20 @@ Tensor batched_index_put(const Tensor& self, const std::vector<std::optional<Ten
 Tensor batched_put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate,
                    int64_t batch) {
   const int64_t size = product(self.sizes().slice(1, self.dim() - 1));
-  const Tensor places = shifted(wrapped(index, size), batch, size);
-  return whole(self, batch).contiguous().put(places, whole(source, batch), accumulate);
+  const Tensor places = offset_indices(wrap_index(index, size), batch, size);
+  return expand_batch(self, batch)
+      .contiguous()
+      .put(places, expand_batch(source, batch), accumulate);
 }
 
 Tensor batched_searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32,
                             bool right, std::optional<std::string_view> side, const Tensor& sorter,
                             int64_t batch) {
   const auto dense = [&](const Tensor& t) {
-    return t.defined() ? whole(t, batch).contiguous() : t;
+    return t.defined() ? expand_batch(t, batch).contiguous() : t;
   };
   const bool one = sorted_sequence.dim() == 2;  // one sequence a slice, for values of any shape
-  const Tensor values = one ? flattened(self, batch).contiguous() : dense(self);
+  const Tensor values = one ? flatten_slices(self, batch).contiguous() : dense(self);
   const Tensor out =
       searchsorted(dense(sorted_sequence), values, out_int32, right, side, dense(sorter));
   DimVector sizes(self.sizes());
@@ -245,7 +248,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> batched_recurrent_layer(
     if (!t.defined()) {
       return t;
     }
-    const Tensor every = whole(t, batch);
+    const Tensor every = expand_batch(t, batch);
     return (batch_first ? every : every.transpose(0, 1)).flatten(0, 1);
   };
   const auto part = [&](const Tensor& t) {
@@ -253,14 +256,14 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> batched_recurrent_layer(
     return batch_first ? t.unflatten(0, {batch, rows})
                        : t.unflatten(0, {rows, batch}).transpose(0, 1);
   };
-  const auto shared = [](const Tensor& t) { return t.defined() ? first_of(t) : t; };
+  const auto first_if_defined = [](const Tensor& t) { return t.defined() ? first_of(t) : t; };
   DimVector sizes(batch_sizes);
   for (int64_t& n : sizes) {
     n *= batch;
   }
-  const auto [output, last_hidden, last_cell, kept_gates, kept_cells] =
-      _recurrent_layer(join(gates), join(hidden), join(cell), shared(weight_hh), shared(bias_hh),
-                       shared(weight_hr), sizes, mode, reverse, batch_first, keep);
+  const auto [output, last_hidden, last_cell, kept_gates, kept_cells] = _recurrent_layer(
+      join(gates), join(hidden), join(cell), first_if_defined(weight_hh), first_if_defined(bias_hh),
+      first_if_defined(weight_hr), sizes, mode, reverse, batch_first, keep);
   return {part(output), part(last_hidden), part(last_cell), part(kept_gates), part(kept_cells)};
 }
 
@@ -268,10 +271,11 @@ Tensor batched_embedding_backward(const Tensor& grad_output, const Tensor& indic
                                   int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq,
                                   int64_t batch) {
   // One table of all slices; the rows of padding are set to 0 behind.
-  const Tensor rows = shifted(indices, batch, num_weights);
-  const Tensor out = unjoined(embedding_dense_backward(whole(grad_output, batch), rows,
-                                                       num_weights * batch, -1, scale_grad_by_freq),
-                              0, batch);
+  const Tensor rows = offset_indices(indices, batch, num_weights);
+  const Tensor out =
+      split_batch(embedding_dense_backward(expand_batch(grad_output, batch), rows,
+                                           num_weights * batch, -1, scale_grad_by_freq),
+                  0, batch);
   if (padding_idx >= 0) {
     out.select(1, padding_idx).zero_();
   }
@@ -302,18 +306,24 @@ Tensor batched_dot(const Tensor& self, const Tensor& tensor) {
   RL_CHECK(self.size(1) == tensor.size(1), "inconsistent tensor size, expected tensor [",
            self.size(1), "] and src [", tensor.size(1), "] to have the same number of elements");
   const int64_t batch = std::max(self.size(0), tensor.size(0));
-  return whole(self, batch).unsqueeze(1).bmm(whole(tensor, batch).unsqueeze(2)).flatten();
+  return expand_batch(self, batch)
+      .unsqueeze(1)
+      .bmm(expand_batch(tensor, batch).unsqueeze(2))
+      .flatten();
 }
 
 Tensor batched_mm(const Tensor& self, const Tensor& mat2, int64_t batch) {
   check_rank("mm", self, 2);
   check_rank("mm", mat2, 2);
   if (is_sparse(self)) {  // one matrix meets the columns of all slices
-    const Tensor columns = whole(mat2, batch).movedim(0, 1).flatten(1);
+    const Tensor columns = expand_batch(mat2, batch).movedim(0, 1).flatten(1);
     return self.squeeze(0).mm(columns).unflatten(1, {batch, mat2.size(2)}).movedim(1, 0);
   }
   if (is_sparse(mat2) || (mat2.size(0) == 1 && batch != 1)) {  // rows of all slices meet one matrix
-    return whole(self, batch).flatten(0, 1).mm(mat2.squeeze(0)).unflatten(0, {batch, self.size(1)});
+    return expand_batch(self, batch)
+        .flatten(0, 1)
+        .mm(mat2.squeeze(0))
+        .unflatten(0, {batch, self.size(1)});
   }
   return self.matmul(mat2);
 }
@@ -322,14 +332,14 @@ Tensor batched_bmm(const Tensor& self, const Tensor& mat2, int64_t batch) {
   check_rank("bmm", self, 3);
   check_rank("bmm", mat2, 3);
   if (is_sparse(self)) {  // as above, for each matrix
-    const Tensor columns = whole(mat2, batch).permute({1, 2, 0, 3}).flatten(2);
+    const Tensor columns = expand_batch(mat2, batch).permute({1, 2, 0, 3}).flatten(2);
     const Tensor products = self.squeeze(0).bmm(columns);
     return products.unflatten(2, {batch, mat2.size(3)}).permute({2, 0, 1, 3});
   }
   if (is_sparse(mat2)) {
     return batched_bmm(mat2.transpose(2, 3), self.transpose(2, 3), batch).transpose(2, 3);
   }
-  return unjoined(joined(self, 0, batch).bmm(joined(mat2, 0, batch)), 0, batch);
+  return split_batch(merge_batch(self, 0, batch).bmm(merge_batch(mat2, 0, batch)), 0, batch);
 }
 
 Tensor batched_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
@@ -342,25 +352,27 @@ Tensor batched_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2,
     const bool added = beta.to<complex<double>>() != complex<double>(0.0);
     return added ? with_dims(self, 2).mul(make_number(beta)) + product : product;
   }
-  return baddbmm(with_dims(self, 2), whole(mat1, batch), whole(mat2, batch), beta, alpha);
+  return baddbmm(with_dims(self, 2), expand_batch(mat1, batch), expand_batch(mat2, batch), beta,
+                 alpha);
 }
 
 Tensor batched_int_mm(const Tensor& self, const Tensor& mat2, int64_t batch) {
   check_rank("_int_mm", self, 2);
   check_rank("_int_mm", mat2, 2);
   if (mat2.size(0) == 1) {
-    const Tensor rows = whole(self, batch).flatten(0, 1);
+    const Tensor rows = expand_batch(self, batch).flatten(0, 1);
     return _int_mm(rows, mat2.squeeze(0)).unflatten(0, {batch, self.size(1)});
   }
-  return whole(self, batch).to(kInt32).bmm(whole(mat2, batch).to(kInt32));
+  return expand_batch(self, batch).to(kInt32).bmm(expand_batch(mat2, batch).to(kInt32));
 }
 
 Tensor batched_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
                        const Scalar& beta, const Scalar& alpha, int64_t batch) {
   const DimVector sizes = {batch, batch1.size(1), batch1.size(2), batch2.size(3)};
   const Tensor added = with_dims(self, 3).expand(sizes).flatten(0, 1);
-  return unjoined(baddbmm(added, joined(batch1, 0, batch), joined(batch2, 0, batch), beta, alpha),
-                  0, batch);
+  return split_batch(
+      baddbmm(added, merge_batch(batch1, 0, batch), merge_batch(batch2, 0, batch), beta, alpha), 0,
+      batch);
 }
 
 Tensor batched_linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -408,16 +420,17 @@ Tensor class_weights(const Tensor& target, const Tensor& weight, int64_t ignore_
 }
 
 // Losses of samples, reduced slice by slice, and the sum of weights of each slice.
-Two reduced(const Tensor& loss, const Tensor& target, const Tensor& weight, int64_t reduction,
-            int64_t ignore_index, int64_t batch) {
-  const Tensor of_slices = unjoined(loss, 0, batch);
+Two reduce_slices(const Tensor& loss, const Tensor& target, const Tensor& weight, int64_t reduction,
+                  int64_t ignore_index, int64_t batch) {
+  const Tensor of_slices = split_batch(loss, 0, batch);
   const Tensor total =
-      flattened(class_weights(whole(target, batch), weight, ignore_index, loss.dtype()), batch)
+      flatten_slices(class_weights(expand_batch(target, batch), weight, ignore_index, loss.dtype()),
+                     batch)
           .sum(1);
   if (reduction == Reduction::None) {
     return {of_slices, total};
   }
-  const Tensor sum = flattened(of_slices, batch).sum(1);
+  const Tensor sum = flatten_slices(of_slices, batch).sum(1);
   return {reduction == Reduction::Mean ? sum / total : sum, total};
 }
 
@@ -425,7 +438,7 @@ Two reduced(const Tensor& loss, const Tensor& target, const Tensor& weight, int6
 Tensor of_samples(const Tensor& grad_output, const Tensor& target, const Tensor& total_weight,
                   int64_t reduction, int64_t batch) {
   if (reduction == Reduction::None) {
-    return joined(grad_output, 0, batch);
+    return merge_batch(grad_output, 0, batch);
   }
   const Tensor given = reduction == Reduction::Mean ? grad_output / total_weight : grad_output;
   DimVector sizes(target.sizes());
@@ -445,9 +458,10 @@ Two batched_nll_loss(const Tensor& self, const Tensor& target, const Tensor& wei
                                           ignore_index, batch);
     return {reduction == Reduction::None ? loss.squeeze(1) : loss, total};
   }
-  const Tensor loss = std::get<0>(_nll_loss(joined(self, 0, batch), joined(target, 0, batch),
-                                            common(weight), Reduction::None, ignore_index));
-  return reduced(loss, target, common(weight), reduction, ignore_index, batch);
+  const Tensor loss =
+      std::get<0>(_nll_loss(merge_batch(self, 0, batch), merge_batch(target, 0, batch),
+                            common(weight), Reduction::None, ignore_index));
+  return reduce_slices(loss, target, common(weight), reduction, ignore_index, batch);
 }
 
 Tensor batched_nll_loss_backward(const Tensor& grad_output, const Tensor& target,
@@ -461,10 +475,10 @@ Tensor batched_nll_loss_backward(const Tensor& grad_output, const Tensor& target
         .squeeze(1);
   }
   const Tensor given = of_samples(grad_output, target, total_weight, reduction, batch);
-  return unjoined(
-      _nll_loss_backward(given, joined(target, 0, batch), common(weight), first_of(total_weight),
-                         times(sizes, 0, batch), Reduction::None, ignore_index),
-      0, batch);
+  return split_batch(_nll_loss_backward(given, merge_batch(target, 0, batch), common(weight),
+                                        first_of(total_weight), multiply_size(sizes, 0, batch),
+                                        Reduction::None, ignore_index),
+                     0, batch);
 }
 
 Three batched_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
@@ -477,10 +491,11 @@ Three batched_cross_entropy(const Tensor& self, const Tensor& target, const Tens
     return {reduction == Reduction::None ? loss.squeeze(1) : loss, log_sum.squeeze(1), total};
   }
   const auto [loss, log_sum, unused] =
-      _cross_entropy(joined(self, 0, batch), joined(target, 0, batch), common(weight),
+      _cross_entropy(merge_batch(self, 0, batch), merge_batch(target, 0, batch), common(weight),
                      Reduction::None, ignore_index, label_smoothing);
-  auto [total_loss, total] = reduced(loss, target, common(weight), reduction, ignore_index, batch);
-  return {total_loss, unjoined(log_sum, 0, batch), total};
+  auto [total_loss, total] =
+      reduce_slices(loss, target, common(weight), reduction, ignore_index, batch);
+  return {total_loss, split_batch(log_sum, 0, batch), total};
 }
 
 Tensor batched_cross_entropy_backward(const Tensor& grad_output, const Tensor& self,
@@ -496,11 +511,11 @@ Tensor batched_cross_entropy_backward(const Tensor& grad_output, const Tensor& s
         .squeeze(1);
   }
   const Tensor given = of_samples(grad_output, target, total_weight, reduction, batch);
-  return unjoined(
-      _cross_entropy_backward(given, joined(self, 0, batch), joined(target, 0, batch),
-                              common(weight), joined(log_sum, 0, batch), first_of(total_weight),
-                              Reduction::None, ignore_index, label_smoothing),
-      0, batch);
+  return split_batch(_cross_entropy_backward(given, merge_batch(self, 0, batch),
+                                             merge_batch(target, 0, batch), common(weight),
+                                             merge_batch(log_sum, 0, batch), first_of(total_weight),
+                                             Reduction::None, ignore_index, label_smoothing),
+                     0, batch);
 }
 
 namespace {

@@ -8,29 +8,29 @@
 namespace rushlight {
 
 // ---- moves of the batch ----
-Tensor first_of(const Tensor& t);              // the first slice
-Tensor whole(const Tensor& t, int64_t batch);  // a batch of size 1 is repeated
+Tensor first_of(const Tensor& t);                     // the first slice
+Tensor expand_batch(const Tensor& t, int64_t batch);  // a batch of size 1 is repeated
 // The batch joins a dimension of the slice, and leaves one that it had joined.
-Tensor joined(const Tensor& t, int64_t dim, int64_t batch);
-Tensor unjoined(const Tensor& t, int64_t dim, int64_t batch);
+Tensor merge_batch(const Tensor& t, int64_t dim, int64_t batch);
+Tensor split_batch(const Tensor& t, int64_t dim, int64_t batch);
 template <class... T>
-std::tuple<T...> unjoined(const std::tuple<T...>& results, int64_t dim, int64_t batch) {
-  return std::apply([&](const T&... r) { return std::tuple<T...>(unjoined(r, dim, batch)...); },
+std::tuple<T...> split_batch(const std::tuple<T...>& results, int64_t dim, int64_t batch) {
+  return std::apply([&](const T&... r) { return std::tuple<T...>(split_batch(r, dim, batch)...); },
                     results);
 }
-DimVector times(IntArrayRef sizes, int64_t dim, int64_t batch);  // one size is larger
-Tensor flattened(const Tensor& t, int64_t batch);                // slices become vectors
+DimVector multiply_size(IntArrayRef sizes, int64_t dim, int64_t batch);  // one size is larger
+Tensor flatten_slices(const Tensor& t, int64_t batch);                   // slices become vectors
 Tensor with_dims(const Tensor& t, int64_t rank);  // ones in front of a slice's dimensions
 
 // ---- indices ----
-Tensor wrapped(const Tensor& index, int64_t size);  // negative ones count from the end
+Tensor wrap_index(const Tensor& index, int64_t size);  // negative ones count from the end
 // Indices of slices (batch, n) as indices of elements, in the shape of `like` with n along `dim`.
-Tensor along(const Tensor& index, int64_t dim, const Tensor& like, int64_t batch);
+Tensor expand_index(const Tensor& index, int64_t dim, const Tensor& like, int64_t batch);
 // Indices of rows of a table that follows those of the slices before.
-Tensor shifted(const Tensor& indices, int64_t batch, int64_t rows);
+Tensor offset_indices(const Tensor& indices, int64_t batch, int64_t rows);
 // Tensors of a list, each with the batch; vectors without elements are no part of it, as `cat` has
 // it.
-std::vector<Tensor> filled(TensorList tensors, int64_t batch);
+std::vector<Tensor> expand_tensors(TensorList tensors, int64_t batch);
 Tensor batched_index(const Tensor& self, const std::vector<std::optional<Tensor>>& indices,
                      int64_t batch);
 Tensor batched_index_put(const Tensor& self, const std::vector<std::optional<Tensor>>& indices,

@@ -26,7 +26,7 @@ class BatchedTensor final : public SpecialTensor {
     return call_by_rules(function, std::move(arguments));
   }
   Tensor alias(const Tensor&) const override { return of_level(value_.tensor_data(), level_); }
-  void want_memory() const override {
+  void check_has_memory() const override {
     throw Error(
         "Cannot access data pointer of Tensor that doesn't have storage: vmap goes through it, so "
         "it stands for many");
@@ -148,7 +148,7 @@ int64_t depth_of(int64_t level) {
 namespace {
 
 // The handler of a special tensor is not asked to move a dimension to where it is.
-Tensor moved(const Tensor& t, int64_t from, int64_t to) {
+Tensor move_dim(const Tensor& t, int64_t from, int64_t to) {
   return from == to && is_special(all_of(t)) ? t : t.movedim(from, to);
 }
 
@@ -157,13 +157,13 @@ Tensor add_below(const Tensor& t, int64_t dim, int64_t level) {
   if (own > level) {  // the innermost stays outside
     return of_level(add_below(value_of(t), dim + 1, level), own);
   }
-  return of_level(moved(t, dim, 0), level);
+  return of_level(move_dim(t, dim, 0), level);
 }
 
 Tensor remove_below(const Tensor& t, int64_t level, int64_t batch, int64_t dim) {
   const int64_t own = level_of(t);
   if (own == level) {
-    return moved(value_of(t), 0, dim);
+    return move_dim(value_of(t), 0, dim);
   }
   if (own > level) {
     return of_level(remove_below(value_of(t), level, batch, dim + 1), own);
@@ -200,8 +200,8 @@ void remove_backward(Node& node, const Tensor* grads, Tensor* result) {
 }
 constexpr NodeDescriptor remove_descriptor = {"RemoveBatchDimBackward0", remove_backward, false};
 
-Tensor recorded(const NodeDescriptor& descriptor, const Tensor& input, const Tensor& result,
-                int64_t level, int64_t batch, int64_t dim) {
+Tensor record_level(const NodeDescriptor& descriptor, const Tensor& input, const Tensor& result,
+                    int64_t level, int64_t batch, int64_t dim) {
   if (grad_enabled() && input.requires_grad()) {
     auto node = Ref<Node>::steal(new Node(&descriptor));
     node->add_edge(input);
@@ -225,7 +225,7 @@ Tensor add_batch(const Tensor& t, int64_t dim, int64_t level) {
     result = add_below(t.requires_grad() ? t.tensor_data() : t, at, level);
   }
   forward::carry_tangents(t, result, [&](const Tensor& v) { return add_batch(v, at, level); });
-  return recorded(add_descriptor, t, result, level, batch, at);
+  return record_level(add_descriptor, t, result, level, batch, at);
 }
 
 Tensor remove_batch(const Tensor& t, int64_t level, int64_t batch, int64_t dim) {
@@ -260,7 +260,7 @@ Tensor remove_batch(const Tensor& t, int64_t level, int64_t batch, int64_t dim) 
       result = result.tensor_data();
     }
   }
-  return recorded(remove_descriptor, t, carry(result), level, batch, at);
+  return record_level(remove_descriptor, t, carry(result), level, batch, at);
 }
 
 void take_value(const Tensor& t, const Tensor& from) {
@@ -336,8 +336,9 @@ std::vector<Value> VmapMode::draw(const OpFunction& function, std::vector<Value>
     return function.call(arguments);
   }
   bool sized = false;
+  const Meanings known = meanings_of(function);
   for (size_t i = 0; i < arguments.size(); i++) {
-    if (std::string_view(function.arguments[i].name) == "size") {
+    if (known.is_size(i)) {
       DimVector sizes = arguments[i].get<DimVector>();
       sizes.insert(0, batch_);
       arguments[i] = Value(std::move(sizes));

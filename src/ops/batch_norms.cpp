@@ -8,7 +8,7 @@ namespace rushlight {
 
 namespace {
 
-DimVector last(IntArrayRef shape) {
+DimVector trailing_dims(IntArrayRef shape) {
   DimVector out;
   for (size_t i = shape.size(); i > 0; i--) {
     out.push_back(-static_cast<int64_t>(i));
@@ -23,15 +23,15 @@ Tensor normalize_values(const Tensor& t, const Tensor& scaled, const Tensor& rst
 }
 
 // Sums over the rows of slices, which gradients of weights are.
-Tensor summed_rows(const Tensor& t, IntArrayRef normalized_shape, int64_t batch) {
+Tensor sum_rows(const Tensor& t, IntArrayRef normalized_shape, int64_t batch) {
   DimVector rows;
   for (int64_t d = 1; d < t.dim() - static_cast<int64_t>(normalized_shape.size()); d++) {
     rows.push_back(d);
   }
-  return rows.empty() ? whole(t, batch) : whole(t, batch).sum(rows);
+  return rows.empty() ? expand_batch(t, batch) : expand_batch(t, batch).sum(rows);
 }
 
-Tensor weighted(const Tensor& t, const Tensor& weight) {
+Tensor multiply_slices(const Tensor& t, const Tensor& weight) {
   return weight.defined() ? t * with_dims(weight, t.dim() - 1) : t;
 }
 Tensor add_bias(const Tensor& t, const Tensor& bias) {
@@ -44,21 +44,22 @@ Three batched_batch_norm(const Tensor& input, const Tensor& weight, const Tensor
                          const Tensor& running_mean, const Tensor& running_var, bool training,
                          double momentum, double eps, int64_t batch) {
   // Channels of all slices side by side. What is kept running is written where it lies.
-  const Tensor running[] = {joined(running_mean, 0, batch), joined(running_var, 0, batch)};
-  const auto [out, mean, invstd] =
-      native_batch_norm(joined(input, 1, batch), joined(weight, 0, batch), joined(bias, 0, batch),
-                        running[0], running[1], training, momentum, eps);
+  const Tensor running[] = {merge_batch(running_mean, 0, batch),
+                            merge_batch(running_var, 0, batch)};
+  const auto [out, mean, invstd] = native_batch_norm(
+      merge_batch(input, 1, batch), merge_batch(weight, 0, batch), merge_batch(bias, 0, batch),
+      running[0], running[1], training, momentum, eps);
   if (training && running_mean.defined()) {
     RL_CHECK(batch == 1 || (running_mean.size(0) == batch && running_var.size(0) == batch),
              "Batch norm got a batched tensor, but running_mean or running_var, which training "
              "writes to, without a batch. Give vmap those, too, or set track_running_stats=False");
-    running_mean.copy_(unjoined(running[0], 0, batch));
-    running_var.copy_(unjoined(running[1], 0, batch));
+    running_mean.copy_(split_batch(running[0], 0, batch));
+    running_var.copy_(split_batch(running[1], 0, batch));
   }
   const bool kept = mean.numel() > 0;
-  return {unjoined(out, 1, batch),
-          kept ? unjoined(mean, 0, batch) : whole(mean.unsqueeze(0), batch),
-          kept ? unjoined(invstd, 0, batch) : whole(invstd.unsqueeze(0), batch)};
+  return {split_batch(out, 1, batch),
+          kept ? split_batch(mean, 0, batch) : expand_batch(mean.unsqueeze(0), batch),
+          kept ? split_batch(invstd, 0, batch) : expand_batch(invstd.unsqueeze(0), batch)};
 }
 
 Three batched_batch_norm_backward(const Tensor& grad_output, const Tensor& input,
@@ -67,43 +68,45 @@ Three batched_batch_norm_backward(const Tensor& grad_output, const Tensor& input
                                   const Tensor& save_invstd, bool training, double eps,
                                   int64_t batch) {
   const auto [out, weights, biases] = native_batch_norm_backward(
-      joined(grad_output, 1, batch), joined(input, 1, batch), joined(weight, 0, batch),
-      joined(running_mean, 0, batch), joined(running_var, 0, batch), joined(save_mean, 0, batch),
-      joined(save_invstd, 0, batch), training, eps);
-  return {unjoined(out, 1, batch), unjoined(weights, 0, batch), unjoined(biases, 0, batch)};
+      merge_batch(grad_output, 1, batch), merge_batch(input, 1, batch),
+      merge_batch(weight, 0, batch), merge_batch(running_mean, 0, batch),
+      merge_batch(running_var, 0, batch), merge_batch(save_mean, 0, batch),
+      merge_batch(save_invstd, 0, batch), training, eps);
+  return {split_batch(out, 1, batch), split_batch(weights, 0, batch),
+          split_batch(biases, 0, batch)};
 }
 
 Three batched_layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                          const Tensor& bias, double eps, int64_t batch) {
   const auto [out, mean, rstd] =
-      native_layer_norm(whole(input, batch), normalized_shape, {}, {}, eps);
-  return {add_bias(weighted(out, weight), bias), mean, rstd};
+      native_layer_norm(expand_batch(input, batch), normalized_shape, {}, {}, eps);
+  return {add_bias(multiply_slices(out, weight), bias), mean, rstd};
 }
 
 Three batched_layer_norm_backward(const Tensor& grad_output, const Tensor& input,
                                   IntArrayRef normalized_shape, const Tensor& mean,
                                   const Tensor& rstd, const Tensor& weight, int64_t batch) {
   const Tensor scaled = (input - mean) * rstd;
-  const Tensor found =
-      normalize_values(weighted(grad_output, weight), scaled, rstd, last(normalized_shape));
-  return {whole(found, batch), summed_rows(grad_output * scaled, normalized_shape, batch),
-          summed_rows(grad_output, normalized_shape, batch)};
+  const Tensor found = normalize_values(multiply_slices(grad_output, weight), scaled, rstd,
+                                        trailing_dims(normalized_shape));
+  return {expand_batch(found, batch), sum_rows(grad_output * scaled, normalized_shape, batch),
+          sum_rows(grad_output, normalized_shape, batch)};
 }
 
 Two batched_rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                      std::optional<double> eps, int64_t batch) {
-  const auto [out, rstd] = _fused_rms_norm(whole(input, batch), normalized_shape, {}, eps);
-  return {weighted(out, weight), rstd};
+  const auto [out, rstd] = _fused_rms_norm(expand_batch(input, batch), normalized_shape, {}, eps);
+  return {multiply_slices(out, weight), rstd};
 }
 
 Two batched_rms_norm_backward(const Tensor& grad_output, const Tensor& input,
                               IntArrayRef normalized_shape, const Tensor& rstd,
                               const Tensor& weight, int64_t batch) {
   const Tensor scaled = input * rstd;
-  const Tensor given = weighted(grad_output, weight);
+  const Tensor given = multiply_slices(grad_output, weight);
   const Tensor found =
-      rstd * (given - scaled * (scaled * given).mean(last(normalized_shape), true));
-  return {whole(found, batch), summed_rows(grad_output * scaled, normalized_shape, batch)};
+      rstd * (given - scaled * (scaled * given).mean(trailing_dims(normalized_shape), true));
+  return {expand_batch(found, batch), sum_rows(grad_output * scaled, normalized_shape, batch)};
 }
 
 namespace {
@@ -120,26 +123,27 @@ Tensor per_channel(const Tensor& t, int64_t rank) {
 
 Three batched_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                          int64_t num_groups, double eps, int64_t batch) {
-  auto [out, mean, rstd] = _group_norm(joined(input, 0, batch), {}, {}, num_groups, eps);
-  out = unjoined(out, 0, batch);
+  auto [out, mean, rstd] = _group_norm(merge_batch(input, 0, batch), {}, {}, num_groups, eps);
+  out = split_batch(out, 0, batch);
   out = weight.defined() ? out * per_channel(weight, input.dim()) : out;
   out = bias.defined() ? out + per_channel(bias, input.dim()) : out;
-  return {out, unjoined(mean, 0, batch), unjoined(rstd, 0, batch)};
+  return {out, split_batch(mean, 0, batch), split_batch(rstd, 0, batch)};
 }
 
 Three batched_group_norm_backward(const Tensor& grad_output, const Tensor& input,
                                   const Tensor& mean, const Tensor& rstd, const Tensor& weight,
                                   int64_t num_groups, int64_t batch) {
-  const Tensor images = joined(input, 0, batch);
+  const Tensor images = merge_batch(input, 0, batch);
   const DimVector groups = in_groups(images, num_groups);
-  const Tensor scale = joined(rstd, 0, batch).unsqueeze(-1);
-  const Tensor scaled = (images.reshape(groups) - joined(mean, 0, batch).unsqueeze(-1)) * scale;
-  const Tensor grad = whole(grad_output, batch);
+  const Tensor scale = merge_batch(rstd, 0, batch).unsqueeze(-1);
+  const Tensor scaled =
+      (images.reshape(groups) - merge_batch(mean, 0, batch).unsqueeze(-1)) * scale;
+  const Tensor grad = expand_batch(grad_output, batch);
   const auto sums = [&](const Tensor& t) { return t.unsqueeze(-1).flatten(3).sum({1, 3}); };
   const Tensor given = weight.defined() ? grad * per_channel(weight, grad.dim()) : grad;
   const Tensor found = normalize_values(given.flatten(0, 1).reshape(groups), scaled, scale, {-1});
   const Tensor product = grad * scaled.reshape(images.sizes()).reshape(grad.sizes());
-  return {unjoined(found.reshape(images.sizes()), 0, batch), sums(product), sums(grad)};
+  return {split_batch(found.reshape(images.sizes()), 0, batch), sums(product), sums(grad)};
 }
 
 }  // namespace rushlight

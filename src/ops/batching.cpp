@@ -14,18 +14,6 @@ namespace rushlight::batching {
 
 namespace {
 
-constexpr const char* dim_names[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"};
-// Sizes that have the batch in front where it leads.
-constexpr const char* size_names[] = {"input_size", "input_sizes", "size"};
-
-bool is_one_of(const char* name, ArrayRef<const char*> names) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const char* other) { return std::string_view(name) == other; });
-}
-bool is_dim(const ArgInfo& arg) {
-  return arg.type.base == BaseType::Int && is_one_of(arg.name, dim_names);
-}
-
 // One call, and what its arguments are made of.
 struct Call {
   const OpFunction& function;
@@ -42,7 +30,7 @@ struct Call {
 // What a tensor without a batch becomes beside those that have one.
 enum class Lone : uint8_t { Left, One, Whole };
 
-Tensor repeated(const Tensor& t, int64_t batch) {
+Tensor expand_slice(const Tensor& t, int64_t batch) {
   DimVector sizes(t.sizes());
   sizes.insert(0, batch);
   return t.unsqueeze(0).expand(sizes);
@@ -58,7 +46,7 @@ std::vector<Value> unwrap_arguments(const Call& c, Lone covered, Lone others, ui
       return level_of(t) == c.level ? value_of(t)
              : lone == Lone::Left   ? t
              : lone == Lone::One    ? t.unsqueeze(0)
-                                    : repeated(t, c.batch);
+                                    : expand_slice(t, c.batch);
     });
   }
   return out;
@@ -71,8 +59,9 @@ int64_t rank_of(const Value& v) {
 }
 // The sizes of an input that a backward op is given: dimensions are those of that input.
 const Value* input_sizes(const Call& c) {
+  const Meanings known = meanings_of(c.function);
   for (size_t i = 0; i < c.arguments.size(); i++) {
-    if (is_one_of(c.function.arguments[i].name, size_names) && c.arguments[i].is<DimVector>()) {
+    if (known.is_size(i) && c.arguments[i].is<DimVector>()) {
       return &c.arguments[i];
     }
   }
@@ -94,9 +83,10 @@ int64_t slice_rank(const Call& c) {
 // Dimensions of slices, counted behind the batch.
 void count_behind(const Call& c, std::vector<Value>& arguments) {
   const int64_t rank = slice_rank(c);
+  const Meanings known = meanings_of(c.function);
   for (size_t i = 0; i < arguments.size(); i++) {
     Value& v = arguments[i];
-    if (!is_dim(c.function.arguments[i]) || v.is_none()) {
+    if (!known.is_dim(i) || v.is_none()) {
       continue;
     }
     if (v.is<DimVector>()) {
@@ -111,9 +101,11 @@ void count_behind(const Call& c, std::vector<Value>& arguments) {
   }
 }
 
+// Sizes have the batch in front where it leads.
 void grow_sizes(const Call& c, std::vector<Value>& arguments) {
+  const Meanings known = meanings_of(c.function);
   for (size_t i = 0; i < arguments.size(); i++) {
-    if (is_one_of(c.function.arguments[i].name, size_names) && arguments[i].is<DimVector>()) {
+    if (known.is_size(i) && arguments[i].is<DimVector>()) {
       DimVector sizes = arguments[i].get<DimVector>();
       sizes.insert(0, c.batch);
       arguments[i] = Value(std::move(sizes));
@@ -177,7 +169,8 @@ std::vector<Value> align_batches(const Call& c) {
   for (size_t i = 0; i < arguments.size(); i++) {
     if (c.has_batch(i) && !(i == 0 && c.writes())) {
       arguments[i].change_tensors([&](Tensor t) {
-        while (t.dim() <= rank) {
+        // Counted, since a mode may answer with a tensor of any rank.
+        for (int64_t missing = rank + 1 - t.dim(); missing > 0; missing--) {
           t = t.unsqueeze(1);
         }
         return t;
@@ -190,7 +183,7 @@ std::vector<Value> align_batches(const Call& c) {
 
 // The view of a tensor of which only its handler knows where elements lie: the same op, with its
 // arguments counted behind the batch.
-std::vector<Value> handled_view(const Call& c, const Tensor& x) {
+std::vector<Value> view_by_handler(const Call& c, const Tensor& x) {
   const std::string_view name = c.name();
   const int64_t rank = x.dim() - 1;
   if ((name == "t" && rank < 2) || (rank == 0 && (name == "transpose" || name == "squeeze"))) {
@@ -243,7 +236,7 @@ std::vector<Value> handled_view(const Call& c, const Tensor& x) {
 std::vector<Value> view(const Call& c) {
   const Tensor& x = value_of(c.arguments[0].get<Tensor>());
   if (is_special(all_of(x))) {
-    return handled_view(c, x);
+    return view_by_handler(c, x);
   }
   const Tensor& slice = c.arguments[0].get<Tensor>();
   auto impl = TensorImpl::make(x.storage(), x.dtype(), c.batch > 0 ? x.device() : Device(kMeta));
@@ -264,7 +257,7 @@ std::vector<Value> view(const Call& c) {
   return results;
 }
 
-std::vector<Value> leading(const Call& c, const Rule& rule) {
+std::vector<Value> call_with_leading_batch(const Call& c, const Rule& rule) {
   if (rule.kind == Kind::Matrices) {
     const int64_t rank = rank_of(c.arguments[0]);
     RL_CHECK(rank >= 2, c.name(), ": The input tensor must have at least 2 dimensions, got ", rank);
@@ -277,6 +270,7 @@ std::vector<Value> leading(const Call& c, const Rule& rule) {
 // Ops over dimensions: a number counts as one element where a dimension is named.
 std::vector<Value> dims(const Call& c, const Rule& rule) {
   const Value* const sizes = input_sizes(c);
+  const Meanings known = meanings_of(c.function);
   bool numbers = sizes == nullptr;
   bool lone_number = false;  // one that meets vectors, as a row of one element
   // The gradient of an op on a number, which counts as one element.
@@ -290,7 +284,7 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
         lone_number |= sizes == nullptr && t.defined() && t.dim() == 0;
       });
     }
-    if (std::string_view(c.function.arguments[i].name) == "dim") {
+    if (known.is_dim(i)) {
       wanted = &c.arguments[i];
       at = i;
     }
@@ -299,11 +293,8 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
   grow_sizes(c, arguments);
   count_behind(c, arguments);
   if (of_number) {
-    const auto named = [&](size_t i) {
-      return is_one_of(c.function.arguments[i].name, size_names);
-    };
     for (size_t i = 0; i < arguments.size(); i++) {
-      if (named(i) && arguments[i].is<DimVector>()) {
+      if (known.is_size(i) && arguments[i].is<DimVector>()) {
         arguments[i] = Value(DimVector{c.batch, 1});
       }
     }
@@ -353,12 +344,12 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
 }
 
 std::vector<Value> fold(const Call& c, const Rule& rule) {
+  const Meanings known = meanings_of(c.function);
   std::vector<Value> arguments = unwrap_arguments(c, Lone::Whole, Lone::Left, rule.covers);
   for (size_t i = 0; i < arguments.size(); i++) {
     if ((rule.covers >> i & 1) != 0) {
       arguments[i].change_tensors([](const Tensor& t) { return t.flatten(0, 1); });
-    } else if (is_one_of(c.function.arguments[i].name, size_names) &&
-               arguments[i].is<DimVector>()) {
+    } else if (known.is_size(i) && arguments[i].is<DimVector>()) {
       DimVector sizes = arguments[i].get<DimVector>();
       sizes[0] *= c.batch;
       arguments[i] = Value(std::move(sizes));
@@ -375,8 +366,7 @@ std::vector<Value> fold(const Call& c, const Rule& rule) {
 
 std::vector<Value> formula(const Call& c, const Rule& rule) {
   std::vector<Value> arguments = unwrap_arguments(c, Lone::One, Lone::One, rule.covers);
-  const bool has_dims =
-      std::any_of(c.function.arguments.begin(), c.function.arguments.end(), is_dim);
+  const bool has_dims = meanings_of(c.function).dims != 0;
   // A number counts as one element where a dimension is named.
   const bool number = has_dims && c.arguments[0].is<Tensor>() && rank_of(c.arguments[0]) == 0;
   if (has_dims) {
@@ -407,7 +397,7 @@ void warn_once(const Call& c) {
            " has no batching rule: vmap computes it one slice after the other"));
 }
 
-std::vector<Value> joined_slices(std::vector<std::vector<Value>>& each) {
+std::vector<Value> stack_slices(std::vector<std::vector<Value>>& each) {
   std::vector<Value> results = each[0];
   for (size_t r = 0; r < results.size(); r++) {
     if (results[r].is<Tensor>()) {
@@ -445,7 +435,7 @@ std::vector<Value> slices(const Call& c) {
     }
     each.push_back(c.function.call(arguments));
   }
-  return joined_slices(each);
+  return stack_slices(each);
 }
 
 const Rule& rule_for(const Call& c) {
@@ -458,7 +448,7 @@ const Rule& rule_for(const Call& c) {
   return none;
 }
 
-std::vector<Value> by_rule(const Call& c, const Rule& rule) {
+std::vector<Value> apply_rule(const Call& c, const Rule& rule) {
   switch (rule.kind) {
     case Kind::View:
       return view(c);
@@ -468,7 +458,7 @@ std::vector<Value> by_rule(const Call& c, const Rule& rule) {
     case Kind::Matrices:
     case Kind::Random:
     case Kind::RandomLike:
-      return leading(c, rule);
+      return call_with_leading_batch(c, rule);
     case Kind::Dims:
       return dims(c, rule);
     case Kind::Fold:
@@ -503,11 +493,11 @@ std::vector<Value> in_place(const Call& c) {
         });
       }
     }
-    return by_rule(c, rule_for(c));
+    return apply_rule(c, rule_for(c));
   }
   const Tensor self = c.arguments[0].get<Tensor>();
   if (c.function.functional == nullptr) {
-    by_rule(c, rule_for(c));
+    apply_rule(c, rule_for(c));
     const Tensor& value = value_of(self);
     if (!(value.sizes().slice(1, value.dim() - 1) == self.sizes())) {  // `resize_`
       take_value(self, of_level(value, c.level));
@@ -517,7 +507,7 @@ std::vector<Value> in_place(const Call& c) {
     align_batches(c);
   } else {
     Call made = {*c.function.functional, c.arguments, c.level, c.batch, c.mask};
-    value_of(self).copy_(by_rule(made, rule)[0].get<Tensor>());
+    value_of(self).copy_(apply_rule(made, rule)[0].get<Tensor>());
   }
   return {Value(self)};
 }
@@ -556,7 +546,7 @@ std::vector<Value> call_by_rules(const OpFunction& function, std::vector<Value> 
   if (c.writes()) {
     return in_place(c);
   }
-  std::vector<Value> results = by_rule(c, rule_for(c));
+  std::vector<Value> results = apply_rule(c, rule_for(c));
   for (Value& v : results) {
     // Some kernels give tensors without elements for what was not asked for.
     v.change_tensors([&](const Tensor& t) {

@@ -8,8 +8,8 @@
 namespace rushlight {
 
 // What sums over elements of a type, and statistics of them, are kept in.
-inline ScalarType accumulated(ScalarType t) { return t == kFloat64 ? kFloat64 : kFloat32; }
-inline ScalarType accumulated(const Tensor& t) { return accumulated(t.dtype()); }
+inline ScalarType accumulation_dtype(ScalarType t) { return t == kFloat64 ? kFloat64 : kFloat32; }
+inline ScalarType accumulation_dtype(const Tensor& t) { return accumulation_dtype(t.dtype()); }
 
 // "not implemented for 'Long'" unless the dtype is floating.
 inline void check_floating(const char* op, const Tensor& t, bool complex_too = false) {
@@ -28,7 +28,7 @@ inline void check_reduction(int64_t reduction) {
   RL_CHECK_VALUE(reduction >= Reduction::None && reduction <= Reduction::Sum, reduction,
                  " is not a valid value for reduction");
 }
-inline Tensor reduced(const Tensor& losses, int64_t reduction) {
+inline Tensor reduce_losses(const Tensor& losses, int64_t reduction) {
   check_reduction(reduction);
   return reduction == Reduction::Mean  ? losses.mean()
          : reduction == Reduction::Sum ? losses.sum()

@@ -256,7 +256,7 @@ std::vector<Tensor> copy_of(const std::vector<Tensor>& views) {
   return out;
 }
 
-Tensor room_for(const Tensor& self, const Tensor& src) {
+Tensor clone_for_batches(const Tensor& self, const Tensor& src) {
   if (RL_LIKELY(batching::level_of(src) == 0)) {
     return self.clone();
   }
@@ -270,7 +270,7 @@ Tensor room_for(const Tensor& self, const Tensor& src) {
   return whole.copy_(self);
 }
 
-Tensor put_in_view(const Tensor& whole, const Tensor& view, const Tensor& src) {
+Tensor copy_into_view(const Tensor& whole, const Tensor& view, const Tensor& src) {
   RL_CHECK(view.sizes() == src.sizes(), "src must have the shape of the slice that it fills, ",
            view.sizes(), ", but got ", src.sizes());
   view.copy_(src);

@@ -13,7 +13,7 @@ namespace rushlight::composite {
 
 namespace {
 
-Tensor filled(IntArrayRef size, const Scalar& value, ScalarType dtype, Device device) {
+Tensor make_filled(IntArrayRef size, const Scalar& value, ScalarType dtype, Device device) {
   value.check_fits(dtype);
   Tensor t = make_empty(size, dtype, device);
   if (!device.is_meta()) {
@@ -32,8 +32,8 @@ Tensor like(const Tensor& self, const TensorOptions& options, std::optional<Memo
   return make_output({self.sizes(), dtype, {}, wanted}, device);
 }
 
-Tensor filled_like(const Tensor& self, const Scalar& value, const TensorOptions& options,
-                   std::optional<MemoryFormat> format) {
+Tensor make_filled_like(const Tensor& self, const Scalar& value, const TensorOptions& options,
+                        std::optional<MemoryFormat> format) {
   Tensor t = like(self, options, format);
   value.check_fits(t.dtype());
   if (!t.is_meta()) {
@@ -93,10 +93,12 @@ Tensor empty(IntArrayRef size, const TensorOptions& options,
              std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   RL_CHECK(format != MemoryFormat::Preserve, "empty: preserve_format has no tensor to follow");
-  return unwritten(make_output({size, options.dtype(), {}, format}, options.device()));
+  return mark_unwritten_if_asked(
+      make_output({size, options.dtype(), {}, format}, options.device()));
 }
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
-  return unwritten(make_empty_strided(size, stride, options.dtype(), options.device()));
+  return mark_unwritten_if_asked(
+      make_empty_strided(size, stride, options.dtype(), options.device()));
 }
 Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, const TensorOptions& options) {
   const int64_t n = static_cast<int64_t>(size.size());
@@ -126,54 +128,54 @@ Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, const Tenso
 }
 
 Tensor zeros(IntArrayRef size, const TensorOptions& options) {
-  return filled(size, 0, options.dtype(), options.device());
+  return make_filled(size, 0, options.dtype(), options.device());
 }
 Tensor ones(IntArrayRef size, const TensorOptions& options) {
-  return filled(size, 1, options.dtype(), options.device());
+  return make_filled(size, 1, options.dtype(), options.device());
 }
 Tensor full(IntArrayRef size, const Scalar& fill_value, const TensorOptions& options) {
-  return filled(size, fill_value, dtype_of_fill(fill_value, options), options.device());
+  return make_filled(size, fill_value, dtype_of_fill(fill_value, options), options.device());
 }
 Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) {
-  return filled({}, s, options.dtype(), options.device());
+  return make_filled({}, s, options.dtype(), options.device());
 }
 
 Tensor empty_like(const Tensor& self, const TensorOptions& options,
                   std::optional<MemoryFormat> memory_format) {
-  return unwritten(like(self, options, memory_format));
+  return mark_unwritten_if_asked(like(self, options, memory_format));
 }
 Tensor zeros_like(const Tensor& self, const TensorOptions& options,
                   std::optional<MemoryFormat> memory_format) {
-  return filled_like(self, 0, options, memory_format);
+  return make_filled_like(self, 0, options, memory_format);
 }
 Tensor ones_like(const Tensor& self, const TensorOptions& options,
                  std::optional<MemoryFormat> memory_format) {
-  return filled_like(self, 1, options, memory_format);
+  return make_filled_like(self, 1, options, memory_format);
 }
 Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptions& options,
                  std::optional<MemoryFormat> memory_format) {
-  return filled_like(self, fill_value, options, memory_format);
+  return make_filled_like(self, fill_value, options, memory_format);
 }
 
 Tensor new_empty(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
-  return unwritten(
+  return mark_unwritten_if_asked(
       make_empty(size, dtype_or(options, self.dtype()), device_or(options, self.device())));
 }
 Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
                          const TensorOptions& options) {
-  return unwritten(make_empty_strided(size, stride, dtype_or(options, self.dtype()),
-                                      device_or(options, self.device())));
+  return mark_unwritten_if_asked(make_empty_strided(size, stride, dtype_or(options, self.dtype()),
+                                                    device_or(options, self.device())));
 }
 Tensor new_zeros(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
-  return filled(size, 0, dtype_or(options, self.dtype()), device_or(options, self.device()));
+  return make_filled(size, 0, dtype_or(options, self.dtype()), device_or(options, self.device()));
 }
 Tensor new_ones(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
-  return filled(size, 1, dtype_or(options, self.dtype()), device_or(options, self.device()));
+  return make_filled(size, 1, dtype_or(options, self.dtype()), device_or(options, self.device()));
 }
 Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& fill_value,
                 const TensorOptions& options) {
-  return filled(size, fill_value, dtype_or(options, self.dtype()),
-                device_or(options, self.device()));
+  return make_filled(size, fill_value, dtype_or(options, self.dtype()),
+                     device_or(options, self.device()));
 }
 
 // ---- ranges ----
@@ -272,7 +274,7 @@ ScalarType dtype_of_space(const char* op, const Scalar& start, const Scalar& end
 
 // from + step * count; of real numbers rounded once, as PyTorch's are.
 template <class C>
-C along(C from, C step, C count) {
+C value_at_step(C from, C step, C count) {
   if constexpr (std::is_floating_point_v<C>) {
     return std::fma(step, count, from);
   } else {
@@ -289,8 +291,8 @@ void generate_space(const char* op, const Tensor& t, const Scalar& start, const 
   const C b = end.as<C>();
   const C step = n > 1 ? (b - a) / C(static_cast<real_t<C>>(n - 1)) : C(0);
   generate(op, t, [=](int64_t i) {
-    return f(i < n / 2 || n == 1 ? along(a, step, C(static_cast<real_t<C>>(i)))
-                                 : along(b, -step, C(static_cast<real_t<C>>(n - 1 - i))));
+    return f(i < n / 2 || n == 1 ? value_at_step(a, step, C(static_cast<real_t<C>>(i)))
+                                 : value_at_step(b, -step, C(static_cast<real_t<C>>(n - 1 - i))));
   });
 }
 
@@ -398,7 +400,7 @@ Tensor eye(int64_t n, std::optional<int64_t> m, const TensorOptions& options) {
   RL_CHECK(n >= 0, "eye: n must not be negative, but is ", n);
   const int64_t columns = m.value_or(n);
   RL_CHECK(columns >= 0, "eye: m must not be negative, but is ", columns);
-  Tensor t = filled({n, columns}, 0, options.dtype(), options.device());
+  Tensor t = make_filled({n, columns}, 0, options.dtype(), options.device());
   if (!t.is_meta()) {
     fill_raw(make_view(t, views::diagonal(t, 0, 0, 1)), 1);
   }

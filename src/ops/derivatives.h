@@ -14,7 +14,7 @@ namespace rushlight {
 // keep what it was.
 template <class... T>
 Tensor before_write(const Tensor& self, const T&... others) {
-  const bool kept = grad_enabled() && (grad_wanted(self) || ... || grad_wanted(others));
+  const bool kept = grad_enabled() && (needs_grad(self) || ... || needs_grad(others));
   return kept ? self.clone() : self;
 }
 
@@ -33,7 +33,8 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
                            std::optional<int64_t> storage_offset);
 
 // ---- pointwise ----
-Tensor scaled(const Tensor& grad, const Scalar& factor);  // grad itself where the factor is 1
+Tensor scale_gradient(const Tensor& grad,
+                      const Scalar& factor);  // grad itself where the factor is 1
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent);
 Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent,
                              const Tensor& result);
@@ -46,6 +47,10 @@ Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& 
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor sinc_backward(const Tensor& grad, const Tensor& self);
 // (self^2 + 1)^-1/2, whose square does not overflow.
+// self^2 + 1 and exp(-self^2), whose derivatives where self is infinite are no product of 0 and
+// infinity.
+Tensor square_and_one(const Tensor& self);
+Tensor normal_factor(const Tensor& self);
 Tensor asinh_slope(const Tensor& self);
 // Slopes of special functions that neither cancel nor overflow where their formulas would, and
 // whose own derivatives do not: `result` is the function.
@@ -80,8 +85,8 @@ Tensor aminmax_backward(const Tensor& grad_min, const Tensor& grad_max, const Te
                         const Tensor& min, const Tensor& max, std::optional<int64_t> dim,
                         bool keepdim);
 // For ops that pick one element along a dimension.
-Tensor scatter_selected(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices,
-                        bool keepdim);
+Tensor scatter_along(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices,
+                     bool keepdim);
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim,
                     const std::optional<Scalar>& correction, bool keepdim);
 Tensor std_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
@@ -96,7 +101,7 @@ Tensor reverse_cumsum(const Tensor& grad, int64_t dim);
 Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
                              int64_t dim);
-Tensor cumulative_selected(const Tensor& grad, const Tensor& indices, int64_t dim);
+Tensor scatter_add_along(const Tensor& grad, const Tensor& indices, int64_t dim);
 
 // ---- index ----
 Tensor index_backward(const Tensor& grad, IntArrayRef sizes,
@@ -117,9 +122,12 @@ std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<TensorMet
 
 // ---- sort ----
 // For ops that pick elements along a dimension, in a tensor of the indices' shape.
-Tensor selected_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices);
+Tensor gather_along_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
+                             const Tensor& indices);
 
 // ---- loss ----
+Tensor nll_loss_of_change(const Tensor& change, const Tensor& target, const Tensor& weight,
+                          const Tensor& total_weight, int64_t reduction, int64_t ignore_index);
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(
     const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
     const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight, int64_t reduction,
@@ -181,12 +189,12 @@ Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntA
 Tensor sum_to_channels(const Tensor& grad);  // over all dimensions but the second
 
 // ---- pool ----
-Tensor pooled_at(const Tensor& t, const Tensor& indices,
-                 int64_t dims);  // elements of images at flat places
+Tensor gather_pooled(const Tensor& t, const Tensor& indices,
+                     int64_t dims);  // elements of images at flat places
 DimVector last_sizes(IntArrayRef sizes, int64_t dims);
 
 // ---- pad ----
-DimVector negated(IntArrayRef list);
+DimVector negate(IntArrayRef list);
 
 // ---- norm ----
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;

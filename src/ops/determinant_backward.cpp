@@ -87,7 +87,7 @@ Tensor det_backward(const Tensor& grad, const Tensor& det, const Tensor& A) {
     return zeros_like(A);
   }
   // The derivatives of det times the inverse cancel each other near singular matrices.
-  if (forward::differentiated(A) || any_true(det.eq(0))) {
+  if (forward::is_differentiated(A) || any_true(det.eq(0))) {
     return as_matrices(grad) * cofactors(A);
   }
   return as_matrices(grad * det.conj()) * inverse_adjoint(A);

@@ -50,7 +50,7 @@ namespace {
 // For x1: the sum over the other's rows of grad * d(distance)/d(x1).
 Tensor cdist_gradient(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p,
                       const Tensor& distance) {
-  const bool plain = !forward::differentiated(grad, x1, x2);
+  const bool plain = !forward::is_differentiated(grad, x1, x2);
   constexpr int64_t worth_a_product = 32;  // numbers in a row
   const bool exact = x1.dtype() == kFloat32 || x1.dtype() == kFloat64;
   if (plain && p == 2 && exact && x1.size(2) > worth_a_product) {
@@ -99,6 +99,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const ScalarType common = promote_types(x1.dtype(), x2.dtype());
   RL_CHECK(is_floating(common) || is_complex(common),
            "cosine_similarity: expected common dtype to be floating point, not ", common);
+  RL_CHECK(eps >= 0, "cosine_similarity: eps must be non-negative, got: ", eps);
   const DimVector sizes = broadcast_sizes(x1.sizes(), x2.sizes());
   // Sums of 16 bits are not rounded; half does not even hold the products of numbers whose lengths
   // it holds.
@@ -152,14 +153,14 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
     return t.sizes().slice(0, static_cast<size_t>(t.dim() - 2));
   };
   const DimVector batch = broadcast_sizes(before(x1), before(x2));
-  const auto prepared = [&](const Tensor& t) {
+  const auto prepare = [&](const Tensor& t) {
     DimVector sizes = batch;
     sizes.push_back(t.size(-2));
     sizes.push_back(t.size(-1));
     return t.expand(sizes).reshape({product(batch), t.size(-2), t.size(-1)});
   };
-  const Tensor a = prepared(x1);
-  const Tensor b = prepared(x2);
+  const Tensor a = prepare(x1);
+  const Tensor b = prepare(x2);
   const int64_t rows = x1.size(-2);
   const int64_t others = x2.size(-2);
   DimVector sizes = batch;
@@ -215,11 +216,11 @@ Tensor pdist(const Tensor& self, double p) {
 
 namespace {
 
-DimVector leading(const Tensor& t, int64_t kept) {
+DimVector leading_dims(const Tensor& t, int64_t kept) {
   return DimVector(t.sizes().slice(0, static_cast<size_t>(t.dim() - kept)));
 }
 
-DimVector joined(const DimVector& first, std::initializer_list<int64_t> rest) {
+DimVector append_dims(const DimVector& first, std::initializer_list<int64_t> rest) {
   DimVector all = first;
   for (const int64_t n : rest) {
     all.push_back(n);
@@ -259,9 +260,10 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
       r < (int64_t{1} << 31) ? r * r : r, ", but got ", c);
   const int64_t h = self.size(-2);
   const int64_t w = self.size(-1);
-  const DimVector before = leading(self, 3);
-  const Tensor parts = self.reshape(joined(before, {c / (r * r), r, r, h, w}));
-  return permute_last(parts, {0, 3, 1, 4, 2}).reshape(joined(before, {c / (r * r), h * r, w * r}));
+  const DimVector before = leading_dims(self, 3);
+  const Tensor parts = self.reshape(append_dims(before, {c / (r * r), r, r, h, w}));
+  return permute_last(parts, {0, 3, 1, 4, 2})
+      .reshape(append_dims(before, {c / (r * r), h * r, w * r}));
 }
 
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
@@ -275,9 +277,10 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
              r, ", but got ", n);
   }
   const int64_t c = self.size(-3);
-  const DimVector before = leading(self, 3);
-  const Tensor parts = self.reshape(joined(before, {c, h / r, r, w / r, r}));
-  return permute_last(parts, {0, 2, 4, 1, 3}).reshape(joined(before, {c * r * r, h / r, w / r}));
+  const DimVector before = leading_dims(self, 3);
+  const Tensor parts = self.reshape(append_dims(before, {c, h / r, r, w / r, r}));
+  return permute_last(parts, {0, 2, 4, 1, 3})
+      .reshape(append_dims(before, {c * r * r, h / r, w / r}));
 }
 
 Tensor channel_shuffle(const Tensor& self, int64_t groups) {

@@ -15,7 +15,7 @@ namespace {
 constexpr int num_letters = 52;
 constexpr int ellipsis = num_letters;
 
-int letter(char c) {
+int letter_index(char c) {
   return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
 }
 char name_of(int label) { return static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26); }
@@ -40,9 +40,9 @@ std::vector<int> parse_labels(std::string_view equation, size_t begin, size_t en
       i += 2;
       continue;
     }
-    RL_CHECK(letter(c) >= 0, "einsum(): invalid subscript given at index ", i,
+    RL_CHECK(letter_index(c) >= 0, "einsum(): invalid subscript given at index ", i,
              " in the equation string, subscripts must be in [a-zA-Z]");
-    labels.push_back(letter(c));
+    labels.push_back(letter_index(c));
   }
   return labels;
 }
@@ -328,8 +328,8 @@ Tensor composite::tensordot(const Tensor& self, const Tensor& other, IntArrayRef
   for (size_t i = 0; i < summed.size(); i++) {
     const int64_t m = self.size(summed[i]);
     const int64_t n = other.size(right[i]);
-    RL_CHECK(m == n || m == 1 || n == 1, "contracted dimensions need to match, but first has size ",
-             m, " in dim ", summed[i], " and second has size ", n, " in dim ", right[i]);
+    RL_CHECK(m == n || m == 1 || n == 1, "contracted dimensions need to match, but dim ", summed[i],
+             " of the first has size ", m, ", dim ", right[i], " of the second ", n);
     if (m == 1 && n != 1) {  // the same number for all terms
       b = b.sum({right[i]}, true);
     } else if (n == 1 && m != 1) {

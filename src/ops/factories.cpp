@@ -151,7 +151,7 @@ Tensor& Tensor::set_(const Storage& source, int64_t storage_offset, IntArrayRef 
   auto impl = TensorImpl::make(source, dtype(), device());
   impl->set_sizes_contiguous({0});
   set_data(make_view(Tensor(std::move(impl)), {size, strides, storage_offset, dtype()}));
-  held().bump_version();
+  checked_impl().bump_version();
   return const_cast<Tensor&>(*this);
 }
 

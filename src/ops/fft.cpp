@@ -326,7 +326,7 @@ Tensor fft_rfftfreq(int64_t n, double d, const TensorOptions& options) {
 
 namespace {
 
-Tensor shifted(const Tensor& self, OptionalIntArrayRef dim, bool back) {
+Tensor roll_by_half(const Tensor& self, OptionalIntArrayRef dim, bool back) {
   const DimVector dims =
       dim.has_value() ? wrap_dims(dim.value(), self.dim(), false) : wrap_dims({}, self.dim(), true);
   DimVector shifts;
@@ -340,11 +340,11 @@ Tensor shifted(const Tensor& self, OptionalIntArrayRef dim, bool back) {
 }  // namespace
 
 Tensor fft_fftshift(const Tensor& self, OptionalIntArrayRef dim) {
-  return shifted(self, dim, false);
+  return roll_by_half(self, dim, false);
 }
 
 Tensor fft_ifftshift(const Tensor& self, OptionalIntArrayRef dim) {
-  return shifted(self, dim, true);
+  return roll_by_half(self, dim, true);
 }
 
 // ---- short-time transforms ----
@@ -400,8 +400,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   RL_CHECK(win > 0 && win <= n_fft, call,
            "expected 0 < win_length <= n_fft, but got win_length=", win);
   RL_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == win), call,
-           "expected a 1D window tensor of size equal to win_length=", win,
-           ", but got window with size ", window.defined() ? window.sizes() : IntArrayRef());
+           "expected a 1D window tensor of size win_length=", win, ", not of the sizes ",
+           window.defined() ? window.sizes() : IntArrayRef());
   RL_CHECK(!onesided.value_or(false) || !complex_input, call,
            "cannot have onesided output if window or input is complex");
   if (!window.defined()) {
@@ -472,13 +472,13 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   const Tensor places = (rushlight::arange(0, count, 1, indices).unsqueeze(1) * hop +
                          rushlight::arange(0, n_fft, 1, indices))
                             .reshape({-1});
-  const auto overlapped = [&](const Tensor& t) {  // (batch, frames, n_fft) to (batch, total)
+  const auto overlap_add = [&](const Tensor& t) {  // (batch, frames, n_fft) to (batch, total)
     const Tensor empty_signal = rushlight::zeros({t.size(0), total}, t.options());
     return empty_signal.index_add(1, places, t.reshape({t.size(0), count * n_fft}));
   };
-  Tensor y = overlapped(frames);
+  Tensor y = overlap_add(frames);
   Tensor envelope =
-      overlapped((weights * weights).to(real_dtype).expand({1, count, n_fft}).contiguous());
+      overlap_add((weights * weights).to(real_dtype).expand({1, count, n_fft}).contiguous());
   const int64_t start = center ? n_fft / 2 : 0;
   const int64_t stop = length.has_value() ? start + *length : center ? total - n_fft / 2 : total;
   const int64_t end = std::min(stop, total);
@@ -556,8 +556,12 @@ Tensor kaiser_window(int64_t window_length, bool periodic, double beta,
   return window("kaiser_window", window_length, periodic, options,
                 [&](const Tensor& t, double period) {
                   const Tensor x = t * (2 / period) - 1;
-                  const double largest = std::cyl_bessel_i(0, beta);
-                  return ((1 - x * x).clamp(0).sqrt() * beta).i0() / largest;
+                  const Tensor along = (1 - x * x).clamp(0).sqrt();
+                  // Both grow as exp(beta), which may be infinite: scaled they do not.
+                  const double size = std::abs(beta);
+                  const Tensor whole = rushlight::special_i0e(along.new_full({}, Scalar(size)));
+                  const Tensor part = rushlight::special_i0e(along * size);
+                  return part / whole * ((along - 1) * size).exp();
                 });
 }
 

@@ -60,7 +60,7 @@ std::vector<Tensor> Pass::of(TensorList arguments) const {
   return out;
 }
 
-void Pass::give_one(const Tensor& result, const Tensor& tangent, bool is_view) const {
+void Pass::set_result_tangent(const Tensor& result, const Tensor& tangent, bool is_view) const {
   if (!tangent.defined() || !result.defined() || !is_differentiable(result.dtype())) {
     return;
   }
@@ -69,18 +69,20 @@ void Pass::give_one(const Tensor& result, const Tensor& tangent, bool is_view) c
     return t.is_same(tangent) || t.storage() == tangent.storage();
   });
   give_tangent(result, level_, shared ? tangent.clone() : tangent);
-  tell_node(result);
+  pass_tangent_to_node(result);
 }
 
-void Pass::give(const std::vector<Tensor>& results, const std::vector<Tensor>& tangents) const {
+void Pass::set_tangents(const std::vector<Tensor>& results,
+                        const std::vector<Tensor>& tangents) const {
   for (size_t i = 0; i < tangents.size(); i++) {
-    give(results[i], tangents[i]);
+    set_tangents(results[i], tangents[i]);
   }
 }
 
-void Pass::give_view(const std::vector<Tensor>& views, const std::vector<Tensor>& tangents) const {
+void Pass::set_view_tangent(const std::vector<Tensor>& views,
+                            const std::vector<Tensor>& tangents) const {
   for (size_t i = 0; i < tangents.size(); i++) {
-    give_view(views[i], tangents[i]);
+    set_view_tangent(views[i], tangents[i]);
   }
 }
 
@@ -89,7 +91,7 @@ void Pass::write(const Tensor& self, const Tensor& tangent) const {
     return;
   }
   write_tangent(self, level_, tangent);
-  tell_node(self);
+  pass_tangent_to_node(self);
 }
 
 // ---- parts of rules ----
@@ -113,16 +115,16 @@ bool any_defined(const std::vector<Tensor>& tangents) {
   return std::any_of(tangents.begin(), tangents.end(), [](const Tensor& t) { return t.defined(); });
 }
 
-Tensor reduced(const Tensor& slope, const Tensor& tangent, const Tensor& result,
-               OptionalIntArrayRef dim, bool keepdim) {
+Tensor reduce_tangent(const Tensor& slope, const Tensor& tangent, const Tensor& result,
+                      OptionalIntArrayRef dim, bool keepdim) {
   const Tensor product = conjugate(slope) * tangent;
   const bool some = dim.has_value() && !dim.value().empty();
   const Tensor sum = some ? product.sum(dim, keepdim) : product.sum();
   return sum.sizes() == result.sizes() ? sum : sum.reshape(result.sizes());
 }
 
-Results twice(const std::vector<Tensor>& arguments, const std::vector<Tensor>& tangents,
-              const Rerun& op) {
+Results derivative_of_backward(const std::vector<Tensor>& arguments,
+                               const std::vector<Tensor>& tangents, const Rerun& op) {
   const bool recorded =
       tls.grad_mode && (any_requires_grad(arguments) || any_requires_grad(tangents));
   const GradMode recording(true);

@@ -42,10 +42,15 @@ class Pass {
   Tensor before(const Tensor& self) const;
 
   // A kernel's new result gets memory of its own for its tangent, a view's is a view.
-  void give(const Tensor& result, const Tensor& tangent) const { give_one(result, tangent, false); }
-  void give_view(const Tensor& view, const Tensor& tangent) const { give_one(view, tangent, true); }
-  void give(const std::vector<Tensor>& results, const std::vector<Tensor>& tangents) const;
-  void give_view(const std::vector<Tensor>& views, const std::vector<Tensor>& tangents) const;
+  void set_tangents(const Tensor& result, const Tensor& tangent) const {
+    set_result_tangent(result, tangent, false);
+  }
+  void set_view_tangent(const Tensor& view, const Tensor& tangent) const {
+    set_result_tangent(view, tangent, true);
+  }
+  void set_tangents(const std::vector<Tensor>& results, const std::vector<Tensor>& tangents) const;
+  void set_view_tangent(const std::vector<Tensor>& views,
+                        const std::vector<Tensor>& tangents) const;
   // After `self` was written in place.
   void write(const Tensor& self, const Tensor& tangent) const;
 
@@ -56,7 +61,7 @@ class Pass {
     ((level = std::max(level, level_of(arguments))), ...);
     return level;
   }
-  void give_one(const Tensor& result, const Tensor& tangent, bool is_view) const;
+  void set_result_tangent(const Tensor& result, const Tensor& tangent, bool is_view) const;
 
   uint64_t level_;
   Below below_;
@@ -78,16 +83,17 @@ inline Tensor or_zeros(const Tensor& tangent, const Tensor& argument) {
 std::vector<Tensor> or_zeros(const std::vector<Tensor>& tangents, TensorList arguments);
 bool any_defined(const std::vector<Tensor>& tangents);
 // Slopes of a reduction's result times a tangent, summed up as the reduction does.
-Tensor reduced(const Tensor& slope, const Tensor& tangent, const Tensor& result,
-               OptionalIntArrayRef dim, bool keepdim);
-inline Tensor reduced(const Tensor& slope, const Tensor& tangent, const Tensor& result,
-                      std::optional<int64_t> dim, bool keepdim) {
+Tensor reduce_tangent(const Tensor& slope, const Tensor& tangent, const Tensor& result,
+                      OptionalIntArrayRef dim, bool keepdim);
+inline Tensor reduce_tangent(const Tensor& slope, const Tensor& tangent, const Tensor& result,
+                             std::optional<int64_t> dim, bool keepdim) {
   return dim.has_value()
-             ? reduced(slope, tangent, result, OptionalIntArrayRef(DimVector{*dim}), keepdim)
-             : reduced(slope, tangent, result, OptionalIntArrayRef(), keepdim);
+             ? reduce_tangent(slope, tangent, result, OptionalIntArrayRef(DimVector{*dim}), keepdim)
+             : reduce_tangent(slope, tangent, result, OptionalIntArrayRef(), keepdim);
 }
 // An argument in place: what it was, where it is the tensor that is written.
-inline const Tensor& unwritten(const Tensor& argument, const Tensor& self, const Tensor& before) {
+inline const Tensor& value_before_write(const Tensor& argument, const Tensor& self,
+                                        const Tensor& before) {
   return argument.is_same(self) ? before : argument;
 }
 // The results of one op that are differentiable, as a list.
@@ -99,17 +105,17 @@ struct Rerun {
 };
 // The derivative of the gradient, which is linear in what is given to it, by that: for ops without
 // a better rule.
-Results twice(const std::vector<Tensor>& arguments, const std::vector<Tensor>& tangents,
-              const Rerun& op);
+Results derivative_of_backward(const std::vector<Tensor>& arguments,
+                               const std::vector<Tensor>& tangents, const Rerun& op);
 template <class F>
-Results twice(const std::vector<Tensor>& arguments, const std::vector<Tensor>& tangents,
-              const F& f) {
+Results derivative_of_backward(const std::vector<Tensor>& arguments,
+                               const std::vector<Tensor>& tangents, const F& f) {
   struct Call : Rerun {
     explicit Call(const F& function) : f(function) {}
     Results run(const std::vector<Tensor>& given) const override { return f(given); }
     const F& f;
   };
-  return twice(arguments, tangents, static_cast<const Rerun&>(Call(f)));
+  return derivative_of_backward(arguments, tangents, static_cast<const Rerun&>(Call(f)));
 }
 
 }  // namespace rushlight::forward

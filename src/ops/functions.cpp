@@ -128,7 +128,7 @@ Tensor _weight_norm(const Tensor& v, const Tensor& g, int64_t dim) {
 namespace {
 
 // All dimensions but that of channels, and values of channels in the input's number of dimensions.
-DimVector dims_beside_channels(const Tensor& input) {
+DimVector dims_except_channels(const Tensor& input) {
   RL_CHECK(input.dim() > 1, "batch norm expects an input of at least 2 dimensions, got ",
            input.dim());
   DimVector dims{0};
@@ -143,7 +143,7 @@ Tensor of_channels(const Tensor& values, const Tensor& input) {
   return values.reshape(sizes);
 }
 // What is computed in: 16-bit floats are summed as floats.
-Tensor widened(const Tensor& t) { return itemsize(t.dtype()) < 4 ? t.to(kFloat32) : t; }
+Tensor to_float32(const Tensor& t) { return itemsize(t.dtype()) < 4 ? t.to(kFloat32) : t; }
 
 void move_towards(const Tensor& running, const Tensor& value, double momentum) {
   if (running.defined()) {
@@ -154,14 +154,14 @@ void move_towards(const Tensor& running, const Tensor& value, double momentum) {
 }  // namespace
 
 std::tuple<Tensor, Tensor> batch_norm_stats(const Tensor& input, double eps) {
-  const DimVector dims = dims_beside_channels(input);
-  const auto [variance, mean] = var_mean(widened(input), IntArrayRef(dims), false);
+  const DimVector dims = dims_except_channels(input);
+  const auto [variance, mean] = var_mean(to_float32(input), IntArrayRef(dims), false);
   return {mean, (variance + eps).rsqrt()};
 }
 
 Tensor batch_norm_elemt(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const Tensor& mean, const Tensor& invstd, double /*eps*/) {
-  Tensor out = (widened(input) - of_channels(mean, input)) * of_channels(invstd, input);
+  Tensor out = (to_float32(input) - of_channels(mean, input)) * of_channels(invstd, input);
   if (weight.defined()) {
     out = out * of_channels(weight, input);
   }
@@ -196,8 +196,8 @@ std::tuple<Tensor, Tensor> batch_norm_gather_stats(const Tensor& input, const Te
 
 std::tuple<Tensor, Tensor> batch_norm_update_stats(const Tensor& input, const Tensor& running_mean,
                                                    const Tensor& running_var, double momentum) {
-  const DimVector dims = dims_beside_channels(input);
-  const auto [variance, mean] = var_mean(widened(input), IntArrayRef(dims), false);
+  const DimVector dims = dims_except_channels(input);
+  const auto [variance, mean] = var_mean(to_float32(input), IntArrayRef(dims), false);
   const int64_t count = input.numel() / input.size(1);
   const auto n = static_cast<double>(count);
   const NoGradGuard no_grad;
@@ -209,10 +209,10 @@ std::tuple<Tensor, Tensor> batch_norm_update_stats(const Tensor& input, const Te
 std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward_reduce(
     const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& invstd,
     const Tensor& weight, bool input_g, bool weight_g, bool bias_g) {
-  const DimVector dims = dims_beside_channels(input);
-  const Tensor grad = widened(grad_out);
+  const DimVector dims = dims_except_channels(input);
+  const Tensor grad = to_float32(grad_out);
   const Tensor sum = grad.sum(dims);
-  const Tensor products = (grad * (widened(input) - of_channels(mean, input))).sum(dims);
+  const Tensor products = (grad * (to_float32(input) - of_channels(mean, input))).sum(dims);
   const ScalarType dtype = weight.defined() ? weight.dtype() : sum.dtype();
   return {input_g ? sum : Tensor(), input_g ? products : Tensor(),
           weight_g ? (products * invstd).to(dtype) : Tensor(), bias_g ? sum.to(dtype) : Tensor()};
@@ -222,10 +222,10 @@ Tensor batch_norm_backward_elemt(const Tensor& grad_out, const Tensor& input, co
                                  const Tensor& invstd, const Tensor& weight, const Tensor& sum_dy,
                                  const Tensor& sum_dy_xmu, const Tensor& count) {
   const Tensor n = count.sum().to(mean.dtype());
-  const Tensor above = widened(input) - of_channels(mean, input);
+  const Tensor above = to_float32(input) - of_channels(mean, input);
   const Tensor slope = of_channels(invstd.square() * sum_dy_xmu / n, input);
   const Tensor factor = of_channels(weight.defined() ? invstd * weight : invstd, input);
-  return ((widened(grad_out) - of_channels(sum_dy / n, input) - above * slope) * factor)
+  return ((to_float32(grad_out) - of_channels(sum_dy / n, input) - above * slope) * factor)
       .to(input.dtype());
 }
 
@@ -442,7 +442,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
     return convolution(in[0], in[1], {}, stride, padding, dilation, transposed, output_padding,
                        groups);
   });
-  const Tensor b = mask[2] ? grad.sum(dims_beside_channels(grad)) : Tensor();
+  const Tensor b = mask[2] ? grad.sum(dims_except_channels(grad)) : Tensor();
   return {x, w, b.defined() && bias_sizes.has_value() ? b.reshape(*bias_sizes) : b};
 }
 #define RL_BY_DIMS(n)                                                                             \

@@ -28,7 +28,7 @@ struct Tap {
   Tensor slope;
 };
 
-Places clipped(const Places& p, double last) {
+Places clip_positions(const Places& p, double last) {
   const Tensor within = p.at.gt(0).logical_and(p.at.lt(last));
   const Tensor end = zeros_like(p.at).masked_fill(p.at.ge(last), last);
   return {where(within, p.at, end), where(within, p.slope, 0)};
@@ -48,11 +48,11 @@ Places reflect(const Places& p, double size, bool align_corners) {
   return {where(odd, span - rest, rest) + low, where(behind.logical_xor(odd), -p.slope, p.slope)};
 }
 
-Places padded(const Places& p, double size, int64_t padding, bool align_corners) {
+Places pad_positions(const Places& p, double size, int64_t padding, bool align_corners) {
   if (padding == Zeros) {
     return p;
   }
-  return clipped(padding == Reflection ? reflect(p, size, align_corners) : p, size - 1);
+  return clip_positions(padding == Reflection ? reflect(p, size, align_corners) : p, size - 1);
 }
 
 Tap tap_of(const Tensor& element, double size, Tensor weight, Tensor slope) {
@@ -79,7 +79,7 @@ std::vector<Tap> taps_along(const Tensor& coordinate, int64_t length, int64_t mo
   Places p = {(coordinate + 1) * scale + (align_corners ? 0 : -0.5),
               rushlight::full_like(coordinate, scale)};
   if (mode != Cubic) {
-    p = padded(p, size, padding, align_corners);
+    p = pad_positions(p, size, padding, align_corners);
   }
   if (mode != Cubic && mode != Linear) {
     return {tap_of(p.at.round(), size, ones_like(p.at), zeros_like(p.at))};
@@ -92,7 +92,7 @@ std::vector<Tap> taps_along(const Tensor& coordinate, int64_t length, int64_t mo
   std::vector<Tap> taps;
   for (int t = 0; t < 4; t++) {
     const auto [weight, slope] = cubic_weight(t, part);
-    const Tensor element = padded({low + (t - 1), low}, size, padding, align_corners).at;
+    const Tensor element = pad_positions({low + (t - 1), low}, size, padding, align_corners).at;
     taps.push_back(tap_of(element, size, weight, slope * p.slope));
   }
   return taps;
@@ -104,7 +104,7 @@ std::tuple<Tensor, Tensor> grid_sampler_gradients_by_taps(const Tensor& grad, co
                                                           const Tensor& grid, int64_t mode,
                                                           int64_t padding, bool align_corners,
                                                           std::array<bool, 2> mask) {
-  const ScalarType dtype = accumulated(input.dtype());
+  const ScalarType dtype = accumulation_dtype(input.dtype());
   const Tensor planes = input.to(dtype).flatten(2);
   const Tensor change = grad.to(dtype).flatten(2);
   const Tensor coordinates = grid.to(dtype).flatten(1, -2);

@@ -116,7 +116,7 @@ void check_number(const char* op, const Tensor& value) {
 
 Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   check_number("index_fill_", value);
-  if (!is_special(value) && !forward::differentiated(value)) {
+  if (!is_special(value) && !forward::is_differentiated(value)) {
     return self.index_fill(dim, index, value.item());
   }
   // Not by index_copy, which would count the gradient of the value twice for an index that occurs
@@ -133,7 +133,7 @@ Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Te
 
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
   check_number("masked_fill_", value);
-  if (!is_special(value) && !forward::differentiated(value)) {
+  if (!is_special(value) && !forward::is_differentiated(value)) {
     return self.masked_fill(mask, value.item());
   }
   return rushlight::where(mask, value.to(self.dtype()), self);

@@ -217,7 +217,7 @@ Tensor svd_backward(const Tensor& grad_U, const Tensor& grad_S, const Tensor& gr
   // E[i][j] = S[j]^2 - S[i]^2 off the diagonal.
   const Tensor unit = square_eye(k, S);
   const Tensor e = (s - st) * (s + st) + unit;
-  const auto skewed = [](const Tensor& t) { return t - t.adjoint(); };
+  const auto skew_part = [](const Tensor& t) { return t - t.adjoint(); };
   Tensor inner = grad_S.defined() ? grad_S.diag_embed() : Tensor();
   if (complex_vectors && inner.defined()) {
     inner = inner.to(U.dtype());
@@ -227,7 +227,7 @@ Tensor svd_backward(const Tensor& grad_U, const Tensor& grad_S, const Tensor& gr
   const auto plus = [](const Tensor& a, const Tensor& b) { return a.defined() ? a + b : b; };
   if (grad_U.defined()) {
     const Tensor gu = grad_U.narrow(-1, 0, k);
-    const Tensor uhgu = skewed(u.adjoint().matmul(gu));
+    const Tensor uhgu = skew_part(u.adjoint().matmul(gu));
     inner = plus(inner, uhgu / e * (1 - unit) * s);
     phase = diagonal_of(uhgu);
     if (U.size(-2) > k) {
@@ -237,7 +237,7 @@ Tensor svd_backward(const Tensor& grad_U, const Tensor& grad_S, const Tensor& gr
   }
   if (grad_Vh.defined()) {
     const Tensor gvh = grad_Vh.narrow(-2, 0, k);
-    const Tensor vhgv = skewed(vh.matmul(gvh.adjoint()));
+    const Tensor vhgv = skew_part(vh.matmul(gvh.adjoint()));
     inner = plus(inner, st * (vhgv / e * (1 - unit)));
     phase = phase.defined() ? phase - diagonal_of(vhgv) : -diagonal_of(vhgv);
     if (Vh.size(-1) > k) {

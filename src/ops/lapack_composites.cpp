@@ -23,7 +23,7 @@ Tensor number_like(const Tensor& like, double value) {
   return rushlight::full({}, value, TensorOptions(to_real(like.dtype())).device(like.device()));
 }
 
-Tensor nothing_like(const Tensor& like) { return rushlight::empty({0}, like.options()); }
+Tensor undefined_like(const Tensor& like) { return rushlight::empty({0}, like.options()); }
 
 Tensor unit_like(const Tensor& like, int64_t n) { return rushlight::eye(n, {}, like.options()); }
 
@@ -91,9 +91,9 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor
   const int64_t m = LU_data.size(-2);
   const int64_t n = LU_data.size(-1);
   const int64_t k = std::min(m, n);
-  Tensor P = nothing_like(LU_data);
-  Tensor L = nothing_like(LU_data);
-  Tensor U = nothing_like(LU_data);
+  Tensor P = undefined_like(LU_data);
+  Tensor L = undefined_like(LU_data);
+  Tensor U = undefined_like(LU_data);
   if (unpack_data) {
     const Tensor unit =
         rushlight::eye(m, k, TensorOptions(LU_data.dtype()).device(LU_data.device()));
@@ -127,7 +127,7 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
     return composite::linalg_lu_solve(LU, pivots, B.adjoint(), true, !adjoint).adjoint();
   }
   const Tensor order = rushlight::_lu_permutation(pivots, LU.size(-2));
-  const auto permuted = [&](const Tensor& x, const Tensor& rows) {
+  const auto permute_rows = [&](const Tensor& x, const Tensor& rows) {
     DimVector sizes = broadcast_sizes(leading_sizes(x), leading_sizes(rows, 1));
     const DimVector full = with_matrix(sizes, x.size(-2), x.size(-1));
     return x.expand(full).gather(-2, rows.unsqueeze(-1).expand(full));
@@ -135,9 +135,10 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
   if (adjoint) {
     const Tensor y = rushlight::linalg_solve_triangular(LU.adjoint(), B, false, true, false);
     const Tensor x = rushlight::linalg_solve_triangular(LU.adjoint(), y, true, true, true);
-    return permuted(x, order.argsort(int64_t{-1}));
+    return permute_rows(x, order.argsort(int64_t{-1}));
   }
-  const Tensor y = rushlight::linalg_solve_triangular(LU, permuted(B, order), false, true, true);
+  const Tensor y =
+      rushlight::linalg_solve_triangular(LU, permute_rows(B, order), false, true, true);
   return rushlight::linalg_solve_triangular(LU, y, true, true, false);
 }
 
@@ -163,7 +164,7 @@ std::tuple<Tensor, Tensor> solve_any(const Tensor& A, const Tensor& B, bool left
                    ? info
                    : rushlight::zeros(leading_sizes(A), TensorOptions(kInt32).device(A.device()));
   const int64_t batch = A.dim() - 2;
-  while (own.dim() > batch) {
+  for (int64_t more = own.dim() - batch; more > 0; more--) {
     own = own.select(0, 0);
   }
   for (int64_t d = 0; d < batch; d++) {
@@ -219,7 +220,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& self, cons
   // Residuals are given where all matrices have full rank.
   if (residuals.numel() != 0 && rank.numel() != 0 && !rank.is_meta() &&
       batching::all_of(rank.lt(self.size(-1))).any().item<bool>()) {
-    residuals = nothing_like(residuals);
+    residuals = undefined_like(residuals);
   }
   return {vectors ? x.squeeze(-1) : x, residuals, rank, values};
 }
@@ -390,12 +391,12 @@ std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& A, bool full_matrice
 
 namespace {
 
-bool is_recorded(const Tensor& t) { return forward::differentiated(t); }
+bool is_differentiated(const Tensor& t) { return forward::is_differentiated(t); }
 
 }  // namespace
 
 Tensor linalg_svdvals(const Tensor& A, std::optional<std::string_view> driver) {
-  return std::get<1>(rushlight::_linalg_svd(A, false, is_recorded(A), driver));
+  return std::get<1>(rushlight::_linalg_svd(A, false, is_differentiated(A), driver));
 }
 
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compute_uv) {
@@ -418,7 +419,7 @@ std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& self, std::string_view UPLO
 }
 
 Tensor linalg_eigvalsh(const Tensor& self, std::string_view UPLO) {
-  return std::get<0>(rushlight::_linalg_eigh(self, UPLO, is_recorded(self)));
+  return std::get<0>(rushlight::_linalg_eigh(self, UPLO, is_differentiated(self)));
 }
 
 std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) {
@@ -426,7 +427,7 @@ std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) {
 }
 
 Tensor linalg_eigvals(const Tensor& self) {
-  return std::get<0>(rushlight::_linalg_eig(self, is_recorded(self)));
+  return std::get<0>(rushlight::_linalg_eig(self, is_differentiated(self)));
 }
 
 std::tuple<Tensor, Tensor> linalg_ldl_factor(const Tensor& self, bool hermitian) {

@@ -73,7 +73,7 @@ Tensor in_dtype(const Tensor& self, std::optional<ScalarType> dtype) {
 }
 
 // Of numbers that are not negative; 0 where there are none.
-Tensor largest(const Tensor& t, int64_t dim, bool keepdim) {
+Tensor max_along(const Tensor& t, int64_t dim, bool keepdim) {
   return t.size(dim) == 0 ? t.sum(dim, keepdim) : t.amax(dim, keepdim);
 }
 
@@ -89,7 +89,7 @@ Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim
   const Tensor a = in_dtype(self, dtype);
   if (std::abs(p) == 2) {
     return over_singular_values(a, dims, keepdim, [&](const Tensor& s) {
-      return p > 0 ? largest(s, -1, false) : s.amin(-1);
+      return p > 0 ? max_along(s, -1, false) : s.amin(-1);
     });
   }
   // Sums over rows (1) or columns (inf), then the largest or smallest of them.
@@ -99,7 +99,7 @@ Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim
   if (!keepdim && left > summed) {
     left--;
   }
-  return p > 0 ? largest(sums, left, keepdim) : sums.amin(left, keepdim);
+  return p > 0 ? max_along(sums, left, keepdim) : sums.amin(left, keepdim);
 }
 
 Tensor linalg_matrix_norm_str_ord(const Tensor& self, std::string_view ord, IntArrayRef dim,

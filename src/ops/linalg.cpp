@@ -213,7 +213,7 @@ Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t w
 namespace {
 
 // Leading dimensions and the two of a matrix.
-DimVector batched_sizes(IntArrayRef batch, int64_t rows, int64_t cols) {
+DimVector matrix_sizes(IntArrayRef batch, int64_t rows, int64_t cols) {
   DimVector out(batch);
   out.push_back(rows);
   out.push_back(cols);
@@ -256,8 +256,8 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   }
   const DimVector batch =
       a == 2 ? DimVector(batch_of(other)) : broadcast_sizes(batch_of(self), batch_of(other));
-  const Tensor left = self.expand(batched_sizes(batch, self.size(-2), self.size(-1)));
-  const Tensor right = other.expand(batched_sizes(batch, other.size(-2), other.size(-1)));
+  const Tensor left = self.expand(matrix_sizes(batch, self.size(-2), self.size(-1)));
+  const Tensor right = other.expand(matrix_sizes(batch, other.size(-2), other.size(-1)));
   return batch.size() == 1 ? left.bmm(right) : _matmul(left, right);
 }
 
@@ -313,8 +313,8 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
     const Tensor product = alpha.equal(0) ? rushlight::zeros_like(outer) : outer;
     return beta.equal(0) ? product : base.logical_or(product);
   }
-  const Tensor product = scaled(outer, alpha);
-  return beta.equal(0) ? product : scaled(base, beta) + product;
+  const Tensor product = scale_gradient(outer, alpha);
+  return beta.equal(0) ? product : scale_gradient(base, beta) + product;
 }
 
 Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,

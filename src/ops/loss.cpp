@@ -66,7 +66,7 @@ OutSpecs<2> _nll_loss(Tensor& self, Tensor& target, Tensor& weight, int64_t& red
   check_floating("nll_loss", self);
   const DimVector losses = check_classes(self, target, weight, reduction);
   return {OutSpec{reduction == Reduction::None ? losses : DimVector(), self.dtype()},
-          OutSpec{{}, accumulated(self)}};
+          OutSpec{{}, accumulation_dtype(self)}};
 }
 
 OutSpec _nll_loss_backward(Tensor& grad_output, Tensor& target, Tensor& weight,
@@ -88,7 +88,7 @@ OutSpecs<3> _cross_entropy(Tensor& self, Tensor& target, Tensor& weight, int64_t
   const DimVector losses = check_classes(self, target, weight, reduction);
   RL_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
            "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
-  const ScalarType sums = accumulated(self);
+  const ScalarType sums = accumulation_dtype(self);
   return {OutSpec{reduction == Reduction::None ? losses : DimVector(), self.dtype()},
           OutSpec{losses, sums}, OutSpec{{}, sums}};
 }
@@ -97,7 +97,7 @@ OutSpec _cross_entropy_backward(Tensor& grad_output, Tensor& self, Tensor& targe
                                 Tensor& log_sum, Tensor& total_weight, int64_t& reduction, int64_t&,
                                 double&) {
   const DimVector losses = check_classes(self, target, weight, reduction);
-  RL_CHECK(log_sum.numel() == target.numel() && log_sum.dtype() == accumulated(self) &&
+  RL_CHECK(log_sum.numel() == target.numel() && log_sum.dtype() == accumulation_dtype(self) &&
                total_weight.numel() == 1 &&
                grad_output.numel() == (reduction == Reduction::None ? target.numel() : 1),
            "_cross_entropy_backward: the tensors do not belong together");
@@ -231,7 +231,7 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tens
     RL_CHECK(fits, "all elements of input should be between 0 and 1");
   }
   const Tensor losses = rushlight::_bce(self, target);
-  return reduced(weight.defined() ? losses.mul(weight) : losses, reduction);
+  return reduce_losses(weight.defined() ? losses.mul(weight) : losses, reduction);
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
@@ -239,7 +239,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
                                         int64_t reduction) {
   check_reduction(reduction);
   RL_CHECK_VALUE(self.sizes() == target.sizes(), "Target size (torch.Size(", target.sizes(),
-                 ")) must be the same as input size (torch.Size(", self.sizes(), "))");
+                 ")) must be the same as that of the input (torch.Size(", self.sizes(), "))");
   Tensor losses;
   if (pos_weight.defined()) {
     // The logarithms of both chances: with one and the logit, infinities and digits would cancel.
@@ -249,7 +249,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   } else {
     losses = rushlight::_bce_with_logits(self, target);
   }
-  return reduced(weight.defined() ? losses.mul(weight) : losses, reduction);
+  return reduce_losses(weight.defined() ? losses.mul(weight) : losses, reduction);
 }
 
 Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
@@ -257,19 +257,19 @@ Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, con
   existing_dim(-1, self.dim());
   const Tensor losses =
       composite::binary_cross_entropy_with_logits(self, target, weight, Tensor(), Reduction::None);
-  return reduced(losses.sum(-1) / static_cast<double>(self.size(-1)), reduction);
+  return reduce_losses(losses.sum(-1) / static_cast<double>(self.size(-1)), reduction);
 }
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
   // Where the target is 0 the logarithms of both may be infinite.
   if (log_target && is_floating(target.dtype())) {
     const Tensor finite = target.clamp_min(-1e4);  // whose exponential is 0
-    return reduced(multiply_weights(target.exp(), finite.sub(self)), reduction);
+    return reduce_losses(multiply_weights(target.exp(), finite.sub(self)), reduction);
   }
   const Tensor losses = log_target
                             ? target.exp().mul(target.sub(self))
                             : rushlight::xlogy(target, target).sub(multiply_weights(target, self));
-  return reduced(losses, reduction);
+  return reduce_losses(losses, reduction);
 }
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
@@ -283,7 +283,7 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
             .add(target.mul(Scalar(2 * std::numbers::pi)).log().mul(Scalar(0.5)));
     losses = losses.add(log_factorial.masked_fill(target.le(Scalar(1)), Scalar(0)));
   }
-  return reduced(losses, reduction);
+  return reduce_losses(losses, reduction);
 }
 
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full,
@@ -315,14 +315,14 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   if (full) {
     losses = losses + 0.5 * std::log(2 * std::numbers::pi);
   }
-  return reduced(losses, reduction);
+  return reduce_losses(losses, reduction);
 }
 
 Tensor _weighted_loss(const Tensor& losses, const Tensor& weight, int64_t reduction) {
   check_reduction(reduction);
   const Tensor weighted = losses * weight;
   return reduction == Reduction::Mean ? weighted.sum() / weight.expand(weighted.sizes()).sum()
-                                      : reduced(weighted, reduction);
+                                      : reduce_losses(weighted, reduction);
 }
 
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin,
@@ -332,7 +332,7 @@ Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double mar
                          .clamp_min(Scalar(0))
                          .masked_fill(target.eq(Scalar(1)), Scalar(0));
   const Tensor near = self.masked_fill(target.eq(Scalar(-1)), Scalar(0));
-  return reduced(near.add(far), reduction);
+  return reduce_losses(near.add(far), reduction);
 }
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
@@ -364,17 +364,16 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
   const Tensor near = cosine.neg().add(Scalar(1)).masked_fill(target.ne(Scalar(1)), Scalar(0));
   const Tensor far =
       cosine.sub(Scalar(margin)).clamp_min(Scalar(0)).masked_fill(target.ne(Scalar(-1)), Scalar(0));
-  return reduced(near.add(far), reduction);
+  return reduce_losses(near.add(far), reduction);
 }
 
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            double margin, int64_t reduction) {
-  RL_CHECK(
-      input1.dim() == input2.dim() && input1.dim() == target.dim(),
-      "margin_ranking_loss: All input tensors should have same dimension, but they have sizes ",
-      input1.sizes(), ", ", input2.sizes(), " and ", target.sizes());
-  return reduced(target.neg().mul(input1.sub(input2)).add(Scalar(margin)).clamp_min(Scalar(0)),
-                 reduction);
+  RL_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(),
+           "margin_ranking_loss: All input tensors should have same dimension: their sizes are ",
+           input1.sizes(), ", ", input2.sizes(), " and ", target.sizes());
+  return reduce_losses(
+      target.neg().mul(input1.sub(input2)).add(Scalar(margin)).clamp_min(Scalar(0)), reduction);
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
@@ -391,14 +390,15 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   if (swap) {
     far = rushlight::minimum(far, distance(positive, negative));
   }
-  return reduced(distance(anchor, positive).sub(far).add(Scalar(margin)).clamp_min(Scalar(0)),
-                 reduction);
+  return reduce_losses(distance(anchor, positive).sub(far).add(Scalar(margin)).clamp_min(Scalar(0)),
+                       reduction);
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   const Tensor margin = target.mul(self);
-  return is_floating(margin.dtype()) ? reduced(rushlight::log_sigmoid(margin), reduction).neg()
-                                     : reduced(margin.neg().exp().log1p(), reduction);
+  return is_floating(margin.dtype())
+             ? reduce_losses(rushlight::log_sigmoid(margin), reduction).neg()
+             : reduce_losses(margin.neg().exp().log1p(), reduction);
 }
 
 namespace {
@@ -428,7 +428,7 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
     losses = losses.mul(weight.gather(0, target.reshape({batch})).reshape({batch, 1}));
   }
   losses = losses.scatter(1, t, Scalar(0)).sum(1).div(Scalar(classes));
-  return reduced(target.dim() == 0 ? losses.reshape({}) : losses, reduction);
+  return reduce_losses(target.dim() == 0 ? losses.reshape({}) : losses, reduction);
 }
 
 Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -448,12 +448,25 @@ Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t 
   const Tensor counts = given.unsqueeze(2).logical_and(is_target.logical_not().unsqueeze(1));
   const Tensor losses =
       gap.masked_fill(counts.logical_not(), Scalar(0)).sum({1, 2}).div(Scalar(classes));
-  return reduced(self.dim() < 2 ? losses.reshape({}) : losses, reduction);
+  return reduce_losses(self.dim() < 2 ? losses.reshape({}) : losses, reduction);
 }
 
 }  // namespace composite
 
 // ---- derivatives ----
+
+// The loss that a change of the log probabilities makes: ignored samples make none, also of a mean
+// over nothing else.
+Tensor nll_loss_of_change(const Tensor& change, const Tensor& target, const Tensor& weight,
+                          const Tensor& total_weight, int64_t reduction, int64_t ignore_index) {
+  if (reduction != Reduction::Mean) {
+    return std::get<0>(rushlight::_nll_loss(change, target, weight, reduction, ignore_index));
+  }
+  const Tensor sum =
+      std::get<0>(rushlight::_nll_loss(change, target, weight, Reduction::Sum, ignore_index));
+  const Tensor counts = target.ne(Scalar(ignore_index)).any();
+  return rushlight::where(counts, sum.div(total_weight.to(sum.dtype())), Scalar(0));
+}
 
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(
     const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
@@ -480,8 +493,9 @@ std::tuple<Tensor, Tensor> cross_entropy_double_backward(
   }
   scale =
       scale.mul(Scalar(1 - label_smoothing)).add(Scalar(label_smoothing / classes * all_weights));
-  scale = scale.masked_fill(ignored, Scalar(0))
-              .mul(reduction == Reduction::Mean ? grad_output.div(total_weight) : grad_output);
+  // Of a mean over ignored samples alone the factor is infinite.
+  scale = scale.mul(reduction == Reduction::Mean ? grad_output.div(total_weight) : grad_output)
+              .masked_fill(ignored, Scalar(0));
   DimVector sizes = self.sizes();
   sizes[dim] = 1;
   const Tensor p = self.softmax(dim);

@@ -73,8 +73,8 @@ OutSpecs<3> prepare_backward(const char* op, Tensor& grad, Tensor& input, Tensor
   prepare_parameter(weight, input);
   input = contiguous_raw(input);
   grad = contiguous_raw(grad);
-  mean = contiguous_raw(cast_raw(mean, accumulated(input)));
-  rstd = contiguous_raw(cast_raw(rstd, accumulated(input)));
+  mean = contiguous_raw(cast_raw(mean, accumulation_dtype(input)));
+  rstd = contiguous_raw(cast_raw(rstd, accumulation_dtype(input)));
   const OutSpec parameter{parameter_sizes, weight.defined() ? weight.dtype() : input.dtype()};
   return {OutSpec{input.sizes(), input.dtype()}, parameter, parameter};
 }
@@ -107,7 +107,7 @@ OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tenso
       check_no_internal_overlap("batch_norm", *t);
     }
   }
-  const ScalarType kept = accumulated(input);
+  const ScalarType kept = accumulation_dtype(input);
   const MemoryFormat format = format_of(input);
   input = contiguous_raw(input, format);
   const int64_t saved = training ? channels : 0;
@@ -133,7 +133,7 @@ OutSpecs<3> native_batch_norm_backward(Tensor& grad, Tensor& input, Tensor& weig
   const MemoryFormat format = format_of(input);
   input = contiguous_raw(input, format);
   grad = contiguous_raw(grad, format);
-  const ScalarType kept = accumulated(input);
+  const ScalarType kept = accumulation_dtype(input);
   mean = contiguous_raw(cast_raw(training ? mean : running_mean, kept));
   invstd = contiguous_raw(cast_raw(training ? invstd : running_var, kept));
   const ScalarType parameter = weight.defined() ? weight.dtype() : input.dtype();
@@ -148,7 +148,7 @@ OutSpecs<3> native_layer_norm(Tensor& input, DimVector& normalized_shape, Tensor
   prepare_parameter(weight, input);
   prepare_parameter(bias, input);
   input = contiguous_raw(input);
-  const OutSpec statistics{statistics_sizes(input, normalized_shape), accumulated(input)};
+  const OutSpec statistics{statistics_sizes(input, normalized_shape), accumulation_dtype(input)};
   return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
 }
 
@@ -178,7 +178,7 @@ OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& nu
   prepare_parameter(weight, input);
   prepare_parameter(bias, input);
   input = contiguous_raw(input);
-  const OutSpec statistics{{input.size(0), num_groups}, accumulated(input)};
+  const OutSpec statistics{{input.size(0), num_groups}, accumulation_dtype(input)};
   return {OutSpec{input.sizes(), input.dtype()}, statistics, statistics};
 }
 
@@ -199,7 +199,7 @@ OutSpecs<2> _fused_rms_norm(Tensor& input, DimVector& normalized_shape, Tensor& 
   prepare_parameter(weight, input);
   input = contiguous_raw(input);
   return {OutSpec{input.sizes(), input.dtype()},
-          OutSpec{statistics_sizes(input, normalized_shape), accumulated(input)}};
+          OutSpec{statistics_sizes(input, normalized_shape), accumulation_dtype(input)}};
 }
 
 OutSpecs<2> _fused_rms_norm_backward(Tensor& grad, Tensor& input, DimVector& normalized_shape,
@@ -244,7 +244,7 @@ Standardized standardize(const Tensor& input, IntArrayRef dims, double eps) {
   return {centred, rstd, centred * rstd};
 }
 
-Tensor through_normalization(const Tensor& grad, const Standardized& x, IntArrayRef dims) {
+Tensor normalization_backward(const Tensor& grad, const Standardized& x, IntArrayRef dims) {
   return x.rstd * (grad - grad.mean(dims, true) - x.value * (grad * x.value).mean(dims, true));
 }
 
@@ -256,7 +256,7 @@ DimVector last_dims(int64_t n) {
   return dims;
 }
 
-Tensor defined_if(bool want, const Tensor& t) { return want ? t : Tensor(); }
+Tensor tensor_if(bool want, const Tensor& t) { return want ? t : Tensor(); }
 
 }  // namespace
 
@@ -264,10 +264,10 @@ ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const 
                                  const Tensor& running_mean, const Tensor& running_var,
                                  const Tensor& mean, const Tensor& invstd, bool training,
                                  double eps, std::array<bool, 3> mask) {
-  if (!forward::differentiated(grad, input, weight)) {
+  if (!forward::is_differentiated(grad, input, weight)) {
     const auto [x, w, b] = native_batch_norm_backward(grad, input, weight, running_mean,
                                                       running_var, mean, invstd, training, eps);
-    return {defined_if(mask[0], x), defined_if(mask[1], w), defined_if(mask[2], b)};
+    return {tensor_if(mask[0], x), tensor_if(mask[1], w), tensor_if(mask[2], b)};
   }
   const DimVector dims = all_but_channels(input);
   Standardized x;
@@ -279,7 +279,7 @@ ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const 
     x.value = x.centred * x.rstd;
   }
   const Tensor weighted = weight.defined() ? grad * per_channel(weight, input) : grad;
-  return {training ? through_normalization(weighted, x, dims) : weighted * x.rstd,
+  return {training ? normalization_backward(weighted, x, dims) : weighted * x.rstd,
           (grad * x.value).sum(dims), grad.sum(dims)};
 }
 
@@ -287,15 +287,15 @@ ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
                                  IntArrayRef normalized_shape, const Tensor& weight, const Tensor&,
                                  const Tensor& mean, const Tensor& rstd, double eps,
                                  std::array<bool, 3> mask) {
-  if (!forward::differentiated(grad, input, weight)) {
+  if (!forward::is_differentiated(grad, input, weight)) {
     const auto [x, w, b] =
         native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
-    return {defined_if(mask[0], x), defined_if(mask[1], w), defined_if(mask[2], b)};
+    return {tensor_if(mask[0], x), tensor_if(mask[1], w), tensor_if(mask[2], b)};
   }
   const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
   const Standardized x = standardize(input, dims, eps);
   const Tensor weighted = weight.defined() ? grad * weight : grad;
-  return {through_normalization(weighted, x, dims), (grad * x.value).sum_to_size(normalized_shape),
+  return {normalization_backward(weighted, x, dims), (grad * x.value).sum_to_size(normalized_shape),
           grad.sum_to_size(normalized_shape)};
 }
 
@@ -306,22 +306,23 @@ DimVector in_groups(const Tensor& input, int64_t num_groups) {
 ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                  const Tensor&, const Tensor& mean, const Tensor& rstd,
                                  int64_t num_groups, double eps, std::array<bool, 3> mask) {
-  if (!forward::differentiated(grad, input, weight)) {
+  if (!forward::is_differentiated(grad, input, weight)) {
     const auto [x, w, b] = _group_norm_backward(grad, input, mean, rstd, weight, num_groups);
-    return {defined_if(mask[0], x), defined_if(mask[1], w), defined_if(mask[2], b)};
+    return {tensor_if(mask[0], x), tensor_if(mask[1], w), tensor_if(mask[2], b)};
   }
   const DimVector grouped = in_groups(input, num_groups);
   const Standardized x = standardize(input.reshape(grouped), {-1}, eps);
   const Tensor weighted = weight.defined() ? grad * per_channel(weight, input) : grad;
   const DimVector dims = all_but_channels(input);
-  return {through_normalization(weighted.reshape(grouped), x, {-1}).reshape(input.sizes()),
+  return {normalization_backward(weighted.reshape(grouped), x, {-1}).reshape(input.sizes()),
           (grad * x.value.reshape(input.sizes())).sum(dims), grad.sum(dims)};
 }
 
 namespace {
 double rms_eps(const Tensor& input, std::optional<double> eps) {
-  return eps.value_or(accumulated(input) == kFloat64 ? std::numeric_limits<double>::epsilon()
-                                                     : std::numeric_limits<float>::epsilon());
+  return eps.value_or(accumulation_dtype(input) == kFloat64
+                          ? std::numeric_limits<double>::epsilon()
+                          : std::numeric_limits<float>::epsilon());
 }
 }  // namespace
 
@@ -329,9 +330,9 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
                                              IntArrayRef normalized_shape, const Tensor& weight,
                                              const Tensor& rstd, std::optional<double> eps,
                                              std::array<bool, 2> mask) {
-  if (!forward::differentiated(grad, input, weight)) {
+  if (!forward::is_differentiated(grad, input, weight)) {
     const auto [x, w] = _fused_rms_norm_backward(grad, input, normalized_shape, rstd, weight);
-    return {defined_if(mask[0], x), defined_if(mask[1], w)};
+    return {tensor_if(mask[0], x), tensor_if(mask[1], w)};
   }
   const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
   const Tensor scale = ((input * input).mean(dims, true) + rms_eps(input, eps)).rsqrt();
@@ -354,7 +355,7 @@ Tensor batch_norm_tangent(const Tensor& input_t, const Tensor& input, const Tens
 
 Tensor batch_norm_scaled(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                          const Tensor& mean, const Tensor& invstd, bool training, double eps) {
-  if (training && forward::differentiated(input)) {
+  if (training && forward::is_differentiated(input)) {
     return standardize(input, all_but_channels(input), eps).value;
   }
   const Tensor rstd = training ? invstd : (running_var + eps).rsqrt();
@@ -363,7 +364,7 @@ Tensor batch_norm_scaled(const Tensor& input, const Tensor& running_mean, const 
 
 Tensor layer_norm_scaled(const Tensor& input, IntArrayRef normalized_shape, const Tensor& mean,
                          const Tensor& rstd, double eps) {
-  if (forward::differentiated(input)) {
+  if (forward::is_differentiated(input)) {
     const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
     return standardize(input, dims, eps).value;
   }
@@ -373,7 +374,7 @@ Tensor layer_norm_scaled(const Tensor& input, IntArrayRef normalized_shape, cons
 Tensor group_norm_scaled(const Tensor& input, const Tensor& mean, const Tensor& rstd,
                          int64_t num_groups, double eps) {
   const Tensor groups = input.reshape(in_groups(input, num_groups));
-  const Tensor scaled = forward::differentiated(input)
+  const Tensor scaled = forward::is_differentiated(input)
                             ? standardize(groups, {-1}, eps).value
                             : (groups - mean.unsqueeze(-1)) * rstd.unsqueeze(-1);
   return scaled.reshape(input.sizes());
@@ -381,7 +382,7 @@ Tensor group_norm_scaled(const Tensor& input, const Tensor& mean, const Tensor& 
 
 Tensor rms_norm_scaled(const Tensor& input, IntArrayRef normalized_shape, const Tensor& rstd,
                        std::optional<double> eps) {
-  if (forward::differentiated(input)) {
+  if (forward::is_differentiated(input)) {
     const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
     return input * ((input * input).mean(dims, true) + rms_eps(input, eps)).rsqrt();
   }
@@ -448,14 +449,16 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
   DimVector sizes(input.sizes());
   sizes[0] = 1;
   sizes[1] = images * channels;
-  const auto repeated = [&](const Tensor& t) {
+  const auto repeat_for_images = [&](const Tensor& t) {
     return t.defined() ? t.unsqueeze(0).expand({images, t.size(0)}).reshape({-1}) : t;
   };
   // Copies even for one image: they are written.
-  const Tensor mean = running_mean.defined() ? repeated(running_mean).clone() : running_mean;
-  const Tensor var = running_var.defined() ? repeated(running_var).clone() : running_var;
-  const Tensor out = composite::batch_norm(input.reshape(sizes), repeated(weight), repeated(bias),
-                                           mean, var, use_input_stats, momentum, eps, true);
+  const Tensor mean =
+      running_mean.defined() ? repeat_for_images(running_mean).clone() : running_mean;
+  const Tensor var = running_var.defined() ? repeat_for_images(running_var).clone() : running_var;
+  const Tensor out = composite::batch_norm(input.reshape(sizes), repeat_for_images(weight),
+                                           repeat_for_images(bias), mean, var, use_input_stats,
+                                           momentum, eps, true);
   if (use_input_stats) {
     const NoGradGuard no_grad;
     // A function that is differentiated may update statistics that it captures, as batch_norm does.
@@ -538,17 +541,18 @@ Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, doub
   if (input.numel() == 0) {
     return input;
   }
-  const auto padded = [&](const Tensor& t) {
+  const auto pad_channels = [&](const Tensor& t) {
     return rushlight::constant_pad_nd(t.flatten(2).unsqueeze(1), {0, 0, size / 2, (size - 1) / 2});
   };
-  const Tensor means = rushlight::avg_pool2d(padded(input.square()), {size, 1}, 1).squeeze(1);
+  const Tensor means = rushlight::avg_pool2d(pad_channels(input.square()), {size, 1}, 1).squeeze(1);
   const Sizes limits = moderate_sizes(input.dtype(), 1);
   const bool by_lengths = alpha >= 0 && k >= 0 && is_floating(input.dtype());
   if (!by_lengths || are_moderate(means, {k > 0 ? 0 : limits.least, limits.most})) {
     return input / (means.reshape(input.sizes()) * alpha + k).pow(Scalar(beta));
   }
   // Squares overflow, or vanish where they alone count: the root of the sum by lengths of windows.
-  const Tensor lengths = rushlight::lp_pool2d(padded(input), 2, {size, 1}, DimVector{1}).squeeze(1);
+  const Tensor lengths =
+      rushlight::lp_pool2d(pad_channels(input), 2, {size, 1}, DimVector{1}).squeeze(1);
   const Tensor roots =
       lengths.reshape(input.sizes()) * std::sqrt(alpha / static_cast<double>(size));
   const Tensor root = rushlight::hypot(roots, rushlight::full_like(roots, std::sqrt(k)));

@@ -40,7 +40,7 @@ void check_params(const char* op, const std::vector<Tensor>& params) {
 }
 
 // A gradient may be expanded, for it is only read.
-void gather_expanded(std::vector<Tensor>& grads) {
+void make_contiguous(std::vector<Tensor>& grads) {
   for (Tensor& g : grads) {
     g = g.defined() && has_internal_overlap(g) ? contiguous_raw(g) : g;
   }
@@ -77,7 +77,7 @@ struct State {
 void check_step(const char* op, std::vector<Tensor>& params, std::vector<Tensor>& grads,
                 std::initializer_list<State> states, const std::vector<Tensor>* steps = nullptr) {
   check_params(op, params);
-  gather_expanded(grads);
+  make_contiguous(grads);
   check_list(op, "grads", grads, params, true);
   for (const State& state : states) {
     check_list(op, state.name, state.list, params, state.needed);

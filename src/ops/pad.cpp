@@ -103,7 +103,7 @@ OutSpec _pad_edges_backward(Tensor& grad, DimVector& size, DimVector& pad, std::
 
 }  // namespace shape
 
-DimVector negated(IntArrayRef list) {
+DimVector negate(IntArrayRef list) {
   DimVector out(list);
   for (int64_t& x : out) {
     x = -x;

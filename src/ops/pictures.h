@@ -14,7 +14,7 @@ inline void check_picture(const char* op, const Tensor& t) {
 }
 
 // With the pixels of a row side by side: a part of a picture is read where it lies.
-inline Tensor with_whole_rows(const Tensor& t) {
+inline Tensor with_contiguous_rows(const Tensor& t) {
   const bool whole = (t.size(2) == 1 || t.stride(2) == 1) &&
                      (t.size(1) == 1 || t.stride(1) == t.size(2)) && t.stride(0) >= 0;
   return whole ? t : contiguous_raw(t);

@@ -13,7 +13,7 @@ namespace rushlight {
 
 // ---- derivatives ----
 
-Tensor scaled(const Tensor& grad, const Scalar& factor) {
+Tensor scale_gradient(const Tensor& grad, const Scalar& factor) {
   return factor.equal(1) ? grad : grad * factor;
 }
 
@@ -75,25 +75,32 @@ Tensor angle_backward(const Tensor& grad, const Tensor& self) {
 
 Tensor share_of_length(const Tensor& part, const Tensor& length) {
   const Tensor at_zero = length.eq(0);
-  if (!forward::differentiated(part, length)) {
-    return (part / length).masked_fill_(at_zero, 0);
+  const Tensor far = part.isinf();  // all of the length is along it
+  if (!forward::is_differentiated(part, length)) {
+    return where(far, part.sgn(), (part / length).masked_fill_(at_zero, 0));
   }
-  return (part / length.masked_fill(at_zero, 1)).masked_fill(at_zero, 0);
+  const Tensor share = where(far, 0, part) / length.masked_fill(at_zero.logical_or(far), 1);
+  return where(far, part.sgn(), share.masked_fill(at_zero, 0));
 }
 
 Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& rest) {
-  const Tensor length = rushlight::hypot(part, rest);
-  const Tensor at_zero = length.eq(0);
-  if (!forward::differentiated(grad, part, rest)) {
+  if (!forward::is_differentiated(grad, part, rest)) {
+    const Tensor length = rushlight::hypot(part, rest);
     const Tensor share = (part / length).div_(length);
-    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0) * grad;
+    return share.masked_fill_(length.eq(0).logical_or_(length.eq(INFINITY)), 0) * grad;
   }
+  const Tensor far = part.isinf().logical_or(rest.isinf());
+  const Tensor near = where(far, 0, part);
+  const Tensor length = rushlight::hypot(near, where(far, 0, rest));
+  const Tensor at_zero = length.eq(0);
   const Tensor inverse = length.masked_fill(at_zero, 1).reciprocal().masked_fill(at_zero, 0);
-  return rushlight::_weighed(grad * inverse, part) * inverse;
+  return rushlight::_weighed(grad * inverse, near) * inverse;
 }
 
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
-  return grad * where(self.eq(0), 0, result / self);
+  const Tensor no_ratio = self.eq(0).logical_or(self.isinf());
+  const Tensor sign = self.sgn() * result.sgn();  // 0 where self is
+  return grad * where(no_ratio, sign, result / where(no_ratio, 1, self));
 }
 
 Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
@@ -114,6 +121,22 @@ Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
   series = (series * z - 0.1) * z + 1;
   const Tensor difference = (far * far.cos() - far.sin()) / (far * far);
   return grad * (where(near, t * series / -3, difference) * M_PI);
+}
+
+Tensor square_and_one(const Tensor& self) {
+  if (!GradMode::is_enabled() || is_complex(self.dtype())) {
+    return self * self + 1;
+  }
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Tensor far = self.isinf();
+  const Tensor near = where(far, 0, self);
+  return where(far, infinity, near * near + 1);
+}
+
+Tensor normal_factor(const Tensor& self) {
+  constexpr double far = 1e4;  // beyond which it is 0
+  const Tensor x = GradMode::is_enabled() ? self.clamp(-far, far) : self;
+  return (-(x * x)).exp();
 }
 
 Tensor asinh_slope(const Tensor& self) {
@@ -153,7 +176,7 @@ Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const 
 namespace {
 
 // Beyond a limit slopes of activations are constant: what goes on would only overflow.
-Tensor stopped(const Tensor& self, double limit) {
+Tensor clamp_to_limit(const Tensor& self, double limit) {
   return self.clamp(Scalar(-limit), Scalar(limit));
 }
 
@@ -161,7 +184,7 @@ Tensor stopped(const Tensor& self, double limit) {
 
 Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
                             std::string_view approximate) {
-  const Tensor x = stopped(self, 100);
+  const Tensor x = clamp_to_limit(self, 100);
   const Tensor square = x * x;
   if (approximate == "tanh") {
     constexpr double k = 0.79788456080286535588;
@@ -178,7 +201,7 @@ Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const
 
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
   const Tensor s = self.sigmoid();
-  const Tensor x = is_complex(self.dtype()) ? self : stopped(self, 1e4);
+  const Tensor x = is_complex(self.dtype()) ? self : clamp_to_limit(self, 1e4);
   return grad.conj() * grad_output * (s * (1 - s) * (2 + x * (1 - s * 2))).conj();
 }
 
@@ -187,7 +210,7 @@ Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const
   const Tensor t = softplus(self).tanh();
   const Tensor t_slope = (1 - t * t) * s;
   const Tensor t_curve = (1 - t * t) * s * (1 - s) - t * t_slope * s * 2;
-  return grad * grad_output * (t_slope * 2 + stopped(self, 1e4) * t_curve);
+  return grad * grad_output * (t_slope * 2 + clamp_to_limit(self, 1e4) * t_curve);
 }
 
 Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta,
@@ -430,7 +453,7 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
 }
 Tensor glu(const Tensor& self, int64_t dim) {
   check_dtype("glu", set_floating, self);
-  RL_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
+  RL_CHECK(self.dim() > 0, "glu does not support scalars: it halves a dimension");
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.size(d);
   RL_CHECK(size % 2 == 0, "glu: Halving dimension must be even, not ", size, " as dimension ", d);
@@ -439,22 +462,22 @@ Tensor glu(const Tensor& self, int64_t dim) {
 
 Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   check_target("mse_loss", self, target);
-  return reduced(rushlight::_squared_error(self, target), reduction);
+  return reduce_losses(rushlight::_squared_error(self, target), reduction);
 }
 Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   check_target("l1_loss", self, target);
-  return reduced((self - target).abs(), reduction);
+  return reduce_losses((self - target).abs(), reduction);
 }
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
   check_target("smooth_l1_loss", self, target);
   RL_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
   return beta == 0 ? rushlight::l1_loss(self, target, reduction)
-                   : reduced(rushlight::_smooth_l1(self, target, beta), reduction);
+                   : reduce_losses(rushlight::_smooth_l1(self, target, beta), reduction);
 }
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   check_target("huber_loss", self, target);
-  RL_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
-  return reduced(rushlight::_huber(self, target, delta), reduction);
+  RL_CHECK(delta > 0, "huber_loss does not support non-positive values: delta is ", delta);
+  return reduce_losses(rushlight::_huber(self, target, delta), reduction);
 }
 
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {

@@ -207,7 +207,7 @@ OutSpecs<2> _adaptive_max_pool(Tensor& self, DimVector& output_size) {
 
 // ---- derivatives ----
 
-Tensor pooled_at(const Tensor& t, const Tensor& indices, int64_t dims) {
+Tensor gather_pooled(const Tensor& t, const Tensor& indices, int64_t dims) {
   return t.flatten(t.dim() - dims)
       .gather(-1, indices.flatten(indices.dim() - dims))
       .reshape(indices.sizes());
@@ -529,7 +529,7 @@ Tensor _max_unpool(const Tensor& self, const Tensor& indices, int64_t dims, IntA
     RL_CHECK_VALUE(static_cast<int64_t>(wanted.size()) == dims ||
                        static_cast<int64_t>(wanted.size()) == dims + 2,
                    "output_size should be a sequence containing ", dims, " or ", dims + 2,
-                   " elements, but it has a length of '", wanted.size(), "'");
+                   " numbers, not of ", wanted.size());
     wanted = wanted.slice(wanted.size() - static_cast<size_t>(dims), static_cast<size_t>(dims));
     for (int64_t d = 0; d < dims; d++) {
       const size_t i = static_cast<size_t>(d);

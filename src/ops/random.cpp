@@ -15,7 +15,7 @@ namespace rushlight {
 
 namespace {
 
-double largest(ScalarType dtype) {
+double largest_finite(ScalarType dtype) {
   double most = 0;
   visit_dtype<set_floating>("uniform_", to_real(dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -31,7 +31,7 @@ double largest(ScalarType dtype) {
 
 void shape::uniform_(Tensor& self, double& from, double& to, Generator&) {
   check_floating("check_uniform_bounds", self, true);
-  const double most = largest(self.dtype());
+  const double most = largest_finite(self.dtype());
   RL_CHECK(from >= -most && from <= most, "from is out of bounds for ",
            dtype_info(self.dtype()).name);
   RL_CHECK(to >= -most && to <= most, "to is out of bounds for ", dtype_info(self.dtype()).name);
@@ -123,8 +123,8 @@ Tensor contiguous_like(const Tensor& self) {
   return rushlight::empty_like(self.detach(), TensorOptions(), MemoryFormat::Contiguous);
 }
 
-Tensor fresh_like(const Tensor& self, const TensorOptions& options,
-                  std::optional<MemoryFormat> format) {
+Tensor new_leaf_like(const Tensor& self, const TensorOptions& options,
+                     std::optional<MemoryFormat> format) {
   // What is drawn into is no leaf yet.
   return rushlight::empty_like(self.detach(), TensorOptions(options).requires_grad(false), format);
 }
@@ -139,30 +139,30 @@ Tensor record_pathwise(const Tensor& drawn, const Tensor& parameter) {
 }
 
 // A new tensor has version 0, drawn into or not. Batches of vmap stay what they are.
-Tensor as_drawn(const Tensor& drawn) {
+Tensor reset_version(const Tensor& drawn) {
   return drawn.impl()->special() == nullptr ? drawn.variable_data() : drawn;
 }
 
 }  // namespace
 
 Tensor rand(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return as_drawn(empty_of(size, options, get_default_dtype()).uniform_(0, 1, generator));
+  return reset_version(empty_of(size, options, get_default_dtype()).uniform_(0, 1, generator));
 }
 Tensor randn(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return as_drawn(empty_of(size, options, get_default_dtype()).normal_(0, 1, generator));
+  return reset_version(empty_of(size, options, get_default_dtype()).normal_(0, 1, generator));
 }
 Tensor rand_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                  std::optional<MemoryFormat> memory_format) {
-  return as_drawn(fresh_like(self, options, memory_format).uniform_(0, 1, generator));
+  return reset_version(new_leaf_like(self, options, memory_format).uniform_(0, 1, generator));
 }
 Tensor randn_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                   std::optional<MemoryFormat> memory_format) {
-  return as_drawn(fresh_like(self, options, memory_format).normal_(0, 1, generator));
+  return reset_version(new_leaf_like(self, options, memory_format).normal_(0, 1, generator));
 }
 Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator,
                    const TensorOptions& options) {
   RL_CHECK(low < high, "randint draws from low to below high, but got from=", low, " >= to=", high);
-  return as_drawn(empty_of(size, options, kInt64).random_(low, high, generator));
+  return reset_version(empty_of(size, options, kInt64).random_(low, high, generator));
 }
 Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
                const TensorOptions& options) {
@@ -170,7 +170,7 @@ Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
 }
 Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, const Generator& generator,
                         const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return as_drawn(fresh_like(self, options, memory_format).random_(low, high, generator));
+  return reset_version(new_leaf_like(self, options, memory_format).random_(low, high, generator));
 }
 Tensor randint_like(const Tensor& self, int64_t high, const Generator& generator,
                     const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
@@ -209,15 +209,15 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  return record_pathwise(as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator)),
+  return record_pathwise(reset_version(contiguous_like(self).bernoulli_(self.detach(), generator)),
                          self);
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
   const Tensor drawn = contiguous_like(self).bernoulli_(p.detach(), generator);
-  return record_pathwise(record_pathwise(as_drawn(drawn), self), p);
+  return record_pathwise(record_pathwise(reset_version(drawn), self), p);
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
-  return record_pathwise(as_drawn(contiguous_like(self).bernoulli_(p, generator)), self);
+  return record_pathwise(reset_version(contiguous_like(self).bernoulli_(p, generator)), self);
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {
@@ -227,20 +227,20 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator)
   const Tensor z = make_empty(broadcast_sizes(mean.sizes(), std.sizes()),
                               promote_types(mean.dtype(), std.dtype()), mean.device());
   z.normal_(0, 1, generator);
-  return record_pathwise(record_pathwise(as_drawn(z.mul_(std.detach()).add_(mean.detach())), mean),
-                         std);
+  return record_pathwise(
+      record_pathwise(reset_version(z.mul_(std.detach()).add_(mean.detach())), mean), std);
 }
 Tensor normal_Tensor_float(const Tensor& mean, double std, const Generator& generator) {
   RL_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
   const Tensor x = contiguous_like(mean).normal_(0, std, generator);
-  return record_pathwise(as_drawn(x.add_(mean.detach())), mean);
+  return record_pathwise(reset_version(x.add_(mean.detach())), mean);
 }
 Tensor normal_float_Tensor(double mean, const Tensor& std, const Generator& generator) {
   return composite::normal(rushlight::full_like(std.detach(), mean), std, generator);
 }
 Tensor normal_float_float(double mean, double std, IntArrayRef size, const Generator& generator,
                           const TensorOptions& options) {
-  return as_drawn(empty_of(size, options, get_default_dtype()).normal_(mean, std, generator));
+  return reset_version(empty_of(size, options, get_default_dtype()).normal_(mean, std, generator));
 }
 
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement,
@@ -288,13 +288,14 @@ void check_p(double p) {
 Tensor noise_for(const Tensor& input, double p, bool whole_channels, double value) {
   DimVector sizes(input.sizes());
   if (whole_channels) {
-    RL_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+    RL_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions, but the input has ",
+             input.dim());
     std::fill(sizes.begin() + 2, sizes.end(), 1);
   }
   return rushlight::_dropout_noise(input, sizes, 1 - p, value);
 }
 
-bool does_nothing(const Tensor& input, double p, bool train) {
+bool is_identity(const Tensor& input, double p, bool train) {
   return p == 0 || !train || input.numel() == 0;
 }
 
@@ -306,7 +307,7 @@ void check_vectors_of_channels(const Tensor& input) {
 
 Tensor drop(const Tensor& input, double p, bool train, bool whole_channels) {
   check_p(p);
-  if (does_nothing(input, p, train)) {
+  if (is_identity(input, p, train)) {
     return input;
   }
   return p == 1 ? input * rushlight::zeros({}, input.options())
@@ -315,7 +316,7 @@ Tensor drop(const Tensor& input, double p, bool train, bool whole_channels) {
 
 Tensor& drop_(const Tensor& self, double p, bool train, bool whole_channels) {
   check_p(p);
-  if (does_nothing(self, p, train)) {
+  if (is_identity(self, p, train)) {
     return const_cast<Tensor&>(self);
   }
   return p == 1 ? self.mul_(rushlight::zeros({}, self.options()))
@@ -337,7 +338,7 @@ AlphaDropout alpha_noise(const Tensor& input, double p, bool whole_channels) {
 
 Tensor alpha_drop(const Tensor& input, double p, bool train, bool whole_channels) {
   check_p(p);
-  if (does_nothing(input, p, train)) {
+  if (is_identity(input, p, train)) {
     return input;
   }
   if (p == 1) {
@@ -349,7 +350,7 @@ Tensor alpha_drop(const Tensor& input, double p, bool train, bool whole_channels
 
 Tensor& alpha_drop_(const Tensor& self, double p, bool train, bool whole_channels) {
   check_p(p);
-  if (does_nothing(self, p, train)) {
+  if (is_identity(self, p, train)) {
     return const_cast<Tensor&>(self);
   }
   if (p == 1) {

@@ -78,7 +78,7 @@ LayerSizes check_layer(ScalarType dtype, const Tensor& hidden, const Tensor& cel
   return z;
 }
 
-DimVector kept_gate_sizes(const LayerSizes& z, bool keep) {
+DimVector saved_gate_sizes(const LayerSizes& z, bool keep) {
   return {keep && z.gates > 1 ? z.rows : 0, 4, z.units};
 }
 
@@ -96,10 +96,10 @@ OutSpecs<5> _recurrent_layer(Tensor& gates, Tensor& hidden, Tensor& cell, Tensor
   for (Tensor* t : {&gates, &hidden, &cell, &weight_hh, &bias_hh, &weight_hr}) {
     *t = t->defined() ? contiguous_raw(*t) : *t;
   }
-  const ScalarType kept = accumulated(gates);
+  const ScalarType kept = accumulation_dtype(gates);
   const bool lstm = mode == "lstm";
   return {OutSpec{{z.rows, z.hidden}, dtype}, OutSpec{{z.batch, z.hidden}, dtype},
-          OutSpec{{lstm ? z.batch : 0, z.units}, dtype}, OutSpec{kept_gate_sizes(z, keep), kept},
+          OutSpec{{lstm ? z.batch : 0, z.units}, dtype}, OutSpec{saved_gate_sizes(z, keep), kept},
           OutSpec{{lstm && keep ? z.rows : 0, z.units}, kept}};
 }
 
@@ -117,9 +117,11 @@ OutSpecs<6> _recurrent_layer_backward(Tensor& grad_output, Tensor& grad_hidden, 
   check_parameter("grad_output", grad_output, dtype, {z.rows, z.hidden});
   check_parameter("grad_hidden", grad_hidden, dtype, {z.batch, z.hidden});
   check_parameter("grad_cell", grad_cell, dtype, {lstm ? z.batch : 0, z.units});
-  const DimVector kept = kept_gate_sizes(z, true);
-  check_parameter("kept_gates", kept_gates, accumulated(output), {kept[0], kept[1], kept[2]});
-  check_parameter("kept_cells", kept_cells, accumulated(output), {lstm ? z.rows : 0, z.units});
+  const DimVector kept = saved_gate_sizes(z, true);
+  check_parameter("kept_gates", kept_gates, accumulation_dtype(output),
+                  {kept[0], kept[1], kept[2]});
+  check_parameter("kept_cells", kept_cells, accumulation_dtype(output),
+                  {lstm ? z.rows : 0, z.units});
   for (Tensor* t : {&grad_output, &grad_hidden, &grad_cell, &hidden, &cell, &weight_hh, &weight_hr,
                     &output, &kept_gates, &kept_cells}) {
     *t = t->defined() ? contiguous_raw(*t) : *t;
@@ -135,9 +137,9 @@ OutSpecs<6> _recurrent_layer_backward(Tensor& grad_output, Tensor& grad_hidden, 
 namespace {
 
 // One step over ordinary ops: the new hidden state, and the cell state of the lstm.
-std::pair<Tensor, Tensor> plain_step(const Tensor& gates, const Tensor& hidden, const Tensor& cell,
-                                     const Tensor& weight_hh, const Tensor& bias_hh,
-                                     const Tensor& weight_hr, std::string_view mode) {
+std::pair<Tensor, Tensor> step_by_ops(const Tensor& gates, const Tensor& hidden, const Tensor& cell,
+                                      const Tensor& weight_hh, const Tensor& bias_hh,
+                                      const Tensor& weight_hr, std::string_view mode) {
   const Tensor given = rushlight::linear(hidden, weight_hh, bias_hh);
   if (mode == "tanh" || mode == "relu") {
     const Tensor sum = gates.add(given);
@@ -157,16 +159,16 @@ std::pair<Tensor, Tensor> plain_step(const Tensor& gates, const Tensor& hidden, 
   return {weight_hr.defined() ? rushlight::linear(made, weight_hr) : made, next};
 }
 
-bool batched(TensorList tensors) {
+bool has_batched(TensorList tensors) {
   return std::any_of(tensors.begin(), tensors.end(),
                      [](const Tensor& t) { return t.defined() && batching::level_of(t) > 0; });
 }
 
 // The layer over ordinary ops: output, last hidden and last cell state.
-std::vector<Tensor> plain_layer(const Tensor& gates, const Tensor& hidden, const Tensor& cell,
-                                const Tensor& weight_hh, const Tensor& bias_hh,
-                                const Tensor& weight_hr, IntArrayRef batch_sizes,
-                                std::string_view mode, bool reverse, bool batch_first) {
+std::vector<Tensor> layer_by_ops(const Tensor& gates, const Tensor& hidden, const Tensor& cell,
+                                 const Tensor& weight_hh, const Tensor& bias_hh,
+                                 const Tensor& weight_hr, IntArrayRef batch_sizes,
+                                 std::string_view mode, bool reverse, bool batch_first) {
   const int64_t steps = static_cast<int64_t>(batch_sizes.size());
   const bool lstm = mode == "lstm";
   std::vector<Tensor> given;
@@ -183,15 +185,15 @@ std::vector<Tensor> plain_layer(const Tensor& gates, const Tensor& hidden, const
     const size_t t = static_cast<size_t>(reverse ? steps - 1 - step : step);
     const int64_t n = batch_sizes[t];
     const auto first = [&](const Tensor& s) { return s.defined() ? s.narrow(0, 0, n) : s; };
-    const auto with_rest = [&](const Tensor& made, const Tensor& before) {
+    const auto append_rest = [&](const Tensor& made, const Tensor& before) {
       const int64_t rest = before.size(0) - n;
       return rest == 0 ? made : rushlight::cat({made, before.narrow(0, n, rest)}, 0);
     };
     const auto [made, next] =
-        plain_step(given[t], first(h), first(c), weight_hh, bias_hh, weight_hr, mode);
+        step_by_ops(given[t], first(h), first(c), weight_hh, bias_hh, weight_hr, mode);
     outputs[t] = made;
-    h = with_rest(made, h);
-    c = lstm ? with_rest(next, c) : c;
+    h = append_rest(made, h);
+    c = lstm ? append_rest(next, c) : c;
   }
   const Tensor output =
       batch_first ? rushlight::stack(outputs, 1).flatten(0, 1) : rushlight::cat(outputs, 0);
@@ -212,10 +214,10 @@ SixTensors recurrent_layer_backward(const Tensor& grad_output, const Tensor& gra
                                     bool batch_first, bool keep, std::array<bool, 6> mask) {
   std::array<Tensor, 6> result;
   // Under vmap each slice has gradients of the weights of its own, which the kernel would add up.
-  if (!forward::differentiated(grad_output, grad_hidden, grad_cell, gates, hidden, cell, weight_hh,
-                               bias_hh, weight_hr) &&
-      !batched({grad_output, grad_hidden, grad_cell, gates, hidden, cell, weight_hh, bias_hh,
-                weight_hr})) {
+  if (!forward::is_differentiated(grad_output, grad_hidden, grad_cell, gates, hidden, cell,
+                                  weight_hh, bias_hh, weight_hr) &&
+      !has_batched({grad_output, grad_hidden, grad_cell, gates, hidden, cell, weight_hh, bias_hh,
+                    weight_hr})) {
     std::pair<Tensor, Tensor> kept = {kept_gates, kept_cells};
     if (!keep) {
       auto again = _recurrent_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes,
@@ -237,8 +239,9 @@ SixTensors recurrent_layer_backward(const Tensor& grad_output, const Tensor& gra
         t = begin_transform(t);
       }
     }
-    std::vector<Tensor> outputs = plain_layer(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4],
-                                              inputs[5], batch_sizes, mode, reverse, batch_first);
+    std::vector<Tensor> outputs =
+        layer_by_ops(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], inputs[5], batch_sizes,
+                     mode, reverse, batch_first);
     std::vector<Tensor> grads = {grad_output, grad_hidden};
     if (mode == "lstm") {
       grads.push_back(grad_cell);
@@ -357,9 +360,10 @@ std::tuple<Tensor, Tensor, Tensor> run_layer(const Tensor& gates, const Tensor& 
                                              const Tensor& bias_hh, const Tensor& weight_hr,
                                              IntArrayRef batch_sizes, std::string_view mode,
                                              bool reverse, bool batch_first, ScalarType dtype) {
-  if (RL_UNLIKELY(batched({weight_hh, bias_hh, weight_hr}))) {
-    const std::vector<Tensor> made = plain_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr,
-                                                 batch_sizes, mode, reverse, batch_first);
+  if (RL_UNLIKELY(has_batched({weight_hh, bias_hh, weight_hr}))) {
+    const std::vector<Tensor> made =
+        layer_by_ops(gates, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes, mode, reverse,
+                     batch_first);
     return {made[0], made[1], made[2]};
   }
   std::array<Tensor, 6> t = {gates, hidden, cell, weight_hh, bias_hh, weight_hr};

@@ -92,8 +92,8 @@ OutSpec truth(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
   return {reduced_sizes(self.sizes(), *dim, keepdim), self.dtype() == kUInt8 ? kUInt8 : kBool};
 }
 
-OutSpec spread(const char* name, const Tensor& self, std::optional<DimVector>& dim,
-               const std::optional<Scalar>& correction, bool keepdim) {
+OutSpec variance_spec(const char* name, const Tensor& self, std::optional<DimVector>& dim,
+                      const std::optional<Scalar>& correction, bool keepdim) {
   RL_CHECK(is_differentiable(self.dtype()), name,
            ": only floating point and complex numbers are supported, not ",
            enum_name(self.dtype()));
@@ -108,9 +108,9 @@ OutSpec spread(const char* name, const Tensor& self, std::optional<DimVector>& d
   return result;
 }
 
-OutSpecs<2> spread_and_mean(const char* name, const Tensor& self, std::optional<DimVector>& dim,
-                            const std::optional<Scalar>& correction, bool keepdim) {
-  const OutSpec first = spread(name, self, dim, correction, keepdim);
+OutSpecs<2> variance_mean_spec(const char* name, const Tensor& self, std::optional<DimVector>& dim,
+                               const std::optional<Scalar>& correction, bool keepdim) {
+  const OutSpec first = variance_spec(name, self, dim, correction, keepdim);
   return {first, OutSpec{first.sizes, self.dtype()}};
 }
 
@@ -197,19 +197,19 @@ OutSpec count_nonzero(Tensor& self, std::optional<DimVector>& dim) {
 
 OutSpec var(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
             bool& keepdim) {
-  return spread("var", self, dim, correction, keepdim);
+  return variance_spec("var", self, dim, correction, keepdim);
 }
 OutSpec std(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
             bool& keepdim) {
-  return spread("std", self, dim, correction, keepdim);
+  return variance_spec("std", self, dim, correction, keepdim);
 }
 OutSpecs<2> var_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
                      bool& keepdim) {
-  return spread_and_mean("var_mean", self, dim, correction, keepdim);
+  return variance_mean_spec("var_mean", self, dim, correction, keepdim);
 }
 OutSpecs<2> std_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
                      bool& keepdim) {
-  return spread_and_mean("std_mean", self, dim, correction, keepdim);
+  return variance_mean_spec("std_mean", self, dim, correction, keepdim);
 }
 
 OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& dim, bool& keepdim,
@@ -405,8 +405,8 @@ Tensor aminmax_backward(const Tensor& grad_min, const Tensor& grad_max, const Te
       .add(extreme_backward(grad_max, self, max, dims, keepdim));
 }
 
-Tensor scatter_selected(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices,
-                        bool keepdim) {
+Tensor scatter_along(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices,
+                     bool keepdim) {
   if (sizes.empty()) {
     return grad;
   }
@@ -422,7 +422,7 @@ Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef 
   const int64_t n = grad.numel() == 0 ? 1 : self.numel() / grad.numel();
   const double divisor =
       static_cast<double>(n) - (correction.has_value() ? correction->as<double>() : 1.0);
-  const Tensor scaled = expand_reduced(grad.mul(Scalar(2.0 / (divisor > 0 ? divisor : 0.0))),
+  const Tensor scaled = expand_reduced(grad.mul(Scalar(2.0 / (divisor < 0 ? 0.0 : divisor))),
                                        self.sizes(), dim, keepdim);
   const DimVector dims = wrap_dims(dim.value_or({}), self.dim());
   return scaled.mul(self.sub(self.mean(dims, true)));
@@ -441,6 +441,9 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar
   const double p = ord.as<double>();
   if (p == 0) {
     return rushlight::zeros_like(self);
+  }
+  if (std::isnan(p)) {
+    return rushlight::full_like(self, ord);
   }
   const Tensor g = expand_reduced(grad, self.sizes(), dim, keepdim);
   const Tensor norm = expand_reduced(result, self.sizes(), dim, keepdim);

@@ -72,7 +72,7 @@ void check_grid(const Tensor& input, const Tensor& grid, int64_t mode, int64_t p
            input.dtype(), " and grid has ", grid.dtype());
 }
 
-DimVector sampled_sizes(const Tensor& input, const Tensor& grid) {
+DimVector grid_sample_sizes(const Tensor& input, const Tensor& grid) {
   DimVector sizes = {input.size(0), input.size(1)};
   for (int64_t d = 1; d + 1 < grid.dim(); d++) {
     sizes.push_back(grid.size(d));
@@ -109,7 +109,7 @@ OutSpec _resize_pixels(Tensor& self, DimVector& output_size, std::string& mode) 
   RL_CHECK_VALUE(mode == "bilinear" || mode == "bicubic",
                  "resize_pixels: bilinear or bicubic, not '", mode, "'");
   check_image_sizes(self.sizes().slice(0, 2), output_size);
-  self = with_whole_rows(self);
+  self = with_contiguous_rows(self);
   return {{output_size[0], output_size[1], self.size(2)}, kUInt8};
 }
 
@@ -135,15 +135,16 @@ OutSpec grid_sampler(Tensor& input, Tensor& grid, int64_t& mode, int64_t& paddin
   check_grid(input, grid, mode, padding);
   input = contiguous_raw(input);
   grid = contiguous_raw(grid);
-  return {sampled_sizes(input, grid), input.dtype()};
+  return {grid_sample_sizes(input, grid), input.dtype()};
 }
 
 OutSpecs<2> _grid_sampler_backward(Tensor& grad, Tensor& input, Tensor& grid, int64_t& mode,
                                    int64_t& padding, bool&) {
   check_grid(input, grid, mode, padding);
-  RL_CHECK(grad.sizes() == IntArrayRef(sampled_sizes(input, grid)) && grad.dtype() == input.dtype(),
-           "grid_sampler backward: the gradient of shape ", grad.sizes(),
-           " does not belong to this input and grid");
+  RL_CHECK(
+      grad.sizes() == IntArrayRef(grid_sample_sizes(input, grid)) && grad.dtype() == input.dtype(),
+      "grid_sampler backward: the gradient of shape ", grad.sizes(),
+      " does not belong to this input and grid");
   grad = contiguous_raw(grad);
   input = contiguous_raw(input);
   grid = contiguous_raw(grid);
@@ -155,7 +156,7 @@ OutSpecs<2> _grid_sampler_backward(Tensor& grad, Tensor& input, Tensor& grid, in
 std::tuple<Tensor, Tensor> grid_sampler_gradients(const Tensor& grad, const Tensor& input,
                                                   const Tensor& grid, int64_t mode, int64_t padding,
                                                   bool align_corners, std::array<bool, 2> mask) {
-  if (forward::differentiated(grad, input, grid)) {
+  if (forward::is_differentiated(grad, input, grid)) {
     return grid_sampler_gradients_by_taps(grad, input, grid, mode, padding, align_corners, mask);
   }
   const auto [of_input, of_grid] =
@@ -234,7 +235,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool said_align_corners(const char* name, std::optional<bool> given) {
+bool align_corners_or_default(const char* name, std::optional<bool> given) {
   if (!given.has_value()) {
     warn(str(name, " uses align_corners=False by default; say which you mean."));
   }
@@ -357,7 +358,7 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
       is_one_of(padding_mode, {"zeros", "border", "reflection"}),
       "grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', not '",
       padding_mode, "'");
-  const bool corners = said_align_corners("grid_sample", align_corners);
+  const bool corners = align_corners_or_default("grid_sample", align_corners);
   return rushlight::grid_sampler(input, grid,
                                  mode == "bilinear"  ? 0
                                  : mode == "nearest" ? 1
@@ -369,7 +370,7 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
 }
 
 Tensor affine_grid(const Tensor& theta, IntArrayRef size, std::optional<bool> align_corners) {
-  const bool corners = said_align_corners("affine_grid", align_corners);
+  const bool corners = align_corners_or_default("affine_grid", align_corners);
   RL_CHECK_VALUE(theta.is_floating_point(), "affine_grid: theta has to be floating point, not ",
                  theta.dtype());
   const int64_t dims = static_cast<int64_t>(size.size()) - 2;

@@ -12,13 +12,13 @@ namespace rushlight {
 
 namespace {
 
-OutSpec running_total(const Tensor& self, int64_t& dim, const std::optional<ScalarType>& dtype) {
+OutSpec cumulative_spec(const Tensor& self, int64_t& dim, const std::optional<ScalarType>& dtype) {
   dim = wrap_dim(dim, self.dim());
   warn_of_lost_parts(self.dtype(), dtype.value_or(self.dtype()));
   return {self.sizes(), dtype.value_or(is_differentiable(self.dtype()) ? self.dtype() : kInt64)};
 }
 
-OutSpecs<2> running_extreme(const char* name, const Tensor& self, int64_t& dim) {
+OutSpecs<2> cumulative_extreme_spec(const char* name, const Tensor& self, int64_t& dim) {
   RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), name, "(): does not support complex input");
   dim = wrap_dim(dim, self.dim());
   return {OutSpec{self.sizes(), self.dtype()}, OutSpec{self.sizes(), kInt64}};
@@ -29,10 +29,10 @@ OutSpecs<2> running_extreme(const char* name, const Tensor& self, int64_t& dim) 
 namespace shape {
 
 OutSpec cumsum(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) {
-  return running_total(self, dim, dtype);
+  return cumulative_spec(self, dim, dtype);
 }
 OutSpec cumprod(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) {
-  return running_total(self, dim, dtype);
+  return cumulative_spec(self, dim, dtype);
 }
 
 OutSpec logcumsumexp(Tensor& self, int64_t& dim) {
@@ -41,8 +41,12 @@ OutSpec logcumsumexp(Tensor& self, int64_t& dim) {
   return {self.sizes(), self.dtype()};
 }
 
-OutSpecs<2> cummax(Tensor& self, int64_t& dim) { return running_extreme("cummax", self, dim); }
-OutSpecs<2> cummin(Tensor& self, int64_t& dim) { return running_extreme("cummin", self, dim); }
+OutSpecs<2> cummax(Tensor& self, int64_t& dim) {
+  return cumulative_extreme_spec("cummax", self, dim);
+}
+OutSpecs<2> cummin(Tensor& self, int64_t& dim) {
+  return cumulative_extreme_spec("cummin", self, dim);
+}
 
 }  // namespace shape
 
@@ -81,7 +85,7 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& re
   if (!batching::all_of(zero).any().item<bool>()) {
     return weighted.div(self.conj());
   }
-  if (forward::differentiated(grad, self)) {
+  if (forward::is_differentiated(grad, self)) {
     return cumprod_backward_by_factors(grad, self, dim);
   }
   // Before the first zero of a line all is as usual, behind it results are constant. At the zero
@@ -127,7 +131,7 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
   return rushlight::where(self.eq(Scalar(INFINITY)), reverse_cumsum(grad, dim), finite);
 }
 
-Tensor cumulative_selected(const Tensor& grad, const Tensor& indices, int64_t dim) {
+Tensor scatter_add_along(const Tensor& grad, const Tensor& indices, int64_t dim) {
   if (grad.dim() == 0 || grad.numel() == 0) {
     return grad;
   }

@@ -67,7 +67,7 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
                              .to(kInt64)
                              .scatter_add(dim, index, src_is.to(kInt64));
     const Tensor whole = grad.mul(product.conj());
-    const bool twice = forward::differentiated(grad, self, src);
+    const bool twice = forward::is_differentiated(grad, self, src);
     const Tensor through = grad.mul(result.conj());
     const Tensor usual = twice ? through : rushlight::where(count.eq(Scalar(0)), whole, through);
     const auto zeros_of = [](const Tensor& factor, const Tensor& is) {
@@ -95,11 +95,11 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
         slope(reached, src_is, src_factor, [&](const Tensor& t) { return t.gather(dim, index); });
   } else {
     // NaN is an extreme, too.
-    const auto chosen = [](const Tensor& t, const Tensor& best) {
+    const auto equals_result = [](const Tensor& t, const Tensor& best) {
       return t.eq(best).logical_or(t.isnan().logical_and(best.isnan()));
     };
-    const Tensor self_is = chosen(self, result);
-    const Tensor src_is = chosen(reached, result.gather(dim, index));
+    const Tensor self_is = equals_result(self, result);
+    const Tensor src_is = equals_result(reached, result.gather(dim, index));
     const ScalarType counted = compute_dtype(grad.dtype());
     const Tensor count = (include_self ? self_is : rushlight::zeros_like(self_is))
                              .to(counted)

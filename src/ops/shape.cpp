@@ -377,7 +377,7 @@ void take_history(const Tensor& self, const Tensor& view) {
 }
 
 // The geometry and the place in the graph of a tensor, without its memory and its handler.
-Tensor stand_in(const Tensor& self) {
+Tensor meta_copy(const Tensor& self) {
   int64_t end = self.storage_offset() + 1;
   for (int64_t d = 0; d < self.dim(); d++) {
     end += std::max<int64_t>(self.sizes()[d] - 1, 0) * self.strides()[d];
@@ -400,25 +400,25 @@ Tensor stand_in(const Tensor& self) {
 // `self` becomes what view(self) is: geometry, and the graph that made it. Where a level or a
 // special tensor sees the call, they change the tensor and this function records it.
 template <class View, class... A>
-Tensor& become(const char* op, const char* overload, const Tensor& self, const View& view,
-               const A&... arguments) {
-  check_inplace(op, self, grad_enabled() && grad_wanted(self));
+Tensor& replace_with_view(const char* op, const char* overload, const Tensor& self,
+                          const View& view, const A&... arguments) {
+  check_inplace(op, self, grad_enabled() && needs_grad(self));
   TensorImpl& impl = *self.impl();
   const uint32_t version = impl.version();
-  const bool dual = RL_UNLIKELY(forward::active()) && forward::carried(self);
+  const bool dual = RL_UNLIKELY(forward::active()) && forward::has_tangent(self);
   const Tensor with_tangents = dual ? view(self) : Tensor();
   if (RL_UNLIKELY(batching::level_of(self) != 0)) {
     const Tensor made = view(self);
     batching::take_value(self, made);
     take_history(self, made);
-  } else if (RL_UNLIKELY(seen_below(self))) {
+  } else if (RL_UNLIKELY(has_handler_below(self))) {
     Tensor recorded;
-    if (grad_enabled() && grad_wanted(self)) {
+    if (grad_enabled() && needs_grad(self)) {
       struct Lower {
         Mode* before = tls.exchange_lower(nullptr);
         ~Lower() { tls.exchange_lower(before); }
       } const hidden;
-      recorded = view(stand_in(self));
+      recorded = view(meta_copy(self));
     }
     dispatch_lower(*find_op(op, overload)->function, {Value(self), Value(arguments)...});
     if (recorded.defined()) {
@@ -443,10 +443,10 @@ Tensor& become(const char* op, const char* overload, const Tensor& self, const V
 
 Tensor& transpose_(const Tensor& self, int64_t dim0, int64_t dim1) {
   const auto view = [&](const Tensor& t) { return t.transpose(dim0, dim1); };
-  return become("transpose_", "", self, view, dim0, dim1);
+  return replace_with_view("transpose_", "", self, view, dim0, dim1);
 }
 Tensor& t_(const Tensor& self) {
-  return become("t_", "", self, [](const Tensor& t) { return t.t(); });
+  return replace_with_view("t_", "", self, [](const Tensor& t) { return t.t(); });
 }
 Tensor& swapaxes_(const Tensor& self, int64_t axis0, int64_t axis1) {
   return self.transpose_(axis0, axis1);
@@ -455,31 +455,31 @@ Tensor& swapdims_(const Tensor& self, int64_t dim0, int64_t dim1) {
   return self.transpose_(dim0, dim1);
 }
 Tensor& squeeze_(const Tensor& self) {
-  return become("squeeze_", "", self, [](const Tensor& t) { return t.squeeze(); });
+  return replace_with_view("squeeze_", "", self, [](const Tensor& t) { return t.squeeze(); });
 }
 Tensor& squeeze__dims(const Tensor& self, IntArrayRef dim) {
   const auto view = [&](const Tensor& t) { return t.squeeze(dim); };
-  return become("squeeze_", "dims", self, view, dim);
+  return replace_with_view("squeeze_", "dims", self, view, dim);
 }
 Tensor& squeeze__dim(const Tensor& self, int64_t dim) {
   const auto view = [&](const Tensor& t) { return t.squeeze(dim); };
-  return become("squeeze_", "dim", self, view, dim);
+  return replace_with_view("squeeze_", "dim", self, view, dim);
 }
 Tensor& unsqueeze_(const Tensor& self, int64_t dim) {
   const auto view = [&](const Tensor& t) { return t.unsqueeze(dim); };
-  return become("unsqueeze_", "", self, view, dim);
+  return replace_with_view("unsqueeze_", "", self, view, dim);
 }
 Tensor& as_strided_(const Tensor& self, IntArrayRef size, IntArrayRef stride,
                     std::optional<int64_t> storage_offset) {
   const auto view = [&](const Tensor& t) { return t.as_strided(size, stride, storage_offset); };
-  return become("as_strided_", "", self, view, size, stride, storage_offset);
+  return replace_with_view("as_strided_", "", self, view, size, stride, storage_offset);
 }
 Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
   RL_CHECK(!self.requires_grad() || tls.inference_mode,
            "cannot resize variables that require grad");
-  RL_CHECK(!forward::active() || !forward::carried(self),
+  RL_CHECK(!forward::active() || !forward::has_tangent(self),
            "cannot resize variables that has a forward grad");
-  if (RL_UNLIKELY(seen_below(self))) {
+  if (RL_UNLIKELY(has_handler_below(self))) {
     const uint32_t version = self.impl()->version();
     dispatch_lower(*find_op("resize_", "")->function,
                    {Value(self), Value(size), Value(memory_format)});

@@ -135,14 +135,14 @@ Tensor msort(const Tensor& self) {
 namespace {
 
 template <class Along>
-Tensor middle_of_all(const Tensor& self, const Along& along) {
+Tensor median_of_all(const Tensor& self, const Along& along) {
   if (self.numel() == 0) {
     RL_CHECK(self.is_floating_point(),
              "median(): an empty tensor of integers has no middle element");
     return rushlight::full({}, Scalar(double(NAN)), self.options());
   }
   const Tensor flat = self.reshape({-1});
-  if (!forward::differentiated(flat)) {
+  if (!forward::is_differentiated(flat)) {
     return std::get<0>(along(flat));
   }
   // Equal elements share the gradient, as those of amax do.
@@ -154,10 +154,10 @@ Tensor middle_of_all(const Tensor& self, const Along& along) {
 }  // namespace
 
 Tensor median(const Tensor& self) {
-  return middle_of_all(self, [](const Tensor& flat) { return flat.median(0); });
+  return median_of_all(self, [](const Tensor& flat) { return flat.median(0); });
 }
 Tensor nanmedian(const Tensor& self) {
-  return middle_of_all(self, [](const Tensor& flat) { return flat.nanmedian(0); });
+  return median_of_all(self, [](const Tensor& flat) { return flat.nanmedian(0); });
 }
 
 Tensor searchsorted_Scalar(const Tensor& sorted_sequence, const Scalar& self, bool out_int32,
@@ -183,8 +183,8 @@ Tensor bucketize_Scalar(const Scalar& self, const Tensor& boundaries, bool out_i
 
 }  // namespace composite
 
-Tensor selected_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
-                         const Tensor& indices) {
+Tensor gather_along_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
+                             const Tensor& indices) {
   if (sizes.empty()) {
     return grad.reshape({});
   }

@@ -43,7 +43,12 @@ Tensor log_ndtr_slope(const Tensor& self, const Tensor& result) {
   constexpr double far = -1000;
   const Tensor right = self >= 0;
   const Tensor x = self.clamp(0, 40);  // beyond there is no density
-  const Tensor of_right = (x * x * -0.5 - where(right, result, 0)).exp() * 0.3989422804014327;
+  // The result's derivative, too, is wanted of what lies right alone: far on the left it is
+  // infinite.
+  const Tensor logarithm = GradMode::is_enabled()
+                               ? rushlight::special_log_ndtr(where(right, self, 0))
+                               : where(right, result, 0);
+  const Tensor of_right = (x * x * -0.5 - logarithm).exp() * 0.3989422804014327;
   const Tensor left = self.clamp(far, 0);
   const Tensor of_left = 0.7978845608028654 / special_erfcx(left * -M_SQRT1_2);
   const Tensor slope = where(right, of_right, of_left);
@@ -79,7 +84,8 @@ Tensor i1e_over(const Tensor& self, const Tensor& result) {
                where(near, 0, result) / where(near, 1, self));
 }
 
-Tensor gamma_density(const Tensor& a, const Tensor& x) {
+namespace {
+Tensor finite_gamma_density(const Tensor& a, const Tensor& x) {
   constexpr double many = 20;
   const auto plain = [](const Tensor& a, const Tensor& x) {
     return (rushlight::xlogy(a - 1, x) - x - a.lgamma()).exp();
@@ -98,6 +104,13 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
   const Tensor divisor = where(large.logical_and(x.ne(0)), x, 1);
   const Tensor series = exponent.exp() * (of * (0.5 / M_PI)).sqrt() / divisor;
   return where(large, series, plain(where(large, 1, a), where(large, 1, x)));
+}
+}  // namespace
+
+Tensor gamma_density(const Tensor& a, const Tensor& at) {
+  const Tensor far = at.isinf();
+  const Tensor x = where(far, 1, at);
+  return where(far, 0, finite_gamma_density(a, x));
 }
 
 namespace composite {

@@ -255,7 +255,7 @@ Tensor pair_sums(const Tensor& y, int64_t d) {
   return y.narrow(d, 0, n) + y.narrow(d, 1, n);
 }
 
-Tensor nothing_integrated(const Tensor& y, int64_t d) {
+Tensor empty_integral(const Tensor& y, int64_t d) {
   DimVector sizes(y.sizes());
   sizes.erase(static_cast<size_t>(d));
   return rushlight::zeros(sizes, y.options());
@@ -267,7 +267,7 @@ Tensor trapezoid_x(const Tensor& y, const Tensor& x, int64_t dim) {
   check_integrand("trapezoid", y, x);
   const int64_t d = wrap_dim(dim, y.dim());
   if (y.size(d) == 0) {
-    return nothing_integrated(y, d);
+    return empty_integral(y, d);
   }
   const Tensor steps = point_distances("trapezoid", y, x, d);
   return (steps * pair_sums(y, d)).sum(d) / 2;
@@ -278,7 +278,7 @@ Tensor trapezoid_dx(const Tensor& y, const Scalar& dx, int64_t dim) {
   const int64_t d = wrap_dim(dim, y.dim());
   const int64_t n = y.size(d);
   if (n == 0) {
-    return nothing_integrated(y, d);
+    return empty_integral(y, d);
   }
   return (y.sum(d) * 2 - y.select(d, 0) - y.select(d, n - 1)) * dx / 2;
 }
@@ -315,11 +315,11 @@ namespace {
 struct Places {
   Tensor low;
   Tensor high;
-  Tensor at_first(const Tensor& a, const Tensor& b, const Tensor& c) const {
+  Tensor slope_at_first(const Tensor& a, const Tensor& b, const Tensor& c) const {
     return -(low * 2 + high) / (low * (low + high)) * a + (low + high) / (low * high) * b -
            low / (high * (low + high)) * c;
   }
-  Tensor at_second(const Tensor& a, const Tensor& b, const Tensor& c) const {
+  Tensor slope_at_second(const Tensor& a, const Tensor& b, const Tensor& c) const {
     return -high / (low * (low + high)) * a + (high - low) / (low * high) * b +
            low / (high * (low + high)) * c;
   }
@@ -327,7 +327,7 @@ struct Places {
 
 // Slopes along one dimension; `gaps`: the distances between samples, in the shape of one line, or
 // one for all.
-Tensor slopes(const Tensor& self, int64_t d, const Tensor& gaps, int64_t edge_order) {
+Tensor gradient_along_dim(const Tensor& self, int64_t d, const Tensor& gaps, int64_t edge_order) {
   const int64_t n = self.size(d);
   const bool even = gaps.numel() == 1 && n > 2;
   const auto values = [&](int64_t from, int64_t length) { return self.narrow(d, from, length); };
@@ -343,16 +343,16 @@ Tensor slopes(const Tensor& self, int64_t d, const Tensor& gaps, int64_t edge_or
     first = (values(1, 1) - values(0, 1)) / gap(0, 1);
     last = (values(n - 1, 1) - values(n - 2, 1)) / gap(n - 2, 1);
   } else {
-    first = places(0, 1).at_first(values(0, 1), values(1, 1), values(2, 1));
+    first = places(0, 1).slope_at_first(values(0, 1), values(1, 1), values(2, 1));
     const Places end = {gap(n - 2, 1), gap(n - 3, 1)};  // seen from behind
-    last = -end.at_first(values(n - 1, 1), values(n - 2, 1), values(n - 3, 1));
+    last = -end.slope_at_first(values(n - 1, 1), values(n - 2, 1), values(n - 3, 1));
   }
   if (n == 2) {
     return cat({first, last}, d);
   }
   const Tensor inner =
       even ? (values(2, n - 2) - values(0, n - 2)) / (gaps * 2)
-           : places(0, n - 2).at_second(values(0, n - 2), values(1, n - 2), values(2, n - 2));
+           : places(0, n - 2).slope_at_second(values(0, n - 2), values(1, n - 2), values(2, n - 2));
   return cat({first, inner, last}, d);
 }
 
@@ -374,7 +374,7 @@ std::vector<Tensor> gradient_along(const Tensor& self, IntArrayRef dims, size_t 
     DimVector line(static_cast<size_t>(self.dim()), 1);
     const Tensor distances = gaps(i, d);
     line[static_cast<size_t>(d)] = distances.numel();
-    out.push_back(slopes(self, d, distances.reshape(line), edge_order));
+    out.push_back(gradient_along_dim(self, d, distances.reshape(line), edge_order));
   }
   return out;
 }

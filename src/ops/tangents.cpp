@@ -10,15 +10,15 @@ Tensor i_times_imag_of(const Tensor& t) {
   return t.is_complex() ? t - rushlight::real(t) : zeros_like(t);
 }
 
-Tensor selected(const Tensor& t, int64_t dim, const Tensor& indices, bool keepdim) {
+Tensor gather_along(const Tensor& t, int64_t dim, const Tensor& indices, bool keepdim) {
   if (t.dim() == 0 || keepdim) {
     return t.gather(dim, indices);
   }
   return t.gather(dim, indices.unsqueeze(dim)).squeeze(dim);
 }
 
-Tensor strided_as(const Tensor& t, const Tensor& self, IntArrayRef size, IntArrayRef stride,
-                  std::optional<int64_t> storage_offset) {
+Tensor as_strided_tangent(const Tensor& t, const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                          std::optional<int64_t> storage_offset) {
   const int64_t offset = storage_offset.value_or(self.storage_offset());
   return t.as_strided(size, stride, offset - self.storage_offset() + t.storage_offset());
 }
@@ -66,26 +66,28 @@ Tensor eigh_turn(const Tensor& A_t, const Tensor& eigenvalues, const Tensor& eig
 
 // ---- losses ----
 
-Tensor weighted(const Tensor& t, const Tensor& weight) { return weight.defined() ? t * weight : t; }
+Tensor multiply_weight(const Tensor& t, const Tensor& weight) {
+  return weight.defined() ? t * weight : t;
+}
 
 Tensor as_channels(const Tensor& t, const Tensor& images) {
   DimVector sizes(static_cast<size_t>(images.dim()), 1);
   sizes[1] = -1;
   return t.reshape(sizes);
 }
-Tensor channel_weighted(const Tensor& t, const Tensor& weight) {
+Tensor multiply_channels(const Tensor& t, const Tensor& weight) {
   return weight.defined() ? t * as_channels(weight, t) : t;
 }
 
-Tensor summed_as(const Tensor& loss, const Tensor& t) {
+Tensor sum_like_loss(const Tensor& loss, const Tensor& t) {
   return loss.dim() > 0 ? t.sum(1) : t.sum();
 }
 
 // ---- resample ----
 
 // Channels as images of their own have a gradient each.
-Tensor sampled_slopes(const Tensor& grid_t, const Tensor& input, const Tensor& grid, int64_t mode,
-                      int64_t padding, bool align_corners) {
+Tensor grid_sampler_tangent(const Tensor& grid_t, const Tensor& input, const Tensor& grid,
+                            int64_t mode, int64_t padding, bool align_corners) {
   const int64_t channels = input.size(1);
   const Tensor images = input.flatten(0, 1).unsqueeze(1);
   const Tensor places = grid.repeat_interleave(channels, 0);
@@ -99,9 +101,9 @@ Tensor sampled_slopes(const Tensor& grid_t, const Tensor& input, const Tensor& g
 // ---- vision ----
 
 // Channels as images of their own have a gradient each.
-Tensor deformed_slopes(const Tensor& offset_t, const Tensor& input, const Tensor& offset,
-                       const Tensor& factor, IntArrayRef kernel, IntArrayRef stride,
-                       IntArrayRef padding, IntArrayRef dilation) {
+Tensor deform_columns_tangent(const Tensor& offset_t, const Tensor& input, const Tensor& offset,
+                              const Tensor& factor, IntArrayRef kernel, IntArrayRef stride,
+                              IntArrayRef padding, IntArrayRef dilation) {
   const int64_t taps = kernel[0] * kernel[1];
   const int64_t batch = input.size(0);
   const int64_t channels = input.size(1);

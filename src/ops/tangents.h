@@ -11,11 +11,11 @@ Tensor imag_of(const Tensor& t);  // 0 for real numbers
 Tensor i_times_imag_of(const Tensor& t);
 
 // ---- picking ----
-// The elements of `t` that a reduction took; of images those at flat places are `pooled_at`.
-Tensor selected(const Tensor& t, int64_t dim, const Tensor& indices, bool keepdim);
+// The elements of `t` that a reduction took; of images those at flat places are `gather_pooled`.
+Tensor gather_along(const Tensor& t, int64_t dim, const Tensor& indices, bool keepdim);
 // The same view of a tangent, whose memory may begin elsewhere.
-Tensor strided_as(const Tensor& t, const Tensor& self, IntArrayRef size, IntArrayRef stride,
-                  std::optional<int64_t> storage_offset);
+Tensor as_strided_tangent(const Tensor& t, const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                          std::optional<int64_t> storage_offset);
 
 // ---- lapack ----
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool left);  // or b a
@@ -28,11 +28,11 @@ Tensor pinv_tangent(const Tensor& self_t, const Tensor& self, const Tensor& inve
 Tensor eigh_turn(const Tensor& A_t, const Tensor& eigenvalues, const Tensor& eigenvectors);
 
 // ---- losses and normalisations ----
-Tensor weighted(const Tensor& t, const Tensor& weight);     // by a weight that may be undefined
-Tensor as_channels(const Tensor& t, const Tensor& images);  // a number for each channel
-Tensor channel_weighted(const Tensor& t, const Tensor& weight);
+Tensor multiply_weight(const Tensor& t, const Tensor& weight);  // by a weight that may be undefined
+Tensor as_channels(const Tensor& t, const Tensor& images);      // a number for each channel
+Tensor multiply_channels(const Tensor& t, const Tensor& weight);
 // A sum over classes, or over everything, as the loss is one.
-Tensor summed_as(const Tensor& loss, const Tensor& t);
+Tensor sum_like_loss(const Tensor& loss, const Tensor& t);
 Tensor batch_norm_tangent(const Tensor& input_t, const Tensor& input, const Tensor& weight,
                           const Tensor& running_mean, const Tensor& running_var, const Tensor& mean,
                           const Tensor& invstd, bool training, double eps);
@@ -49,13 +49,13 @@ Tensor rms_norm_scaled(const Tensor& input, IntArrayRef normalized_shape, const 
 
 // ---- resample ----
 // What `grid_sampler` changes by when its places move.
-Tensor sampled_slopes(const Tensor& grid_t, const Tensor& input, const Tensor& grid, int64_t mode,
-                      int64_t padding, bool align_corners);
+Tensor grid_sampler_tangent(const Tensor& grid_t, const Tensor& input, const Tensor& grid,
+                            int64_t mode, int64_t padding, bool align_corners);
 
 // ---- vision ----
 // What columns change by when taps move.
-Tensor deformed_slopes(const Tensor& offset_t, const Tensor& input, const Tensor& offset,
-                       const Tensor& factor, IntArrayRef kernel, IntArrayRef stride,
-                       IntArrayRef padding, IntArrayRef dilation);
+Tensor deform_columns_tangent(const Tensor& offset_t, const Tensor& input, const Tensor& offset,
+                              const Tensor& factor, IntArrayRef kernel, IntArrayRef stride,
+                              IntArrayRef padding, IntArrayRef dilation);
 
 }  // namespace rushlight

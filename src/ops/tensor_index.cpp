@@ -60,7 +60,7 @@ struct Address {
   std::vector<std::optional<Tensor>> tensors;  // by dimension; empty where views say it all
 };
 
-int64_t covered(const TensorIndex& at) {
+int64_t dims_covered(const TensorIndex& at) {
   switch (at.kind()) {
     case Kind::Integer:
     case Kind::Slice:
@@ -75,7 +75,7 @@ int64_t covered(const TensorIndex& at) {
 Address address(const Tensor& self, ArrayRef<TensorIndex> list) {
   int64_t named = 0;
   for (const TensorIndex& at : list) {
-    named += covered(at);
+    named += dims_covered(at);
   }
   RL_CHECK_INDEX(named <= self.dim(), "too many indices for tensor of dimension ", self.dim());
   Address out{self, {}};
@@ -115,13 +115,13 @@ Address address(const Tensor& self, ArrayRef<TensorIndex> list) {
         if (!t.defined() || (!is_integral(t.dtype()) && t.dtype() != kBool)) {
           refuse_index(t);
         }
-        if (t.dim() == 0 && covered(at) == 0) {  // a mask of one element
+        if (t.dim() == 0 && dims_covered(at) == 0) {  // a mask of one element
           out.view = out.view.unsqueeze(dim);
           put(t.reshape({1}).to(kBool));
           dim++;
         } else {
           put(t);
-          dim += covered(at);
+          dim += dims_covered(at);
         }
         break;
       }

@@ -40,7 +40,7 @@ void check_image(const char* op, const Tensor& input) {
 }
 
 // Channels of the result.
-int64_t averaged_channels(std::string_view mode, int64_t channels, int64_t bins) {
+int64_t output_channels(std::string_view mode, int64_t channels, int64_t bins) {
   RL_CHECK_VALUE(mode == "align" || mode == "ps_align" || mode == "ps_pool", "rois: mode '", mode,
                  "' is not 'align', 'ps_align' or 'ps_pool'");
   RL_CHECK(mode == "align" || channels % bins == 0,
@@ -66,7 +66,7 @@ OutSpec _roi_average(Tensor& input, Tensor& rois, double&, int64_t& height, int6
   check_image(op, input);
   check_rois(op, input, rois, height, width);
   check_sampling(sampling_ratio);
-  const int64_t channels = averaged_channels(mode, input.size(1), height * width);
+  const int64_t channels = output_channels(mode, input.size(1), height * width);
   input = contiguous_raw(input);
   rois = contiguous_raw(rois);
   return {{rois.size(0), channels, height, width}, input.dtype()};
@@ -81,7 +81,7 @@ OutSpec _roi_average_backward(Tensor& grad, Tensor& rois, DimVector& input_size,
   check_plane("roi_align backward", input_size);
   check_rois("roi_align backward", grad, rois, height, width);
   check_sampling(sampling_ratio);
-  const int64_t channels = averaged_channels(mode, input_size[1], height * width);
+  const int64_t channels = output_channels(mode, input_size[1], height * width);
   const DimVector sizes = {rois.size(0), channels, height, width};
   RL_CHECK(grad.sizes() == IntArrayRef(sizes), "roi_align backward: the gradient of shape ",
            grad.sizes(), " does not belong to boxes of shape ", sizes);
@@ -133,7 +133,7 @@ OutSpec _planes_of_pixels(Tensor& self, Tensor& table, bool&) {
                (table.size(0) == 1 || (lanes == 4 && (table.size(0) == 3 || table.size(0) == 4))),
            "planes_of_pixels: the table of pixels of ", lanes, " bytes cannot have sizes ",
            table.sizes());
-  self = with_whole_rows(self);
+  self = with_contiguous_rows(self);
   table = contiguous_raw(table);
   return {{table.size(0), self.size(0), self.size(1)}, table.dtype()};
 }
@@ -156,9 +156,9 @@ namespace {
 
 constexpr const char* deform = "deform_conv2d";
 
-DimVector deformed_windows(const Tensor& input, const Tensor& offset, const Tensor& factor,
-                           IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-                           IntArrayRef dilation) {
+DimVector output_windows(const Tensor& input, const Tensor& offset, const Tensor& factor,
+                         IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
+                         IntArrayRef dilation) {
   RL_CHECK(input.dim() == 4 && offset.dim() == 4 && (!factor.defined() || factor.dim() == 4),
            deform, ": input, offset and mask have four dimensions, but got sizes ", input.sizes(),
            " and ", offset.sizes());
@@ -218,8 +218,7 @@ namespace shape {
 
 OutSpec _deform_columns(Tensor& input, Tensor& offset, Tensor& factor, DimVector& kernel,
                         DimVector& stride, DimVector& padding, DimVector& dilation) {
-  const DimVector sizes =
-      deformed_windows(input, offset, factor, kernel, stride, padding, dilation);
+  const DimVector sizes = output_windows(input, offset, factor, kernel, stride, padding, dilation);
   input = contiguous_raw(input);
   offset = contiguous_raw(offset);
   factor = factor.defined() ? contiguous_raw(factor) : factor;
@@ -229,8 +228,7 @@ OutSpec _deform_columns(Tensor& input, Tensor& offset, Tensor& factor, DimVector
 OutSpecs<3> _deform_columns_backward(Tensor& grad, Tensor& input, Tensor& offset, Tensor& factor,
                                      DimVector& kernel, DimVector& stride, DimVector& padding,
                                      DimVector& dilation) {
-  const DimVector sizes =
-      deformed_windows(input, offset, factor, kernel, stride, padding, dilation);
+  const DimVector sizes = output_windows(input, offset, factor, kernel, stride, padding, dilation);
   RL_CHECK(grad.sizes() == IntArrayRef(sizes) && grad.dtype() == input.dtype(),
            "deform_conv2d backward: the gradient of shape ", grad.sizes(),
            " does not belong to columns of shape ", sizes);

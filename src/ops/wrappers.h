@@ -18,9 +18,9 @@ namespace rushlight {
 Tensor copy_of(const Tensor& view);
 std::vector<Tensor> copy_of(const std::vector<Tensor>& views);
 // A copy of self that src, too, can be written into, though it have more batches.
-Tensor room_for(const Tensor& self, const Tensor& src);
+Tensor clone_for_batches(const Tensor& self, const Tensor& src);
 // `whole`, after src was written into a view of it; RuntimeError where their shapes differ.
-Tensor put_in_view(const Tensor& whole, const Tensor& view, const Tensor& src);
+Tensor copy_into_view(const Tensor& whole, const Tensor& view, const Tensor& src);
 
 // ---- inputs ----
 
@@ -50,7 +50,7 @@ struct OwnerOf<OptionalIntArrayRef> {
 };
 // A copy that shape functions may change.
 template <class T>
-typename OwnerOf<T>::type own(const T& value) {
+typename OwnerOf<T>::type owning_copy(const T& value) {
   using Owner = typename OwnerOf<T>::type;
   if constexpr (std::is_constructible_v<Owner, const T&>) {
     return Owner(value);
@@ -91,7 +91,7 @@ inline void check_one(const char* op, uint32_t taken,
 template <class T>
 void check_one(const char*, uint32_t, const T&) {}  // no tensor
 template <class... A>
-void check_taken(const char* op, uint32_t taken, const A&... arguments) {
+void check_input_dtypes(const char* op, uint32_t taken, const A&... arguments) {
   (check_one(op, taken, arguments), ...);
 }
 
@@ -160,28 +160,28 @@ inline Tensor start_update(const char* op, const Tensor* given, const Tensor& se
   }
   return out;
 }
-inline void keep_one_apart(const char* op, const Tensor& out, bool in_step, Tensor& t) {
-  t = apart_from(op, out, t, in_step);
+inline void copy_overlapping_input(const char* op, const Tensor& out, bool in_step, Tensor& t) {
+  t = copy_if_overlapping(op, out, t, in_step);
 }
-inline void keep_one_apart(const char* op, const Tensor& out, bool in_step,
-                           std::vector<std::optional<Tensor>>& list) {
+inline void copy_overlapping_input(const char* op, const Tensor& out, bool in_step,
+                                   std::vector<std::optional<Tensor>>& list) {
   for (std::optional<Tensor>& t : list) {
     if (t.has_value()) {
-      t = apart_from(op, out, *t, in_step);
+      t = copy_if_overlapping(op, out, *t, in_step);
     }
   }
 }
 // Makes copies of the other inputs where they share memory with it.
 template <class... A>
-void keep_apart(const char* op, const Tensor& out, bool in_step, A&... inputs) {
-  (keep_one_apart(op, out, in_step, inputs), ...);
+void copy_overlapping_inputs(const char* op, const Tensor& out, bool in_step, A&... inputs) {
+  (copy_overlapping_input(op, out, in_step, inputs), ...);
 }
 
 // The kernel makes the result, whose size depends on values.
 template <class R, class... P, class... A>
 R run_dynamic(const char* op, uint32_t taken, R (*KernelTable::*kernel)(P...), Device where,
               const A&... arguments) {
-  check_taken(op, taken, arguments...);
+  check_input_dtypes(op, taken, arguments...);
   RL_CHECK_NOT_IMPLEMENTED(!where.is_meta(), op,
                            ": the size of the result depends on values, which meta tensors lack");
   return find_kernel(kernel_tables, where, kernel, op)(arguments...);
@@ -219,7 +219,7 @@ inline void add_edges(Node& node, TensorList list) {
 inline Tensor value_before(const Tensor& self) {
   return RL_UNLIKELY(forward::active()) ? forward::clone_with_tangents(self) : self.clone();
 }
-inline bool grad_wanted(TensorList list) { return any_requires_grad(list); }
+inline bool needs_grad(TensorList list) { return any_requires_grad(list); }
 inline void set_history(const std::vector<Tensor>& list, const Ref<Node>& node) {
   for (const Tensor& t : list) {
     set_history(t, node);
@@ -228,7 +228,7 @@ inline void set_history(const std::vector<Tensor>& list, const Ref<Node>& node) 
 // out= where an argument or the output has a tangent.
 template <class... T>
 void check_out_tangents(const char* op, const T&... tensors) {
-  RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !forward::carried(tensors...),
+  RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !forward::has_tangent(tensors...),
                            "Trying to use forward AD with ", op,
                            "_out that does not support it because it is an out= function");
 }

@@ -275,7 +275,7 @@ Tensor LBFGS::step(LossClosure closure) {
       for (const Tensor& p : params) {
         here.push_back(p.clone());
       }
-      const auto look = [&](double far) {
+      const auto evaluate_at = [&](double far) {
         move(far, d);
         const double value = number(evaluate());
         for (size_t i = 0; i < params.size(); i++) {
@@ -283,9 +283,9 @@ Tensor LBFGS::step(LossClosure closure) {
         }
         return Point{far, value, grad, number(grad.dot(d))};
       };
-      const Point found =
-          LineSearch(look, Point{0, loss, grad, slope}, number(d.abs().max()), limit - m.func_evals)
-              .find(t);
+      const Point found = LineSearch(evaluate_at, Point{0, loss, grad, slope},
+                                     number(d.abs().max()), limit - m.func_evals)
+                              .find(t);
       loss = found.loss;
       grad = found.grad;
       t = m.t = found.t;

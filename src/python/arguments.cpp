@@ -15,7 +15,7 @@ const Tensor Arguments::undefined_tensor;
 const Generator Arguments::no_generator;
 
 Tensor Arguments::tensor_or_number(int i) const {
-  if (!given(i)) {
+  if (!is_given(i)) {
     return Tensor();
   }
   return is_tensor(slots_[i]) ? unwrap(slots_[i]) : make_number(to_scalar(slots_[i]));
@@ -23,7 +23,7 @@ Tensor Arguments::tensor_or_number(int i) const {
 
 std::vector<Tensor> Arguments::tensors(int i) const {
   std::vector<Tensor> out;
-  if (given(i)) {
+  if (is_given(i)) {
     out.reserve(static_cast<size_t>(items(i).size));
     for (Py_ssize_t k = 0; k < items(i).size; k++) {
       out.push_back(expect_tensor(items(i).data[k], "an item of the list"));
@@ -41,7 +41,7 @@ std::vector<Tensor> Arguments::out_tensors(int i, size_t n, const char* op) cons
 
 std::vector<std::optional<Tensor>> Arguments::optional_tensors(int i) const {
   std::vector<std::optional<Tensor>> out;
-  if (given(i)) {
+  if (is_given(i)) {
     for (Py_ssize_t k = 0; k < items(i).size; k++) {
       PyObject* o = items(i).data[k];
       out.push_back(o == Py_None ? std::nullopt
@@ -102,13 +102,13 @@ ScalarType Arguments::dtype_of(PyObject* o) { return *as_dtype(o); }
 
 TensorOptions Arguments::options(int i) const {
   TensorOptions out;
-  if (given(i)) {
+  if (is_given(i)) {
     out = out.dtype(dtype(i));
   }
-  if (given(i + 1)) {
+  if (is_given(i + 1)) {
     out = out.layout(layout(i + 1));
   }
-  if (given(i + 2)) {
+  if (is_given(i + 2)) {
     out = out.device(device(i + 2));
   } else if (i == 0 || table_->params[0].kind != Kind::Tensor) {
     // zeros_like and its like go where their argument is; the default is for what has none.
@@ -116,16 +116,16 @@ TensorOptions Arguments::options(int i) const {
       out = out.device(*d);
     }
   }
-  RL_CHECK(!given(i + 3) || !boolean(i + 3),
+  RL_CHECK(!is_given(i + 3) || !boolean(i + 3),
            "Cannot access accelerator device when none is available: pin_memory=True");
-  return given(i + 4) ? out.requires_grad(boolean(i + 4)) : out;
+  return is_given(i + 4) ? out.requires_grad(boolean(i + 4)) : out;
 }
 
-bool Arguments::heavy_lists() const {
+bool Arguments::has_heavy_lists() const {
   const auto heavy = [](PyObject* o) { return is_tensor(o) && unwrap(o).numel() >= heavy_numel; };
   for (int i = 0; i < table_->count; i++) {
     const Kind kind = table_->params[i].kind;
-    if (!given(i) || kind > Kind::OptionalTensorList) {
+    if (!is_given(i) || kind > Kind::OptionalTensorList) {
       continue;
     }
     Items list = {const_cast<PyObject**>(&slots_[i]), 1};
@@ -139,11 +139,11 @@ bool Arguments::heavy_lists() const {
   return false;
 }
 
-bool Arguments::heavy_ints() const {
+bool Arguments::has_heavy_ints() const {
   int64_t asked = 1;
   for (int i = 0; i < table_->count; i++) {
     const Kind kind = table_->params[i].kind;
-    if (!given(i) || (kind != Kind::IntList && kind != Kind::Int && kind != Kind::Scalar)) {
+    if (!is_given(i) || (kind != Kind::IntList && kind != Kind::Int && kind != Kind::Scalar)) {
       continue;
     }
     Items list = {const_cast<PyObject**>(&slots_[i]), 1};
@@ -173,7 +173,7 @@ PyObject* return_types;  // module
 // values=tensor(…),
 // indices=tensor(…))
 PyObject* named_repr(PyObject* self) {
-  return guarded([&] {
+  return translate_errors([&] {
     std::string out = str("torch.return_types.", type_name(self), "(\n");
     const PyMemberDef* members = Py_TYPE(self)->tp_members;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
@@ -227,7 +227,7 @@ PyTypeObject* make_result_type(const char* name, const std::vector<std::string>&
 
 // _result_type(name, fields): for who asks for a type before the op has run.
 PyObject* result_type_of(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* name = nullptr;
     PyObject* fields = nullptr;
     if (!PyArg_ParseTuple(args, "sO!:_result_type", &name, &PyTuple_Type, &fields)) {

@@ -48,7 +48,7 @@ void release_array(void*, size_t, void* context) {
 
 // _pixels(schema, array, height, width): bytes (H, W, 1), or (H, W, 4) of lists of four.
 PyObject* pixels(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* schema_capsule;
     PyObject* array_capsule;
     Py_ssize_t height;

@@ -14,13 +14,13 @@ constexpr Param device_param = {"device_type", Kind::String};
 
 RL_FUNCTION(is_autocast_enabled,
             Param{.name = "device_type", .kind = Kind::String, .none = true, .shown = "None"}) {
-  const DeviceType type = a.given(0) ? type_of(a.string(0)) : kCUDA;
+  const DeviceType type = a.is_given(0) ? type_of(a.string(0)) : kCUDA;
   return PyBool_FromLong(autocast::is_enabled(type));
 }
 // Also called with the value alone, for CUDA.
 RL_FUNCTION(set_autocast_enabled, Param{"device_type", Kind::Object},
             Param{.name = "enabled", .kind = Kind::Bool, .none = true, .shown = "None"}) {
-  if (a.given(1)) {
+  if (a.is_given(1)) {
     RL_CHECK_TYPE(PyUnicode_Check(a.object(0)),
                   "set_autocast_enabled(): argument 'device_type' must be str, not ",
                   type_name(a.object(0)));
@@ -48,7 +48,7 @@ PyObject* is_cache_enabled(PyObject*, PyObject*) {
   return PyBool_FromLong(autocast::is_cache_enabled());
 }
 PyObject* clear_cache(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     autocast::clear_cache();
     Py_RETURN_NONE;
   });
@@ -60,7 +60,7 @@ PyObject* decrement_nesting(PyObject*, PyObject*) {
   return PyLong_FromLong(autocast::decrement_nesting());
 }
 PyObject* is_available(PyObject*, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     RL_CHECK_TYPE(PyUnicode_Check(name), "the type of a device must be str, not ", type_name(name));
     return PyBool_FromLong(autocast::is_available(type_of(text_view(name))));
   });

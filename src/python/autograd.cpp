@@ -19,9 +19,9 @@ template <size_t N>
 struct RunArguments {
   PyObject* values[N] = {};
   PyObject* operator[](size_t i) const { return values[i]; }
-  bool given(size_t i) const { return values[i] != nullptr && values[i] != Py_None; }
+  bool is_given(size_t i) const { return values[i] != nullptr && values[i] != Py_None; }
   bool truth(size_t i, bool otherwise) const {
-    return given(i) ? check(PyObject_IsTrue(values[i])) != 0 : otherwise;
+    return is_given(i) ? check(PyObject_IsTrue(values[i])) != 0 : otherwise;
   }
 };
 template <size_t N>
@@ -54,7 +54,7 @@ RunArguments<N> bind(const char* function, const char* const (&names)[N], PyObje
 
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(tls.grad_mode); }
 PyObject* set_grad_enabled(PyObject*, PyObject* value) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (!PyBool_Check(value)) {
       raise(PyExc_TypeError,
             str("set_grad_enabled(): argument 'enabled' must be bool, not ", type_name(value)));
@@ -68,7 +68,7 @@ PyObject* is_inference_mode_enabled(PyObject*, PyObject*) {
 }
 // Returns what was set before, for leave_inference_mode.
 PyObject* enter_inference_mode(PyObject*, PyObject* value) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const bool enabled = check(PyObject_IsTrue(value)) != 0;
     PyObject* before = check(Py_BuildValue("(ii)", tls.grad_mode, tls.inference_mode));
     tls.inference_mode = enabled;
@@ -77,7 +77,7 @@ PyObject* enter_inference_mode(PyObject*, PyObject* value) {
   });
 }
 PyObject* leave_inference_mode(PyObject*, PyObject* before) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     int grad;
     int inference;
     if (!PyArg_ParseTuple(expect_tuple(before, "_leave_inference_mode(): argument"), "pp", &grad,
@@ -95,7 +95,7 @@ PyObject* is_anomaly_check_nan_enabled(PyObject*, PyObject*) {
   return PyBool_FromLong(tls.anomaly_check_nan);
 }
 PyObject* set_anomaly_enabled(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     int enabled;
     int check_nan = 1;
     if (!PyArg_ParseTuple(args, "p|p:set_anomaly_enabled", &enabled, &check_nan)) {
@@ -120,8 +120,8 @@ std::string python_traceback() {
   std::string out;
   try {
     static PyObject* format_stack = nullptr;
-    const Object lines =
-        Object::check(PyObject_CallNoArgs(imported(format_stack, "traceback", "format_stack")));
+    const Object lines = Object::check(
+        PyObject_CallNoArgs(import_attribute(format_stack, "traceback", "format_stack")));
     const Object empty = text("");
     const Object joined = Object::check(PyUnicode_Join(empty.get(), lines.get()));
     out = text_view(joined.get());
@@ -212,7 +212,7 @@ std::vector<Tensor> run_between(Ends& roots, std::vector<Tensor> gradients, Ends
 // run_backward(tensors, gradients, retain_graph, create_graph, inputs, accumulate, allow_unused):
 // gradients of inputs, or None with `accumulate`.
 PyObject* run(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (n != 7) {
       raise(PyExc_TypeError, "run_backward() takes 7 arguments");
     }
@@ -241,7 +241,7 @@ PyObject* run(PyObject*, PyObject* const* args, Py_ssize_t n) {
 
 // Tensor.backward(gradient=None, retain_graph=None, create_graph=False, inputs=None)
 PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (RL_UNLIKELY(wants_torch_function(self, args, nargs, kwnames))) {
       const Object method = Object::check(
           PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_class), "backward"));
@@ -250,11 +250,11 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
     static const char* const names[] = {"gradient", "retain_graph", "create_graph", "inputs"};
     const RunArguments<4> bound = bind("backward", names, args, nargs, kwnames);
     const Tensor root = unwrap(self);
-    const Tensor gradient = bound.given(0) ? expect_tensor(bound[0], "gradient") : Tensor();
+    const Tensor gradient = bound.is_given(0) ? expect_tensor(bound[0], "gradient") : Tensor();
     const bool create_graph = bound.truth(2, false);
     const bool retain_graph = bound.truth(1, create_graph);
     Ends inputs = ends_of(bound[3], "inputs");
-    RL_CHECK(!bound.given(3) || !inputs.tensors.empty(),
+    RL_CHECK(!bound.is_given(3) || !inputs.tensors.empty(),
              "`inputs` argument to `backward()` cannot be empty.");
     {
       const WithoutGil no_gil;
@@ -272,9 +272,9 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
 // ---- the rest of Tensor ----
 
 PyObject* retain_grad(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* result;
-    if (offer(self, "retain_grad", nullptr, &result)) {
+    if (call_if_overridden(self, "retain_grad", nullptr, &result)) {
       return result;
     }
     unwrap(self).retain_grad();
@@ -283,7 +283,7 @@ PyObject* retain_grad(PyObject* self, PyObject*) {
 }
 
 PyObject* is_inference(PyObject* self, PyObject*) {
-  return guarded([&] { return PyBool_FromLong(unwrap(self).impl()->is_inference()); });
+  return translate_errors([&] { return PyBool_FromLong(unwrap(self).impl()->is_inference()); });
 }
 
 const PyMethodDef tensor_methods[] = {
@@ -302,7 +302,7 @@ const PyMethodDef tensor_methods[] = {
 // ---- other functions ----
 
 PyObject* with_error(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* t;
     const char* message;
     if (!PyArg_ParseTuple(args, "Os:with_backward_error", &t, &message)) {
@@ -313,7 +313,7 @@ PyObject* with_error(PyObject*, PyObject* args) {
 }
 
 PyObject* edge_of(PyObject*, PyObject* o) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const Edge edge = gradient_edge(expect_tensor(o, "get_gradient_edge(): argument 'tensor'"));
     RL_CHECK(edge.node,
              "get_gradient_edge(): this Tensor has no gradient edge, for it does not require "
@@ -324,7 +324,7 @@ PyObject* edge_of(PyObject*, PyObject* o) {
 }
 
 PyObject* running_node(PyObject*, PyObject*) {
-  return guarded([&] { return wrap_node(Ref<Node>(current_node())); });
+  return translate_errors([&] { return wrap_node(Ref<Node>(current_node())); });
 }
 
 PyObject* running_backward(PyObject*, PyObject*) {
@@ -343,7 +343,7 @@ class PythonCallback : public FinalCallback {
 };
 
 PyObject* queue_python_callback(PyObject*, PyObject* function) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (PyCallable_Check(function) == 0) {
       raise(PyExc_TypeError,
             str("queue_callback(): expected a function, but got ", type_name(function)));
@@ -357,7 +357,7 @@ PyObject* reaches_all_leaves(PyObject*, PyObject*) {
 }
 
 PyObject* will_run_node(PyObject*, PyObject* o) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (!is_node(o)) {
       raise(PyExc_TypeError, str("expected a node, but got ", type_name(o)));
     }
@@ -366,7 +366,7 @@ PyObject* will_run_node(PyObject*, PyObject* o) {
 }
 
 PyObject* increment_version(PyObject*, PyObject* o) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const Tensor& t = expect_tensor(o, "argument");
     RL_CHECK(!t.impl()->is_inference(), "Inference tensors do not track version counter.");
     t.impl()->bump_version();

@@ -71,14 +71,14 @@ inline void drop_reference(PyObject* o) {
 }
 
 // What a hook gave in the place of a gradient. RuntimeError.
-void check_replaced(const Tensor& before, const Tensor& after);
+void check_hook_result(const Tensor& before, const Tensor& after);
 
 PyObject* ordered_dict();
 // Adds a hook to an OrderedDict; returns its RemovableHandle.
 PyObject* add_hook(PyObject* hooks, PyObject* hook);
 
 // Offers a call of a method of Tensor to modes and subclasses; true where one has answered.
-bool offer(PyObject* self, const char* name, PyObject* argument, PyObject** result);
+bool call_if_overridden(PyObject* self, const char* name, PyObject* argument, PyObject** result);
 
 void add_hooks();  // hooks.cpp: methods of TensorBase
 void init_hooks(PyObject* module);

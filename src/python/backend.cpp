@@ -14,14 +14,14 @@ namespace {
 DeviceType type_of(PyObject* name) { return Device(text_view(name)).type(); }
 
 PyObject* path(PyObject*, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     const std::string found = backend_path(type_of(name));
     return check(PyUnicode_FromString(found.c_str()));
   });
 }
 
 PyObject* load(PyObject*, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     const DeviceType type = type_of(name);
     RL_CHECK(type != kCPU && type != kMeta, Device(type), " needs no library");
     {
@@ -33,11 +33,11 @@ PyObject* load(PyObject*, PyObject* name) {
 }
 
 PyObject* generator(PyObject*, PyObject* device) {
-  return guarded([&] { return wrap(default_generator(as_device(device))); });
+  return translate_errors([&] { return wrap(default_generator(as_device(device))); });
 }
 
 PyObject* seed_devices(PyObject*, PyObject* seed) {
-  return guarded([&] {
+  return translate_errors([&] {
     const uint64_t value = PyLong_AsUnsignedLongLongMask(seed);
     if (PyErr_Occurred() != nullptr) {
       throw PythonError();
@@ -48,7 +48,7 @@ PyObject* seed_devices(PyObject*, PyObject* seed) {
 }
 
 PyObject* pin(PyObject*, PyObject* tensor) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Tensor t = expect_tensor(tensor, "_pin_memory(): argument");
     return wrap(pin_memory(t));
   });

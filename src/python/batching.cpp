@@ -22,7 +22,7 @@ const Tensor& tensor_of(PyObject* o) {
 
 // _vmap_increment_nesting(batch, randomness) → level
 PyObject* enter(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     long long batch;
     const char* name;
     take(args, "Ls", &batch, &name);
@@ -35,7 +35,7 @@ PyObject* enter(PyObject*, PyObject* args) {
 }
 // Leaves the innermost level: returns how many there were.
 PyObject* leave(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const int64_t level = batching::current_level();
     RL_CHECK(level != 0, "vmap: there is no level to leave");
     const int64_t depth = batching::depth_of(level);
@@ -45,7 +45,7 @@ PyObject* leave(PyObject*, PyObject*) {
 }
 // _add_batch_dim(tensor, dim, level)
 PyObject* add_batch(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* t;
     long long dim;
     long long level;
@@ -55,7 +55,7 @@ PyObject* add_batch(PyObject*, PyObject* args) {
 }
 // _remove_batch_dim(tensor, level, batch, dim)
 PyObject* remove_batch(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* t;
     long long level;
     long long batch;
@@ -65,7 +65,7 @@ PyObject* remove_batch(PyObject*, PyObject* args) {
   });
 }
 PyObject* has_batch(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* t;
     long long level;
     take(args, "OL", &t, &level);
@@ -74,28 +74,29 @@ PyObject* has_batch(PyObject*, PyObject* args) {
 }
 // The innermost level that a tensor has a batch of, 0 for none.
 PyObject* batch_level(PyObject*, PyObject* t) {
-  return guarded(
+  return translate_errors(
       [&] { return PyLong_FromLongLong(is_tensor(t) ? batching::level_of(unwrap(t)) : 0); });
 }
 PyObject* batch_value(PyObject*, PyObject* t) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const Tensor& tensor = tensor_of(t);
     return wrap(batching::level_of(tensor) == 0 ? tensor : batching::value_of(tensor));
   });
 }
 PyObject* level_depth(PyObject*, PyObject* level) {
-  return guarded([&] { return PyLong_FromLongLong(batching::depth_of(PyLong_AsLongLong(level))); });
+  return translate_errors(
+      [&] { return PyLong_FromLongLong(batching::depth_of(PyLong_AsLongLong(level))); });
 }
 PyObject* current_level(PyObject*, PyObject*) {
   return PyLong_FromLongLong(batching::current_level());
 }
 
 PyObject* begin(PyObject*, PyObject* t) {
-  return guarded([&] { return wrap(begin_transform(tensor_of(t))); });
+  return translate_errors([&] { return wrap(begin_transform(tensor_of(t))); });
 }
 // _depends_on_others(tensors, nodes)
 PyObject* others(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* tensors;
     PyObject* nodes;
     take(args, "OO!", &tensors, &PyTuple_Type, &nodes);
@@ -109,7 +110,7 @@ PyObject* others(PyObject*, PyObject* args) {
 
 // _call_transformed(function, args, kwargs, leaves): leaves are what the arguments consist of.
 PyObject* call_transformed(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* function;
     PyObject* positional;
     PyObject* keywords;
@@ -119,7 +120,7 @@ PyObject* call_transformed(PyObject*, PyObject* args) {
     const TransformScope scope;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); i++) {
       if (PyObject* const leaf = PyList_GET_ITEM(leaves, i); is_tensor(leaf)) {
-        scope.take_over(unwrap(leaf));
+        scope.adopt_storage(unwrap(leaf));
       }
     }
     return PyObject_Call(function, positional, keywords);
@@ -128,12 +129,13 @@ PyObject* call_transformed(PyObject*, PyObject* args) {
 PyObject* is_transforming(PyObject*, PyObject*) { return PyBool_FromLong(tls.transforming); }
 
 PyObject* is_batched(PyObject*, PyObject* t) {
-  return guarded(
+  return translate_errors(
       [&] { return PyBool_FromLong(is_tensor(t) && batching::level_of(unwrap(t)) != 0); });
 }
 // Where the batch stands in what a tensor is made of: in front; -1 where there is none.
 PyObject* batch_dim(PyObject*, PyObject* t) {
-  return guarded([&] { return PyLong_FromLong(batching::level_of(tensor_of(t)) != 0 ? 0 : -1); });
+  return translate_errors(
+      [&] { return PyLong_FromLong(batching::level_of(tensor_of(t)) != 0 ? 0 : -1); });
 }
 
 template <bool batching::Fallback::* field>

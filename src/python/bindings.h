@@ -48,20 +48,20 @@ extern constinit thread_local ModuleWatcher* module_watcher;
 enum class Asked : uint8_t { Sizes = 1, Strides = 2, Device = 4, Layout = 8 };
 // The answer of a tensor's class to a question such as "aten::sym_size"; null where it is not
 // asked, and where it answers None: what is stored counts.
-Object told(const Tensor& t, Asked what, const char* question, PyObject* more = nullptr);
+Object ask_class(const Tensor& t, Asked what, const char* question, PyObject* more = nullptr);
 template <class F>
-PyObject* told_or(const Tensor& t, Asked what, const char* question, F stored) {
+PyObject* ask_class_or(const Tensor& t, Asked what, const char* question, F stored) {
   if (t.impl()->special() != nullptr) {
-    if (Object answer = told(t, what, question)) {
+    if (Object answer = ask_class(t, what, question)) {
       return answer.release();
     }
   }
   return stored();
 }
 // What a call asks for: `policy` is "sizes", "strides" or nothing.
-uint8_t asked_for(std::optional<std::string_view> policy, bool device, bool layout);
+uint8_t question_bits(std::optional<std::string_view> policy, bool device, bool layout);
 // From now on; the class has __torch_dispatch__.
-void ask_class(const Tensor& t, uint8_t asked);
+void set_class_questions(const Tensor& t, uint8_t asked);
 
 // ---- the parts of TensorBase; each adds its methods, getters and slots before the type is made
 // ready ----

@@ -47,7 +47,7 @@ std::vector<Value> values_of(const OpInfo& op, PyObject* values) {
 }
 
 std::vector<Value> returned_values(const OpInfo& op, PyObject* returned, const char* whose) {
-  const auto checked = [&](PyObject* o, const ResultInfo& result) {
+  const auto check_result = [&](PyObject* o, const ResultInfo& result) {
     const bool is_tensor_type =
         result.type.base == BaseType::Tensor && !result.type.is_list && !result.type.optional;
     RL_CHECK_TYPE(!is_tensor_type || (o != Py_None && !is_number(o)), whose, ' ', op.name,
@@ -60,7 +60,7 @@ std::vector<Value> returned_values(const OpInfo& op, PyObject* returned, const c
     return out;
   }
   if (op.results.size() == 1) {
-    out.push_back(checked(returned, op.results[0]));
+    out.push_back(check_result(returned, op.results[0]));
     return out;
   }
   const Object items = Object::check(PySequence_Tuple(returned));
@@ -69,7 +69,7 @@ std::vector<Value> returned_values(const OpInfo& op, PyObject* returned, const c
                 " results, but got ", n);
   for (size_t i = 0; i < n; i++) {
     out.push_back(
-        checked(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), op.results[i]));
+        check_result(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), op.results[i]));
   }
   return out;
 }
@@ -79,8 +79,9 @@ PyObject* overload_object(const OpInfo& op) {
   PyObject*& found = made[&op];
   if (found == nullptr) {
     static PyObject* make = nullptr;
-    found = check(PyObject_CallFunction(imported(make, "rushlight._python_ops", "_overload"), "sss",
-                                        op.space, op.name, op.overload));
+    found =
+        check(PyObject_CallFunction(import_attribute(make, "rushlight._python_ops", "_overload"),
+                                    "sss", op.space, op.name, op.overload));
   }
   return found;
 }
@@ -96,7 +97,7 @@ namespace {
 // _call_op(index, values, original=False): an op of the registry, with a value for each argument;
 // as if nobody had overridden it where the original is asked for.
 PyObject* call_op(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     Py_ssize_t index;
     PyObject* values;
     int original = 0;
@@ -117,7 +118,7 @@ PyObject* call_op(PyObject*, PyObject* args) {
 // _op_overloads("space::name"): (index, overload, whether a library defines it) of each overload,
 // in order of preference.
 PyObject* op_overloads(PyObject*, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (!PyUnicode_Check(name)) {
       raise(PyExc_TypeError, "_op_overloads(): the name must be str");
     }
@@ -143,13 +144,13 @@ PyObject* type_row(const char* name, const TypeInfo& type) {
 
 // _op_tags(index): the set of tags, a bit for each.
 PyObject* op_tags(PyObject*, PyObject* index) {
-  return guarded([&] { return PyLong_FromUnsignedLong(op_at(to_int(index)).tags); });
+  return translate_errors([&] { return PyLong_FromUnsignedLong(op_at(to_int(index)).tags); });
 }
 
 // _op_schema(index): (text, arguments, results); an argument is (its type row, whether it is
 // keyword-only, a tuple of its default or nothing).
 PyObject* op_schema(PyObject*, PyObject* index) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Py_ssize_t i = PyLong_AsSsize_t(index);
     if (i == -1 && PyErr_Occurred() != nullptr) {
       throw PythonError();
@@ -177,7 +178,7 @@ PyObject* op_schema(PyObject*, PyObject* index) {
 
 // _op_is_elementwise(index): whether each element of the result comes from those at its place.
 PyObject* op_is_elementwise(PyObject*, PyObject* index) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Py_ssize_t i = PyLong_AsSsize_t(index);
     if (i == -1 && PyErr_Occurred() != nullptr) {
       throw PythonError();
@@ -193,7 +194,7 @@ PyObject* op_is_elementwise(PyObject*, PyObject* index) {
 
 // The names of the table's ops: "aten::add".
 PyObject* op_names(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     Object names = Object::check(PySet_New(nullptr));
     for (const OpInfo* op : all_ops()) {
       check(PySet_Add(names.get(), text(str(op->space, "::", op->name)).get()));
@@ -203,7 +204,7 @@ PyObject* op_names(PyObject*, PyObject*) {
 }
 // Those of the ops that libraries define.
 PyObject* library_op_names(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     Object names = Object::check(PySet_New(nullptr));
     for (const std::string& name : names_of_library_ops()) {
       check(PySet_Add(names.get(), text(name).get()));

@@ -33,7 +33,7 @@ PyObject* object_compare(PyObject* a, PyObject* b, int op) {
   if (!PyObject_TypeCheck(b, Py_TYPE(a)) || (op != Py_EQ && op != Py_NE)) {
     Py_RETURN_NOTIMPLEMENTED;
   }
-  return guarded([&] {
+  return translate_errors([&] {
     const bool same = value_of(a).object() == value_of(b).object();
     return PyBool_FromLong(same == (op == Py_EQ));
   });
@@ -82,7 +82,7 @@ PyObject* from_object(const Value& value) {
   }
   static PyObject* find = nullptr;
   const Object type = Object::check(PyObject_CallFunction(
-      imported(find, "rushlight._classes", "class_of"), "s", value.class_name().c_str()));
+      import_attribute(find, "rushlight._classes", "class_of"), "s", value.class_name().c_str()));
   PyObject* const out =
       check(object_new(reinterpret_cast<PyTypeObject*>(type.get()), nullptr, nullptr));
   value_of(out) = value;
@@ -108,7 +108,7 @@ PyObject* default_of(const arg& argument) {
 // ([(method, doc, is static, [(parameter, default or ...)])], [(property, may be written)]) of a
 // class; None where there is no such class.
 PyObject* class_members(PyObject*, PyObject* name) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const library::ClassRecord* const found = library::find_class(std::string(text_view(name)));
     if (found == nullptr) {
       Py_RETURN_NONE;
@@ -156,7 +156,7 @@ PyObject* run_kernel(const library::Kernel& kernel, const std::string& what, PyO
 
 // _class_call(class, number of the method, arguments)
 PyObject* class_call(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* name;
     PyObject* values;
     Py_ssize_t place;
@@ -170,7 +170,7 @@ PyObject* class_call(PyObject*, PyObject* args) {
 
 // _class_property(class, number of the property, (object,) or (object, value to set))
 PyObject* class_property(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* name;
     PyObject* values;
     Py_ssize_t place;

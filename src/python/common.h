@@ -1,9 +1,9 @@
 // What every file of the extension uses: owned references, C++ exceptions to Python ones and back,
 // the GIL.
 //
-// A function that Python calls wraps its body in `guarded`; inside, errors are C++ exceptions:
-// rushlight's own (they become the Python exception of the same meaning) or PythonError, which says
-// that Python's error is already set.
+// A function that Python calls wraps its body in `translate_errors`; inside, errors are C++
+// exceptions: rushlight's own (they become the Python exception of the same meaning) or
+// PythonError, which says that Python's error is already set.
 #pragma once
 
 #ifndef PY_SSIZE_T_CLEAN
@@ -88,7 +88,7 @@ void set_error_from_exception() noexcept;
 void warn_program(PyObject* category, const std::string& message);
 
 template <class F>
-PyObject* guarded(F&& f) noexcept {
+PyObject* translate_errors(F&& f) noexcept {
   try {
     return f();
   } catch (...) {
@@ -97,7 +97,7 @@ PyObject* guarded(F&& f) noexcept {
   }
 }
 template <class F>
-int guarded_status(F&& f) noexcept {
+int translate_errors_to_status(F&& f) noexcept {
   try {
     f();
     return 0;
@@ -110,7 +110,7 @@ int guarded_status(F&& f) noexcept {
 bool interpreter_ends();
 // Where the interpreter ends, a thread that is about to ask for the GIL stops for good: what it
 // would ask may be gone. The thread in which it ends goes on (ending.cpp).
-void stop_at_the_end();
+void wait_for_exit();
 
 // How many threads are within a WithoutGil; changed and read with the GIL.
 extern int threads_without_gil;
@@ -127,7 +127,7 @@ class WithoutGil {
   }
   ~WithoutGil() {
     if (state_ != nullptr) {
-      stop_at_the_end();
+      wait_for_exit();
       PyEval_RestoreThread(state_);
       threads_without_gil--;
     }
@@ -143,7 +143,7 @@ class WithoutGil {
 class WithGil {
  public:
   WithGil() {
-    stop_at_the_end();
+    wait_for_exit();
     state_ = PyGILState_Ensure();
   }
   ~WithGil() { PyGILState_Release(state_); }
@@ -183,8 +183,9 @@ inline PyObject* expect_keywords(PyObject* o, const char* what) {
   return o == Py_None ? nullptr : o;
 }
 
-// Attribute of a module of the package, looked up once: imported("rushlight._tensor_str", "_str").
-PyObject* imported(PyObject*& cache, const char* module, const char* name);
+// Attribute of a module of the package, looked up once: import_attribute("rushlight._tensor_str",
+// "_str").
+PyObject* import_attribute(PyObject*& cache, const char* module, const char* name);
 
 // Adds to a module or a type's namespace; raises on failure. Does not take over `value`.
 inline void add(PyObject* module, const char* name, PyObject* value) {

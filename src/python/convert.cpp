@@ -42,7 +42,7 @@ const Tensor* number_tensor(PyObject* o) {
     return nullptr;
   }
   const Tensor& t = unwrap(o);
-  const bool plain = !t.requires_grad() && !(forward::active() && forward::carried(t));
+  const bool plain = !t.requires_grad() && !(forward::active() && forward::has_tangent(t));
   return t.dim() == 0 && plain ? &t : nullptr;
 }
 

@@ -154,7 +154,7 @@ void each_reference(const Shadow& shadow, const F& f) {
 // ---- the shadows of one collection ----
 
 // What refers to nothing, and is referred to once, needs no shadow.
-bool may_be_tied(const TensorImpl& impl) {
+bool may_be_in_cycle(const TensorImpl& impl) {
   return impl.use_count() > 1 || impl.autograd() != nullptr || impl.is_view() ||
          impl.owns_python() || impl.special() != nullptr;
 }
@@ -200,7 +200,7 @@ class Collection {
   struct Counting {
     Collection& collection;
     void operator()(TensorImpl* impl) const {
-      if (impl != nullptr && may_be_tied(*impl)) {
+      if (impl != nullptr && may_be_in_cycle(*impl)) {
         collection.shadow(*impl).seen++;
       }
     }
@@ -226,13 +226,13 @@ class Collection {
   void find_holders() {
     static PyObject* get_objects = nullptr;
     const Object list =
-        Object::check(PyObject_CallNoArgs(imported(get_objects, "gc", "get_objects")));
+        Object::check(PyObject_CallNoArgs(import_attribute(get_objects, "gc", "get_objects")));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); i++) {
       PyObject* o = PyList_GET_ITEM(list.get(), i);
       if (is_tensor(o)) {
         const auto* object = reinterpret_cast<TensorObject*>(o);
         const Tensor& t = object->tensor;
-        if (t.defined() && may_be_tied(*t.impl())) {
+        if (t.defined() && may_be_in_cycle(*t.impl())) {
           hold(shadow(*t.impl()), o);
         } else if (object->lent != nullptr && object->lent->try_retain()) {
           shadow(*Ref<TensorImpl>::steal(object->lent));
@@ -365,7 +365,7 @@ void Collection::show(Shadow& shadow) {
 
 // gc calls it as each collection begins and ends.
 PyObject* on_collection(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const char* phase;
     PyObject* info;
     if (!PyArg_ParseTuple(args, "sO!:on_collection", &phase, &PyDict_Type, &info)) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include <rushlight/autocast.h>
 #include <rushlight/library.h>
 
 #include "core/op_support.h"
@@ -13,6 +14,7 @@
 #include "python/bindings.h"
 #include "python/boxed.h"
 #include "python/parser.h"
+#include "python/trace.h"
 #include "python/types.h"
 
 namespace rushlight::python {
@@ -46,7 +48,7 @@ class PythonSpecial final : public SpecialTensor {
   Layout layout = Layout::Strided;  // of what it stands for
   std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override;
   std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override;
-  void want_memory() const override {
+  void check_has_memory() const override {
     RL_CHECK(has_memory_,
              "Cannot access data pointer of Tensor that doesn't have storage: it is a wrapper, "
              "whose class handles the ops");
@@ -97,8 +99,8 @@ class Dispatched {
 
 // What a mode or a class says to a call: by its __torch_dispatch__, or by the rule that was
 // registered for its class with an op of a library.
-Object answer_of(PyObject* whose, PyObject* type, const OpInfo& op, PyObject* types,
-                 const PythonCall& called) {
+Object call_torch_dispatch(PyObject* whose, PyObject* type, const OpInfo& op, PyObject* types,
+                           const PythonCall& called) {
   PyObject* const overload = overload_object(op);
   if (library::is_defined_by_library(op)) {
     const Object rule = Object::check(PyObject_CallMethod(overload, "dispatch_rule", "O", type));
@@ -119,7 +121,7 @@ std::vector<Value> PythonSpecial::handle(const OpInfo& op, const std::vector<Val
     std::string names;
     for (const Object& o : found.objects()) {
       auto* type = reinterpret_cast<PyObject*>(Py_TYPE(o.get()));
-      const Object result = answer_of(type, type, op, types.get(), called);
+      const Object result = call_torch_dispatch(type, type, op, types.get(), called);
       if (result.get() != Py_NotImplemented) {
         return returned_values(op, result.get(), "__torch_dispatch__ of");
       }
@@ -132,7 +134,7 @@ std::vector<Value> PythonSpecial::handle(const OpInfo& op, const std::vector<Val
 }
 
 // Whether a class among these has rules for whole ops, as PyTorch's nested tensors have.
-bool seen_whole(const Dispatched& found) {
+bool has_whole_op_rules(const Dispatched& found) {
   static PyObject* const name = check(PyUnicode_InternFromString("_sees_whole_ops"));
   return std::any_of(found.objects().begin(), found.objects().end(), [](const Object& o) {
     return _PyType_Lookup(Py_TYPE(o.get()), name) == Py_True;
@@ -141,7 +143,7 @@ bool seen_whole(const Dispatched& found) {
 
 std::vector<Value> PythonSpecial::take(const OpFunction& function, std::vector<Value> arguments) {
   if (const PartsFunction parts = parts_of(function)) {
-    const bool whole = in_python([&] { return seen_whole(Dispatched(arguments)); });
+    const bool whole = in_python([&] { return has_whole_op_rules(Dispatched(arguments)); });
     if (!whole) {
       return parts(arguments);
     }
@@ -149,8 +151,8 @@ std::vector<Value> PythonSpecial::take(const OpFunction& function, std::vector<V
   return SpecialTensor::take(function, std::move(arguments));
 }
 
-PyObject* disabled(PyObject*, PyObject* args) {
-  return guarded([&] {
+PyObject* call_disabled(PyObject*, PyObject* args) {
+  return translate_errors([&] {
     PyObject *function, *types, *arguments = nullptr, *keywords = nullptr;
     if (!PyArg_ParseTuple(args, "OO|OO:_disabled_torch_dispatch_impl", &function, &types,
                           &arguments, &keywords)) {
@@ -176,7 +178,7 @@ PyObject* swap_dispatch_disabled(PyObject*, PyObject* wanted) {
 // _take_geometry(tensor, of): a wrapper without memory follows what it wraps; nothing for others,
 // and where they agree.
 PyObject* take_geometry(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject *tensor, *of;
     if (!PyArg_ParseTuple(args, "OO:_take_geometry", &tensor, &of)) {
       throw PythonError();
@@ -203,7 +205,7 @@ PyObject* wrapper_subclass(const Arguments& a) {
            " must define a __torch_dispatch__");
   RL_CHECK(!a.boolean(8, false), "_make_wrapper_subclass(): there is no memory to pin");
   const uint8_t asked =
-      asked_for(a.optional_string(10), a.boolean(11, false), a.boolean(12, false));
+      question_bits(a.optional_string(10), a.boolean(11, false), a.boolean(12, false));
   const Tensor t = make_empty({0}, a.optional_dtype(5).value_or(get_default_dtype()), kCPU);
   TensorImpl& impl = *t.impl();
   const auto sizes = a.ints(1);
@@ -268,7 +270,7 @@ class PythonMode final : public LowerMode {
   // Parts of an op are seen one by one: the mode is back on the stack for them.
   std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
     const PartsFunction parts = parts_of(function);
-    if (parts == nullptr || in_python([&] { return seen_whole(Dispatched(arguments)); })) {
+    if (parts == nullptr || in_python([&] { return has_whole_op_rules(Dispatched(arguments)); })) {
       return LowerMode::take(function, std::move(arguments));
     }
     const ModeScope scope(*this, ModeScope::Level::Lower);
@@ -280,8 +282,8 @@ class PythonMode final : public LowerMode {
     return in_python([&]() -> std::vector<Value> {
       const PythonCall called = python_call(op, arguments);
       const Object types = Dispatched(arguments).types();
-      const Object result =
-          answer_of(mode_, reinterpret_cast<PyObject*>(Py_TYPE(mode_)), op, types.get(), called);
+      const Object result = call_torch_dispatch(mode_, reinterpret_cast<PyObject*>(Py_TYPE(mode_)),
+                                                op, types.get(), called);
       if (result.get() == Py_NotImplemented) {
         return below(op, arguments, types.get());
       }
@@ -316,7 +318,7 @@ struct ModeStack {
 thread_local ModeStack stack;
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     stack.modes.push_back(std::make_unique<PythonMode>(mode));
     stack.modes.back()->enter();
     Py_RETURN_NONE;
@@ -325,7 +327,7 @@ PyObject* push_mode(PyObject*, PyObject* mode) {
 
 // Leaves the innermost one that is this object.
 PyObject* pop_mode(PyObject*, PyObject* mode) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     auto& modes = stack.modes;
     const auto found = std::find_if(modes.rbegin(), modes.rend(),
                                     [&](const auto& m) { return m->object() == mode; });
@@ -338,7 +340,7 @@ PyObject* pop_mode(PyObject*, PyObject* mode) {
 }
 
 PyObject* active_modes(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     Object out = Object::check(PyList_New(0));
     for (const auto& mode : stack.modes) {
       check(PyList_Append(out.get(), mode->object()));
@@ -347,12 +349,32 @@ PyObject* active_modes(PyObject*, PyObject*) {
   });
 }
 
+// A variable with another value, for a scope.
+template <class T>
+class Exchanged {
+ public:
+  Exchanged(T& variable, T value) : variable_(variable), before_(std::exchange(variable, value)) {}
+  ~Exchanged() { variable_ = before_; }
+  Exchanged(const Exchanged&) = delete;
+  Exchanged& operator=(const Exchanged&) = delete;
+
+ private:
+  T& variable_;
+  T before_;
+};
+
 // What sees calls before autograd does, as the program wrote them: a function of the overload, its
 // arguments and its keywords, which runs the op.
 class PythonWatcher final : public Mode {
  public:
-  explicit PythonWatcher(PyObject* function) : function_(function) {}
+  // `casts`: that autocast's casts are calls of their own.
+  PythonWatcher(PyObject* function, bool casts) : function_(function), casts_(casts) {}
   std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
+    if (casts_ && casting_ != &function && autocast::applies(function)) {
+      const ModeScope scope(*this, ModeScope::Level::Upper);
+      const Exchanged<const OpFunction*> once(casting_, &function);
+      return autocast::dispatch(function, std::move(arguments));
+    }
     if (const PartsFunction parts = traced_as(function)) {
       const ModeScope scope(*this, ModeScope::Level::Upper);
       return parts(arguments);
@@ -361,6 +383,7 @@ class PythonWatcher final : public Mode {
   }
   std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override {
     return in_python([&] {
+      const Exchanged<PyObject*> untraced(current_trace, nullptr);
       const PythonCall called = python_call(op, arguments);
       const Object result = Object::check(PyObject_CallFunctionObjArgs(
           function_, overload_object(op), called.args.get(), called.kwargs.get(), nullptr));
@@ -370,30 +393,47 @@ class PythonWatcher final : public Mode {
 
  private:
   PyObject* function_;  // borrowed: it watches while watch_ops runs
+  bool casts_;
+  const OpFunction* casting_ = nullptr;  // that autocast has been asked for already
 };
 
-// _watch_ops(function, watched): calls `watched()`, whose ops go to `function` first.
+// _watch_ops(function, watched, is_trace=False): calls `watched()`, whose ops go to `function`
+// first. A trace is also shown what autocast does, and what only Python sees (trace.h).
 PyObject* watch_ops(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject *function, *watched;
-    if (!PyArg_ParseTuple(args, "OO:_watch_ops", &function, &watched)) {
+    int is_trace = 0;
+    if (!PyArg_ParseTuple(args, "OO|p:_watch_ops", &function, &watched, &is_trace)) {
       throw PythonError();
     }
-    PythonWatcher watcher(function);
+    PythonWatcher watcher(function, is_trace != 0);
+    const Exchanged<PyObject*> traced(current_trace, is_trace != 0 ? function : nullptr);
     const ModeScope scope(watcher, ModeScope::Level::Upper);
     return check(PyObject_CallNoArgs(watched));
   });
 }
 
+// _unwatched(f): calls `f()`, whose ops nobody watches.
+PyObject* unwatched(PyObject*, PyObject* f) {
+  return translate_errors([&] {
+    struct Hidden {
+      Mode* before = tls.exchange_upper(nullptr);
+      ~Hidden() { tls.exchange_upper(before); }
+    } const hidden_watchers;
+    const Exchanged<PyObject*> untraced(current_trace, nullptr);
+    return check(PyObject_CallNoArgs(f));
+  });
+}
+
 // Hides all modes of this thread, profilers too, until the matching call of show_modes.
 PyObject* hide_modes(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     hidden.push_back(tls.exchange_lower(nullptr));
     Py_RETURN_NONE;
   });
 }
 PyObject* show_modes(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     RL_CHECK(!hidden.empty(), "no modes are hidden on this thread");
     tls.exchange_lower(hidden.back());
     hidden.pop_back();
@@ -406,15 +446,24 @@ PyMethodDef functions[] = {
     {"_pop_torch_dispatch_mode", pop_mode, METH_O, nullptr},
     {"_torch_dispatch_modes", active_modes, METH_NOARGS, nullptr},
     {"_watch_ops", watch_ops, METH_VARARGS, nullptr},
+    {"_unwatched", unwatched, METH_O, nullptr},
     {"_hide_dispatch_modes", hide_modes, METH_NOARGS, nullptr},
     {"_show_dispatch_modes", show_modes, METH_NOARGS, nullptr},
-    {"_disabled_torch_dispatch_impl", disabled, METH_VARARGS, nullptr},
+    {"_disabled_torch_dispatch_impl", call_disabled, METH_VARARGS, nullptr},
     {"_swap_dispatch_disabled", swap_dispatch_disabled, METH_O, nullptr},
     {"_take_geometry", take_geometry, METH_VARARGS, nullptr},
     {},
 };
 
 }  // namespace
+
+thread_local PyObject* current_trace = nullptr;
+
+void tell_trace_of_iteration(PyObject* tensor) {
+  PyObject* const told = current_trace;
+  const Exchanged<PyObject*> untraced(current_trace, nullptr);
+  const Object done = Object::check(PyObject_CallMethod(told, "iterates", "O", tensor));
+}
 
 LowerMode::~LowerMode() {
   if (entered_) {
@@ -457,13 +506,13 @@ std::vector<Value> LowerMode::handle(const OpInfo& op, const std::vector<Value>&
   return run(op, arguments);
 }
 
-void bring_dispatch(PyTypeObject* type, const Tensor& t) {
+void attach_dispatch(PyTypeObject* type, const Tensor& t) {
   if (t.impl()->special() == nullptr && implementation(type) != nullptr) {
     t.impl()->set_special(std::make_unique<PythonSpecial>(true));
   }
 }
 
-uint8_t asked_for(std::optional<std::string_view> policy, bool device, bool layout) {
+uint8_t question_bits(std::optional<std::string_view> policy, bool device, bool layout) {
   RL_CHECK_VALUE(!policy || *policy == "sizes" || *policy == "strides",
                  "Unknown sizes_strides_policy: ", *policy, "; expected 'strides' or 'sizes'");
   const auto bit = [](bool on, Asked what) { return on ? static_cast<int>(what) : 0; };
@@ -472,7 +521,7 @@ uint8_t asked_for(std::optional<std::string_view> policy, bool device, bool layo
                               bit(layout, Asked::Layout));
 }
 
-void ask_class(const Tensor& t, uint8_t asked) {
+void set_class_questions(const Tensor& t, uint8_t asked) {
   auto* special = dynamic_cast<PythonSpecial*>(t.impl()->special());
   RL_CHECK(
       special != nullptr || asked == 0,
@@ -482,7 +531,7 @@ void ask_class(const Tensor& t, uint8_t asked) {
   }
 }
 
-Object told(const Tensor& t, Asked what, const char* question, PyObject* more) {
+Object ask_class(const Tensor& t, Asked what, const char* question, PyObject* more) {
   const auto* special = dynamic_cast<const PythonSpecial*>(t.impl()->special());
   if (special == nullptr) {
     return {};
@@ -495,7 +544,7 @@ Object told(const Tensor& t, Asked what, const char* question, PyObject* more) {
   const Object self = Object::check(wrap(t));
   const Object name = Object::check(PyUnicode_FromString(question));
   Object answer = Object::check(PyObject_CallFunctionObjArgs(
-      imported(tell, "rushlight._ops", "_tell"), self.get(), name.get(), more, nullptr));
+      import_attribute(tell, "rushlight._ops", "_tell"), self.get(), name.get(), more, nullptr));
   return answer.get() == Py_None ? Object() : answer;
 }
 

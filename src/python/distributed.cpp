@@ -287,7 +287,7 @@ void init_stores(nb::module_& m) {
 namespace {
 
 PyObject* load_distributed(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (PyObject_HasAttrString(self, "_distributed") == 0) {
       nb::module_ parent = nb::borrow<nb::module_>(self);
       nb::module_ m = parent.def_submodule("_distributed", "Stores, groups of processes.");

@@ -121,7 +121,7 @@ PyObject* export_as(const Tensor& t, uint64_t flags) {
 
 // _to_dlpack(tensor, versioned, copied)
 PyObject* to_dlpack(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* o;
     int versioned;
     int copied;
@@ -219,7 +219,7 @@ Tensor import_as(PyObject* capsule, bool may_copy) {
 
 // _from_dlpack(capsule, may_copy)
 PyObject* from_dlpack(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* capsule;
     int may_copy;
     if (!PyArg_ParseTuple(args, "Op:from_dlpack", &capsule, &may_copy)) {

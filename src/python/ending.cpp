@@ -35,7 +35,7 @@ PyMethodDef note_thread_method = {"_note_thread", note_thread, METH_NOARGS, null
 
 }  // namespace
 
-void stop_at_the_end() {
+void wait_for_exit() {
   while (!ends_here && interpreter_ends()) {
     pause();
   }

@@ -61,7 +61,7 @@ void warn_in_python(const std::string& message) {
 }  // namespace
 
 void warn_program(PyObject* category, const std::string& message) {
-  PyObject* const warn = imported(warn_function, "rushlight._warnings", "warn");
+  PyObject* const warn = import_attribute(warn_function, "rushlight._warnings", "warn");
   const Object text = Object::check(
       PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
   Object::check(PyObject_CallFunctionObjArgs(warn, text.get(), category, nullptr));
@@ -123,6 +123,8 @@ void set_error_from_exception() noexcept {
     set(PyExc_RuntimeError, e.what());
   } catch (const std::bad_alloc&) {
     set(out_of_memory_error, "can't allocate memory: the machine has no more");
+  } catch (const std::length_error&) {
+    set(out_of_memory_error, "can't allocate memory: a text or list is longer than any can be");
   } catch (const std::exception& e) {
     set(PyExc_RuntimeError, e.what());
   } catch (...) {
@@ -144,7 +146,7 @@ std::string_view text_view(PyObject* s) {
   return {data, static_cast<size_t>(size)};
 }
 
-PyObject* imported(PyObject*& cache, const char* module, const char* name) {
+PyObject* import_attribute(PyObject*& cache, const char* module, const char* name) {
   if (cache == nullptr) {
     const Object m = Object::check(import_module(module));
     cache = check(PyObject_GetAttrString(m.get(), name));

@@ -29,7 +29,7 @@ void delete_program(PyObject* capsule) {
 }
 
 PyObject* load_exported(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* from = nullptr;
     PyObject* device = nullptr;
     const char* model = nullptr;
@@ -51,7 +51,7 @@ PyObject* load_exported(PyObject*, PyObject* args) {
 }
 
 PyObject* run_exported(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* capsule = nullptr;
     PyObject* positional = nullptr;
     PyObject* named = nullptr;
@@ -83,11 +83,12 @@ PyObject* run_exported(PyObject*, PyObject* args) {
 }
 
 PyObject* describe_exported(PyObject*, PyObject* capsule) {
-  return guarded([&] { return PyUnicode_FromString(program_in(capsule).graph_text().c_str()); });
+  return translate_errors(
+      [&] { return PyUnicode_FromString(program_in(capsule).graph_text().c_str()); });
 }
 
 PyObject* dtype_numbers(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Object out = Object::check(PyDict_New());
     for (const exported::DtypeNumber& row : exported::dtype_numbers()) {
       const Object dtype = Object::check(wrap(row.dtype));

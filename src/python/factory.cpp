@@ -24,7 +24,7 @@ constexpr size_t max_dims = 64;
 // ---- nested sequences ----
 
 // The items, held.
-Object fast(PyObject* o) { return Object::check(PySequence_Fast(o, "not a sequence")); }
+Object as_sequence(PyObject* o) { return Object::check(PySequence_Fast(o, "not a sequence")); }
 
 DimVector shape_of(PyObject* data) {
   DimVector sizes;
@@ -122,7 +122,7 @@ ScalarType infer_dtype(PyObject* o, size_t depth = 0) {
   RL_CHECK(is_nested(o), "Could not infer dtype of ", type_name(o));
   RL_CHECK_TYPE(depth < max_dims, "new(): lists nested deeper than ", max_dims,
                 " levels, self-referential ones among them, are no tensors");
-  const Object items = fast(o);
+  const Object items = as_sequence(o);
   ScalarType all = ScalarType::Undefined;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
     const Object item = Object::borrow(PySequence_Fast_GET_ITEM(items.get(), i));
@@ -265,7 +265,7 @@ void fill(T*& to, PyObject* data, IntArrayRef sizes, size_t d) {
       raise(PyExc_TypeError, "not a sequence");
     }
   }
-  const Object items = fast(data);
+  const Object items = as_sequence(data);
   for (Py_ssize_t i = 0; i < sizes[d]; i++) {
     // The length is looked at each time: a conversion may run code that changes the list.
     const int64_t n = PySequence_Fast_GET_SIZE(items.get());
@@ -315,8 +315,8 @@ namespace {
 
 // ---- all kinds of data ----
 
-Tensor moved(const Tensor& t, std::optional<ScalarType> dtype, std::optional<Device> device,
-             bool copy) {
+Tensor convert_tensor(const Tensor& t, std::optional<ScalarType> dtype,
+                      std::optional<Device> device, bool copy) {
   const bool same = (!dtype || *dtype == t.dtype()) && (!device || *device == t.device());
   if (same && !copy) {
     return t;
@@ -339,13 +339,13 @@ Tensor real_from_data(PyObject* data, std::optional<ScalarType> dtype, std::opti
   }
   const Tensor shared = share_memory_of(data, !copy);
   if (shared.defined()) {
-    return moved(shared, dtype, device, copy);
+    return convert_tensor(shared, dtype, device, copy);
   }
   if (is_any_storage(data)) {
     const Tensor elements = elements_of_storage(data, dtype.value_or(get_default_dtype()));
-    return moved(elements, std::nullopt, device, copy);
+    return convert_tensor(elements, std::nullopt, device, copy);
   }
-  return moved(of_sequences(data, dtype), std::nullopt, device, false);
+  return convert_tensor(of_sequences(data, dtype), std::nullopt, device, false);
 }
 
 // What the program wrote down is a real tensor, of which modes are told when it is made.
@@ -353,7 +353,7 @@ Tensor lift(const Tensor& made) { return tls.lower() == nullptr ? made : lift_fr
 
 // Makes one while the modes below autograd are hidden.
 template <class F>
-Tensor make_unseen(const F& make) {
+Tensor make_without_modes(const F& make) {
   if (tls.lower() == nullptr) {
     return make();
   }
@@ -372,7 +372,7 @@ Tensor make_unseen(const F& make) {
 Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<Device> device,
                  bool copy) {
   const auto make = [&] { return real_from_data(data, dtype, device, copy); };
-  return is_tensor(data) ? make() : make_unseen(make);
+  return is_tensor(data) ? make() : make_without_modes(make);
 }
 
 void warn_of_copy(const char* call) {
@@ -406,7 +406,7 @@ RL_FUNCTION(as_tensor, DATA_PARAM, DTYPE_PARAM(false), DEVICE_PARAM(false)) {
 }
 
 // A tensor in the memory of a tensor, an array, a DLPack capsule or a buffer; undefined for others.
-Tensor lying_in(PyObject* data, std::optional<ScalarType> dtype) {
+Tensor tensor_in_memory_of(PyObject* data, std::optional<ScalarType> dtype) {
   if (PyCapsule_CheckExact(data)) {
     const Object module = Object::check(PyImport_ImportModule("rushlight._C"));
     return unwrap(
@@ -425,9 +425,9 @@ RL_FUNCTION(asarray, Param{"obj", Kind::Object}, DTYPE_PARAM(true), DEVICE_PARAM
   PyObject* data = a.object(0);
   const std::optional<ScalarType> dtype = a.optional_dtype(1);
   const std::optional<Device> device = a.optional_device(2);
-  const bool alias = a.given(3) && !a.boolean(3, false);
+  const bool alias = a.is_given(3) && !a.boolean(3, false);
   const bool leaf = a.boolean(4, false);
-  Tensor t = lying_in(data, dtype);
+  Tensor t = tensor_in_memory_of(data, dtype);
   if (!t.defined()) {
     RL_CHECK_VALUE(!alias, "can't alias arbitrary sequence into a tensor.");
     return wrap(as_leaf(from_data(data, dtype, device, false), leaf));
@@ -436,12 +436,12 @@ RL_FUNCTION(asarray, Param{"obj", Kind::Object}, DTYPE_PARAM(true), DEVICE_PARAM
                  t.device(), " to another device");
   RL_CHECK_VALUE(!alias || t.dtype() == dtype.value_or(t.dtype()), "can't alias tensor with dtype ",
                  t.dtype(), " into one of dtype ", dtype.value_or(t.dtype()));
-  const auto make = [&] { return moved(t, dtype, device, a.boolean(3, false)); };
-  return wrap(as_leaf(is_tensor(data) ? make() : make_unseen(make), leaf));
+  const auto make = [&] { return convert_tensor(t, dtype, device, a.boolean(3, false)); };
+  return wrap(as_leaf(is_tensor(data) ? make() : make_without_modes(make), leaf));
 }
 
 PyObject* from_numpy_function(PyObject*, PyObject* array) {
-  return guarded([&] { return wrap(lift(from_numpy(array, true))); });
+  return translate_errors([&] { return wrap(lift(from_numpy(array, true))); });
 }
 
 RL_FUNCTION(frombuffer, Param{"buffer", Kind::Object}, Param{"dtype", Kind::Dtype, false, true},
@@ -466,7 +466,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
 // ---- Tensor(…): sizes, data or another tensor ----
 
 Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) {
-  return tls.lower() == nullptr ? unwritten(make_empty(sizes, t, device))
+  return tls.lower() == nullptr ? mark_unwritten_if_asked(make_empty(sizes, t, device))
                                 : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
 }
 
@@ -544,7 +544,7 @@ Device device_argument(PyObject* kwargs) {
 }
 
 PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (type == &tensor_base_type) {
       raise(PyExc_TypeError, "Cannot create a TensorBase directly; call Tensor");
     }
@@ -555,7 +555,7 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 
 // _C._legacy_tensor(dtype, args, kwargs): what FloatTensor(…) and tensor.new(…) make.
 PyObject* legacy_tensor(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject *dtype, *arguments, *kwargs = nullptr;
     if (!PyArg_ParseTuple(args, "OO!|O!:_legacy_tensor", &dtype, &PyTuple_Type, &arguments,
                           &PyDict_Type, &kwargs)) {

@@ -11,10 +11,10 @@
 
 namespace rushlight::python {
 
-// `guarded`, with errors of the file system as OSError.
+// `translate_errors`, with errors of the file system as OSError.
 template <class F>
-PyObject* guarded_file(F&& f) {
-  return guarded([&]() -> PyObject* {
+PyObject* translate_file_errors(F&& f) {
+  return translate_errors([&]() -> PyObject* {
     try {
       return f();
     } catch (const serialize::FileError& e) {

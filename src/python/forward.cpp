@@ -21,10 +21,11 @@ uint64_t level_from(PyObject* o) {
 }
 
 PyObject* enter_level(PyObject*, PyObject*) {
-  return guarded([&] { return check(PyLong_FromUnsignedLongLong(forward::enter_level())); });
+  return translate_errors(
+      [&] { return check(PyLong_FromUnsignedLongLong(forward::enter_level())); });
 }
 PyObject* exit_level(PyObject*, PyObject* level) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     forward::exit_level(level_from(level));
     Py_RETURN_NONE;
   });
@@ -32,7 +33,7 @@ PyObject* exit_level(PyObject*, PyObject* level) {
 
 PyObject* get_limit(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(tls.forward_limit); }
 PyObject* set_limit(PyObject*, PyObject* limit) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     tls.forward_limit = level_from(limit);
     Py_RETURN_NONE;
   });
@@ -40,7 +41,7 @@ PyObject* set_limit(PyObject*, PyObject* limit) {
 
 PyObject* is_enabled(PyObject*, PyObject*) { return PyBool_FromLong(tls.forward_limit != 0); }
 PyObject* set_enabled(PyObject*, PyObject* enabled) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     tls.forward_limit = check(PyObject_IsTrue(enabled)) != 0 ? UINT64_MAX : 0;
     Py_RETURN_NONE;
   });
@@ -50,7 +51,7 @@ PyObject* optional(Tensor t) { return t.defined() ? wrap(std::move(t)) : Py_NewR
 
 // (primal, tangent, level)
 PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     RL_CHECK_TYPE(n == 3, "_make_dual() takes 3 arguments");
     return wrap(forward::make_dual(expect_tensor(args[0], "primal"),
                                    expect_tensor(args[1], "tangent"), level_from(args[2])));
@@ -59,25 +60,25 @@ PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t n) {
 // (tensor, level)
 template <Tensor (*f)(const Tensor&, uint64_t)>
 PyObject* of_level(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     RL_CHECK_TYPE(n == 2, "expected a tensor and a level");
     return optional(f(expect_tensor(args[0], "tensor"), level_from(args[1])));
   });
 }
-Tensor seen_tangent(const Tensor& t, uint64_t level) {
+Tensor tangent_in_limit(const Tensor& t, uint64_t level) {
   return level <= tls.forward_limit ? forward::tangent(t, level) : Tensor();
 }
 PyObject* forward_level_of(PyObject*, PyObject* t) {
-  return guarded([&] {
+  return translate_errors([&] {
     return check(PyLong_FromUnsignedLongLong(forward::level_of(expect_tensor(t, "tensor"))));
   });
 }
 PyObject* leaf_of(PyObject*, PyObject* t) {
-  return guarded([&] { return wrap(forward::leaf_of(expect_tensor(t, "tensor"))); });
+  return translate_errors([&] { return wrap(forward::leaf_of(expect_tensor(t, "tensor"))); });
 }
 // What `detach` gives, with its tangents.
 PyObject* without_graph(PyObject*, PyObject* t) {
-  return guarded([&] { return wrap(forward::data_of(expect_tensor(t, "tensor"))); });
+  return translate_errors([&] { return wrap(forward::data_of(expect_tensor(t, "tensor"))); });
 }
 
 PyMethodDef functions[] = {
@@ -93,7 +94,7 @@ PyMethodDef functions[] = {
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(of_level<forward::primal_of>)),
      METH_FASTCALL, nullptr},
     {"_tangent_of",
-     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(of_level<seen_tangent>)),
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(of_level<tangent_in_limit>)),
      METH_FASTCALL, nullptr},
     {"_forward_level_of", forward_level_of, METH_O, nullptr},
     {"_leaf_of", leaf_of, METH_O, nullptr},
@@ -185,7 +186,7 @@ void run_jvp(const JvpCall& call) {
       RL_CHECK(!out.constant, call.name, "'s jvp returned a forward gradient at position ", i,
                ", but the corresponding forward output is not a differentiable Tensor.");
       give_result(call.name, out.value, out.dirty, unwrap(item), level, call.inputs, tangents);
-      forward::tell_node(out.value);
+      forward::pass_tangent_to_node(out.value);
     }
   }
 }

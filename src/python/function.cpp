@@ -176,7 +176,7 @@ PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<T
     PyObject* item = PyTuple_GET_ITEM(list.get(), i);
     if (!is_tensor(item)) {
       if (node) {
-        set_no_history(Tensor(), node);
+        clear_history(Tensor(), node);
       }
       PyTuple_SET_ITEM(out.get(), i, Py_NewRef(item));
       continue;
@@ -248,7 +248,7 @@ void give_tangents(PyObject* cls, PyObject* context, PyObject* returned, PyObjec
 
 // Where setup_context is separate, it gets the defaults of forward's arguments too: whether some
 // are left out, and the call with all of them.
-bool leaves_out_defaults(PyObject* cls, Py_ssize_t n, PyObject* kwnames) {
+bool misses_defaults(PyObject* cls, Py_ssize_t n, PyObject* kwnames) {
   const Object most = Object::check(PyObject_GetAttrString(cls, "_num_forward_arguments"));
   const Py_ssize_t count = PyLong_AsSsize_t(most.get());
   return count >= 0 && (n < count || kwnames != nullptr);
@@ -274,8 +274,8 @@ PyObject* apply_in_vmap(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
     PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(args[i]));
   }
   PyObject* result = check(PyObject_CallFunctionObjArgs(
-      imported(apply_function, "rushlight._functorch.vmap", "apply_function"), cls, tuple.get(),
-      nullptr));
+      import_attribute(apply_function, "rushlight._functorch.vmap", "apply_function"), cls,
+      tuple.get(), nullptr));
   if (result == Py_NotImplemented) {
     Py_DECREF(result);
     return nullptr;
@@ -284,8 +284,8 @@ PyObject* apply_in_vmap(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
 }
 
 PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n_positional, PyObject* kwnames) {
-  return guarded([&]() -> PyObject* {
-    if (RL_UNLIKELY(leaves_out_defaults(cls, n_positional, kwnames))) {
+  return translate_errors([&]() -> PyObject* {
+    if (RL_UNLIKELY(misses_defaults(cls, n_positional, kwnames))) {
       return apply_with_defaults(cls, args, n_positional, kwnames);
     }
     if (RL_UNLIKELY(batching::current_level() != 0)) {
@@ -318,7 +318,7 @@ PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n_positional, P
     RL_CHECK(as_function(context.get())->base.node == nullptr,
              "the class of a Function's context gave a context that another call has");
     as_function(context.get())->needs_input_grad = Py_NewRef(needs.get());
-    const bool dual = forward::active() && forward::carried(TensorList(inputs));
+    const bool dual = forward::active() && forward::has_tangent(TensorList(inputs));
     const std::vector<bool> is_tensor_argument = is_tensor_input;
     Ref<Node> node;
     if (wanted && tls.grad_mode) {
@@ -365,7 +365,7 @@ int set_field(PyObject* o, PyObject* value, void*) {
 }
 template <PyObject* FunctionObject::* field>
 int set_tuple(PyObject* o, PyObject* value, void* name) {
-  return guarded_status([&] {
+  return translate_errors_to_status([&] {
     RL_CHECK(value == nullptr || value == Py_None || PyTuple_Check(value),
              static_cast<const char*>(name), " attribute is expected to be a tuple but is ",
              type_name(value), ": the methods of ctx set it");
@@ -385,14 +385,14 @@ PyObject* materialize_grads(PyObject* o, void*) {
   return PyBool_FromLong(as_function(o)->materialize_grads);
 }
 int write_materialize_grads(PyObject* o, PyObject* value, void*) {
-  return guarded_status([&] {
+  return translate_errors_to_status([&] {
     RL_CHECK_TYPE(value != nullptr && PyBool_Check(value), "materialize_grads must be a bool");
     as_function(o)->materialize_grads = value == Py_True;
   });
 }
 
 PyObject* saved_tensors(PyObject* o, void*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (PyObject* saved = as_function(o)->saved_for_forward) {  // within jvp
       return Py_NewRef(saved);
     }
@@ -411,14 +411,14 @@ PyObject* saved_tensors(PyObject* o, void*) {
 }
 
 PyObject* saved_variables(PyObject* o, void*) {
-  return guarded([&] {
+  return translate_errors([&] {
     warn_program(PyExc_DeprecationWarning, "'saved_variables' is deprecated; use 'saved_tensors'");
     return saved_tensors(o, nullptr);
   });
 }
 
 PyObject* clear_saved_tensors(PyObject* o, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (const Ref<Node> node = as_function(o)->base.alive()) {
       node->release_saved();
     }

@@ -23,7 +23,7 @@ PyObject* make_generator(PyTypeObject* type, Generator g) {
   return o;
 }
 PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"device", nullptr};
     PyObject* device = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names),
@@ -61,19 +61,20 @@ uint64_t to_seed(PyObject* o) {
   return static_cast<uint64_t>(value);
 }
 PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
-  return guarded([&] {
+  return translate_errors([&] {
     generator_of(self).set_current_seed(to_seed(seed));
     return Py_NewRef(self);
   });
 }
 PyObject* generator_seed(PyObject* self, PyObject*) {
-  return guarded([&] { return PyLong_FromUnsignedLongLong(generator_of(self).seed()); });
+  return translate_errors([&] { return PyLong_FromUnsignedLongLong(generator_of(self).seed()); });
 }
 PyObject* generator_initial_seed(PyObject* self, PyObject*) {
-  return guarded([&] { return PyLong_FromUnsignedLongLong(generator_of(self).initial_seed()); });
+  return translate_errors(
+      [&] { return PyLong_FromUnsignedLongLong(generator_of(self).initial_seed()); });
 }
 PyObject* generator_get_state(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const std::vector<uint8_t> state = generator_of(self).get_state();
     const Tensor t = make_empty({static_cast<int64_t>(state.size())}, kByte, kCPU);
     std::copy(state.begin(), state.end(), t.data<uint8_t>());
@@ -81,7 +82,7 @@ PyObject* generator_get_state(PyObject* self, PyObject*) {
   });
 }
 PyObject* generator_set_state(PyObject* self, PyObject* state) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (!is_tensor(state)) {
       raise(PyExc_TypeError, str("expected a torch.ByteTensor, but got ", type_name(state)));
     }
@@ -95,15 +96,16 @@ PyObject* generator_set_state(PyObject* self, PyObject* state) {
   });
 }
 PyObject* generator_clone(PyObject* self, PyObject*) {
-  return guarded([&] { return make_generator(Py_TYPE(self), generator_of(self).clone()); });
+  return translate_errors(
+      [&] { return make_generator(Py_TYPE(self), generator_of(self).clone()); });
 }
 PyObject* generator_device(PyObject* self, void*) {
-  return guarded([&] { return wrap(generator_of(self).device()); });
+  return translate_errors([&] { return wrap(generator_of(self).device()); });
 }
 PyObject* generator_reduce(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* rebuild = nullptr;
-    imported(rebuild, "rushlight._utils", "_rebuild_generator");
+    import_attribute(rebuild, "rushlight._utils", "_rebuild_generator");
     const Object function = Object::check(rebuild);
     const Object device = Object::check(wrap(generator_of(self).device()));
     const Object state = Object::check(generator_get_state(self, nullptr));

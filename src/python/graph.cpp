@@ -19,7 +19,7 @@ extern PyTypeObject block_type;
 using graph::Block;
 using graph::Graph;
 
-Graph& self_graph(PyObject* self) { return it_of<Graph>(self); }
+Graph& self_graph(PyObject* self) { return object_of_handle<Graph>(self); }
 
 // ---- what both are asked ----
 
@@ -27,14 +27,14 @@ Graph& self_graph(PyObject* self) { return it_of<Graph>(self); }
 template <class T>
 Block& block_of(PyObject* self) {
   if constexpr (std::is_same_v<T, Graph>) {
-    return it_of<Graph>(self).block();
+    return object_of_handle<Graph>(self).block();
   } else {
-    return it_of<Block>(self);
+    return object_of_handle<Block>(self);
   }
 }
 template <class T>
 PyObject* nodes(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     std::vector<graph::Node*> list;
     for (graph::Node* const node : block_of<T>(self)) {
       list.push_back(node);
@@ -44,40 +44,42 @@ PyObject* nodes(PyObject* self, PyObject*) {
 }
 template <class T>
 PyObject* inputs(PyObject* self, PyObject*) {
-  return guarded([&] { return list_of_handles(graph_of<T>(self), block_of<T>(self).params()); });
+  return translate_errors(
+      [&] { return list_of_handles(graph_of<T>(self), block_of<T>(self).params()); });
 }
 template <class T>
 PyObject* outputs(PyObject* self, PyObject*) {
-  return guarded([&] { return list_of_handles(graph_of<T>(self), block_of<T>(self).returns()); });
+  return translate_errors(
+      [&] { return list_of_handles(graph_of<T>(self), block_of<T>(self).returns()); });
 }
 template <class T>
 PyObject* param_node(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(graph_of<T>(self), block_of<T>(self).param_node()); });
+  return translate_errors([&] { return wrap(graph_of<T>(self), block_of<T>(self).param_node()); });
 }
 template <class T>
 PyObject* return_node(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(graph_of<T>(self), block_of<T>(self).return_node()); });
+  return translate_errors([&] { return wrap(graph_of<T>(self), block_of<T>(self).return_node()); });
 }
 template <class T>
 PyObject* register_output(PyObject* self, PyObject* value) {
-  return guarded(
+  return translate_errors(
       [&] { return PyLong_FromSize_t(block_of<T>(self).add_return(unwrap_graph_value(value))); });
 }
 template <class T>
 PyObject* find_node(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded(
+  return translate_errors(
       [&] { return find_nodes(graph_of<T>(self), block_of<T>(self), args, kwargs, false); });
 }
 template <class T>
 PyObject* find_all_nodes(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded(
+  return translate_errors(
       [&] { return find_nodes(graph_of<T>(self), block_of<T>(self), args, kwargs, true); });
 }
 
 // ---- graphs ----
 
 PyObject* new_graph(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (PyTuple_GET_SIZE(args) != 0 || (kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0)) {
       raise(PyExc_TypeError, "Graph() takes no arguments");
     }
@@ -87,10 +89,10 @@ PyObject* new_graph(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* graph_str(PyObject* self) {
-  return guarded([&] { return text_object(self_graph(self).str()).release(); });
+  return translate_errors([&] { return text_object(self_graph(self).str()).release(); });
 }
 PyObject* graph_text(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     static const char* const names[] = {"print_source_ranges", nullptr};
     int with_ranges = 1;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:str", const_cast<char**>(names),
@@ -102,7 +104,7 @@ PyObject* graph_text(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* add_input(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     static const char* const names[] = {"name", nullptr};
     const char* name = "";
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|s:addInput", const_cast<char**>(names),
@@ -121,7 +123,7 @@ size_t place_from(PyObject* o) {
   return static_cast<size_t>(place);
 }
 PyObject* erase_input(PyObject* self, PyObject* place) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const size_t at = place_from(place);
     RL_CHECK_INDEX(at < self_graph(self).inputs().size(), "the graph has no input ", at);
     self_graph(self).block().param_node()->remove_output(at);
@@ -129,7 +131,7 @@ PyObject* erase_input(PyObject* self, PyObject* place) {
   });
 }
 PyObject* erase_output(PyObject* self, PyObject* place) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const size_t at = place_from(place);
     RL_CHECK_INDEX(at < self_graph(self).outputs().size(), "the graph has no output ", at);
     self_graph(self).block().return_node()->remove_input(at);
@@ -139,7 +141,7 @@ PyObject* erase_output(PyObject* self, PyObject* place) {
 
 // create(kind, inputs=[], outputs=1) or create(kind, outputs)
 PyObject* create(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     static const char* const names[] = {"kind", "inputs", "outputs", nullptr};
     const char* kind = nullptr;
     PyObject* given = nullptr;
@@ -161,7 +163,7 @@ PyObject* create(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 // The very overload that is named, "aten::add.Tensor"; what is unknown has so many outputs.
 PyObject* create_op(PyObject* self, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const char* name = nullptr;
     PyObject* given = nullptr;
     Py_ssize_t count = 0;
@@ -183,7 +185,7 @@ PyObject* create_op(PyObject* self, PyObject* args) {
 // Where `where` says, and returned.
 template <class F>
 PyObject* put(PyObject* self, PyObject* node, F where) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     graph::Node* const it = unwrap_graph_node(node);
     RL_CHECK(&it->graph() == &self_graph(self), "the node is of another graph");
     where(it);
@@ -203,11 +205,11 @@ PyObject* insert_node(PyObject* self, PyObject* node) {
 }
 // Before a node, or at the end of a block.
 PyObject* set_insert_point(PyObject* self, PyObject* where) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     Graph& it = self_graph(self);
     graph::Node* before = nullptr;
     if (Py_TYPE(where) == &block_type) {
-      before = it_of<Block>(where).return_node();
+      before = object_of_handle<Block>(where).return_node();
     } else {
       before = unwrap_graph_node(where);
     }
@@ -218,24 +220,24 @@ PyObject* set_insert_point(PyObject* self, PyObject* where) {
   });
 }
 PyObject* insert_constant(PyObject* self, PyObject* value) {
-  return guarded(
+  return translate_errors(
       [&] { return wrap(graph_of<Graph>(self), self_graph(self).constant(constant_from(value))); });
 }
 
 PyObject* copy(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const GraphRef made = self_graph(self).clone();
-    return wrap_graph(kept_with(made, graph_of<Graph>(self)));
+    return wrap_graph(keep_with_unit(made, graph_of<Graph>(self)));
   });
 }
 PyObject* lint(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     self_graph(self).verify();
     Py_RETURN_NONE;
   });
 }
 PyObject* run(PyObject* self, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     std::vector<IValue> values;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++) {
       values.push_back(constant_from(PyTuple_GET_ITEM(args, i)));
@@ -296,14 +298,16 @@ PyMethodDef block_methods[] = {
      "findAllNodes(kind, recurse=True): the nodes of a kind."},
     {"addInputToBlock",
      [](PyObject* self, PyObject*) {
-       return guarded([&] {
-         return wrap(graph_of<Block>(self), it_of<Block>(self).add_param({Type::Kind::Tensor}));
+       return translate_errors([&] {
+         return wrap(graph_of<Block>(self),
+                     object_of_handle<Block>(self).add_param({Type::Kind::Tensor}));
        });
      },
      METH_NOARGS, "One more value that comes in, a tensor until setType says otherwise."},
     {"owningNode",
      [](PyObject* self, PyObject*) {
-       return guarded([&] { return wrap(graph_of<Block>(self), it_of<Block>(self).owner()); });
+       return translate_errors(
+           [&] { return wrap(graph_of<Block>(self), object_of_handle<Block>(self).owner()); });
      },
      METH_NOARGS, "The node that it is of; None of a graph's own."},
     {},
@@ -337,7 +341,10 @@ PyTypeObject block_type = {
 
 template <bool (*pass)(Graph&)>
 PyObject* run_pass(PyObject*, PyObject* graph) {
-  return guarded([&] { return PyBool_FromLong(pass(*unwrap_graph(graph))); });
+  return translate_errors([&] {
+    unwrap_graph(graph)->verify();
+    return PyBool_FromLong(pass(*unwrap_graph(graph)));
+  });
 }
 bool propagate(Graph& graph) { return graph::propagate_constants(graph); }
 bool check_form(Graph& graph) {
@@ -380,7 +387,7 @@ void print_in_python(const std::string& line) {
 
 }  // namespace
 
-GraphRef kept_with(GraphRef graph, std::shared_ptr<const void> unit) {
+GraphRef keep_with_unit(GraphRef graph, std::shared_ptr<const void> unit) {
   graph::Graph* const it = graph.get();
   return GraphRef(it, [graph = std::move(graph), unit = std::move(unit)](graph::Graph*) {});
 }
@@ -399,7 +406,7 @@ graph::Block* unwrap_block(PyObject* o) {
   if (Py_TYPE(o) != &block_type) {
     raise(PyExc_TypeError, str("expected a Block, got ", type_name(o)));
   }
-  return &it_of<Block>(o);
+  return &object_of_handle<Block>(o);
 }
 
 namespace {

@@ -10,7 +10,7 @@ namespace rushlight::python {
 
 // A graph with what its types and functions need to live (the unit that they are of).
 using GraphRef = std::shared_ptr<graph::Graph>;
-GraphRef kept_with(GraphRef graph, std::shared_ptr<const void> unit);
+GraphRef keep_with_unit(GraphRef graph, std::shared_ptr<const void> unit);
 
 // New references; None of null.
 PyObject* wrap_graph(GraphRef graph);
@@ -21,6 +21,7 @@ PyObject* wrap(const GraphRef& graph, graph::Block* block);
 PyObject* wrap_type(Type type, std::shared_ptr<const void> owner,
                     std::shared_ptr<const graph::TensorFacts> facts = nullptr);
 
+bool is_graph_value(PyObject* o);
 // TypeError where `o` is of another type.
 const GraphRef& unwrap_graph(PyObject* o);
 graph::Node* unwrap_graph_node(PyObject* o);
@@ -36,7 +37,7 @@ struct GraphHandle {
   T* it;
 };
 template <class T>
-T& it_of(PyObject* self) {
+T& object_of_handle(PyObject* self) {
   return *reinterpret_cast<GraphHandle<T>*>(self)->it;
 }
 template <class T>
@@ -65,11 +66,11 @@ PyObject* compare_handles(PyObject* a, PyObject* b, int op) {
   if (Py_TYPE(a) != Py_TYPE(b) || (op != Py_EQ && op != Py_NE)) {
     Py_RETURN_NOTIMPLEMENTED;
   }
-  return PyBool_FromLong((&it_of<T>(a) == &it_of<T>(b)) == (op == Py_EQ));
+  return PyBool_FromLong((&object_of_handle<T>(a) == &object_of_handle<T>(b)) == (op == Py_EQ));
 }
 template <class T>
 Py_hash_t hash_handle(PyObject* self) {
-  return hash_pointer(&it_of<T>(self));
+  return hash_pointer(&object_of_handle<T>(self));
 }
 
 template <class List>
@@ -94,12 +95,12 @@ inline Object text_object(const std::string& s) {
 inline PyObject* text_result(const std::string& s) { return text_object(s).release(); }
 // A method f(self), and a method f(self, argument), as Python wants them.
 template <auto f>
-PyObject* asked(PyObject* self, PyObject*) {
-  return guarded([&] { return f(self); });
+PyObject* call_without_argument(PyObject* self, PyObject*) {
+  return translate_errors([&] { return f(self); });
 }
 template <auto f>
-PyObject* told(PyObject* self, PyObject* argument) {
-  return guarded([&] { return f(self, argument); });
+PyObject* call_with_argument(PyObject* self, PyObject* argument) {
+  return translate_errors([&] { return f(self, argument); });
 }
 inline PyCFunction with_keywords(PyCFunctionWithKeywords f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));

@@ -14,7 +14,7 @@ using GraphValue = graph::Value;
 
 extern PyTypeObject node_type;
 
-Node& node_of(PyObject* self) { return it_of<Node>(self); }
+Node& node_of(PyObject* self) { return object_of_handle<Node>(self); }
 size_t place_in(PyObject* o, size_t size, const char* what) {
   const Py_ssize_t place = PyNumber_AsSsize_t(o, PyExc_IndexError);
   if (place == -1 && PyErr_Occurred()) {
@@ -24,7 +24,7 @@ size_t place_in(PyObject* o, size_t size, const char* what) {
                  ", and none at place ", place);
   return static_cast<size_t>(place);
 }
-PyObject* only(PyObject* self, const std::vector<GraphValue*>& values, const char* what) {
+PyObject* single_value(PyObject* self, const std::vector<GraphValue*>& values, const char* what) {
   RL_CHECK(values.size() == 1, node_of(self).kind_name(), " has ", values.size(), " ", what,
            ", not one");
   return wrap(graph_of<Node>(self), values[0]);
@@ -48,8 +48,8 @@ PyObject* outputs(PyObject* self) {
 PyObject* blocks(PyObject* self) {
   return list_of_handles(graph_of<Node>(self), node_of(self).blocks());
 }
-PyObject* input(PyObject* self) { return only(self, node_of(self).inputs(), "inputs"); }
-PyObject* output(PyObject* self) { return only(self, node_of(self).outputs(), "outputs"); }
+PyObject* input(PyObject* self) { return single_value(self, node_of(self).inputs(), "inputs"); }
+PyObject* output(PyObject* self) { return single_value(self, node_of(self).outputs(), "outputs"); }
 PyObject* inputs_size(PyObject* self) { return PyLong_FromSize_t(node_of(self).inputs().size()); }
 PyObject* outputs_size(PyObject* self) { return PyLong_FromSize_t(node_of(self).outputs().size()); }
 PyObject* inputs_at(PyObject* self, PyObject* place) {
@@ -91,7 +91,7 @@ PyObject* must_be_none(PyObject* self) {
   return PyBool_FromLong(constant != nullptr && constant->isNone());
 }
 PyObject* node_repr(PyObject* self) {
-  return guarded([&] {
+  return translate_errors([&] {
     std::string text = node_of(self).str();
     return text_result(text);
   });
@@ -141,7 +141,7 @@ PyObject* kind_of_attribute(PyObject* self, PyObject* name) {
   return text_result(out == "ival" || !is_list ? out : out + "s");
 }
 PyObject* set_attribute(PyObject* self, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const char* name = nullptr;
     PyObject* value = nullptr;
     if (!PyArg_ParseTuple(args, "sO", &name, &value)) {
@@ -167,7 +167,7 @@ PyObject* set_scope(PyObject* self, PyObject* name) {
 
 // _set_place(file, number of the line, the line itself)
 PyObject* set_place(PyObject* self, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const char* file = nullptr;
     Py_ssize_t line = 0;
     const char* text = nullptr;
@@ -195,7 +195,7 @@ PyObject* add_block(PyObject* self) {
   return wrap(graph_of<Node>(self), node_of(self).add_block());
 }
 PyObject* replace_input(PyObject* self, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* place = nullptr;
     PyObject* value = nullptr;
     if (!PyArg_ParseTuple(args, "OO:replaceInput", &place, &value)) {
@@ -207,7 +207,7 @@ PyObject* replace_input(PyObject* self, PyObject* args) {
   });
 }
 PyObject* replace_input_with(PyObject* self, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* from = nullptr;
     PyObject* to = nullptr;
     if (!PyArg_ParseTuple(args, "OO:replaceInputWith", &from, &to)) {
@@ -268,54 +268,71 @@ PyObject* is_before(PyObject* self, PyObject* other) {
 }
 
 PyMethodDef node_methods[] = {
-    {"kind", asked<kind>, METH_NOARGS, "The name of what it does, such as aten::add."},
-    {"schema", asked<schema>, METH_NOARGS, "The schema of its op; (no schema) where it has none."},
-    {"scopeName", asked<scope_name>, METH_NOARGS, "The scopes that it was recorded in."},
-    {"setScope", told<set_scope>, METH_O, nullptr},
-    {"sourceRange", asked<source_range>, METH_NOARGS, "The line of the program that it is of."},
+    {"kind", call_without_argument<kind>, METH_NOARGS,
+     "The name of what it does, such as aten::add."},
+    {"schema", call_without_argument<schema>, METH_NOARGS,
+     "The schema of its op; (no schema) where it has none."},
+    {"scopeName", call_without_argument<scope_name>, METH_NOARGS,
+     "The scopes that it was recorded in."},
+    {"setScope", call_with_argument<set_scope>, METH_O, nullptr},
+    {"sourceRange", call_without_argument<source_range>, METH_NOARGS,
+     "The line of the program that it is of."},
     {"_set_place", set_place, METH_VARARGS, "_set_place(file, number of the line, the line)"},
-    {"inputs", asked<inputs>, METH_NOARGS, "The values that it takes."},
-    {"outputs", asked<outputs>, METH_NOARGS, "The values that it makes."},
-    {"blocks", asked<blocks>, METH_NOARGS, "The blocks within it."},
-    {"input", asked<input>, METH_NOARGS, "The only value that it takes."},
-    {"output", asked<output>, METH_NOARGS, "The only value that it makes."},
-    {"inputsSize", asked<inputs_size>, METH_NOARGS, "How many values it takes."},
-    {"outputsSize", asked<outputs_size>, METH_NOARGS, "How many values it makes."},
-    {"inputsAt", told<inputs_at>, METH_O, "One of the values that it takes."},
-    {"outputsAt", told<outputs_at>, METH_O, "One of the values that it makes."},
-    {"namedInput", told<named_input>, METH_O, "The value that is the argument of that name."},
-    {"owningGraph", asked<owning_graph>, METH_NOARGS, "The graph that it is in."},
-    {"owningBlock", asked<owning_block>, METH_NOARGS, "The block that it is in, or None."},
-    {"hasUses", asked<has_uses>, METH_NOARGS, "Whether anybody takes what it makes."},
-    {"mustBeNone", asked<must_be_none>, METH_NOARGS, "Whether it is the constant None."},
-    {"attributeNames", asked<attribute_names>, METH_NOARGS, "The names of its attributes."},
-    {"hasAttributes", asked<has_attributes>, METH_NOARGS, "Whether it has any."},
-    {"hasAttribute", told<has_attribute>, METH_O, "Whether it has one of that name."},
-    {"kindOf", told<kind_of_attribute>, METH_O, "i, f, s or t of an attribute; is … of lists."},
-    {"removeAttribute", told<remove_attribute>, METH_O, "Takes an attribute out."},
-    {"addInput", told<add_input>, METH_O, "Takes one more value."},
-    {"addOutput", asked<add_output>, METH_NOARGS, "Makes one more value, a tensor at first."},
-    {"addBlock", asked<add_block>, METH_NOARGS, "One more block, which is empty."},
+    {"inputs", call_without_argument<inputs>, METH_NOARGS, "The values that it takes."},
+    {"outputs", call_without_argument<outputs>, METH_NOARGS, "The values that it makes."},
+    {"blocks", call_without_argument<blocks>, METH_NOARGS, "The blocks within it."},
+    {"input", call_without_argument<input>, METH_NOARGS, "The only value that it takes."},
+    {"output", call_without_argument<output>, METH_NOARGS, "The only value that it makes."},
+    {"inputsSize", call_without_argument<inputs_size>, METH_NOARGS, "How many values it takes."},
+    {"outputsSize", call_without_argument<outputs_size>, METH_NOARGS, "How many values it makes."},
+    {"inputsAt", call_with_argument<inputs_at>, METH_O, "One of the values that it takes."},
+    {"outputsAt", call_with_argument<outputs_at>, METH_O, "One of the values that it makes."},
+    {"namedInput", call_with_argument<named_input>, METH_O,
+     "The value that is the argument of that name."},
+    {"owningGraph", call_without_argument<owning_graph>, METH_NOARGS, "The graph that it is in."},
+    {"owningBlock", call_without_argument<owning_block>, METH_NOARGS,
+     "The block that it is in, or None."},
+    {"hasUses", call_without_argument<has_uses>, METH_NOARGS,
+     "Whether anybody takes what it makes."},
+    {"mustBeNone", call_without_argument<must_be_none>, METH_NOARGS,
+     "Whether it is the constant None."},
+    {"attributeNames", call_without_argument<attribute_names>, METH_NOARGS,
+     "The names of its attributes."},
+    {"hasAttributes", call_without_argument<has_attributes>, METH_NOARGS, "Whether it has any."},
+    {"hasAttribute", call_with_argument<has_attribute>, METH_O, "Whether it has one of that name."},
+    {"kindOf", call_with_argument<kind_of_attribute>, METH_O,
+     "i, f, s or t of an attribute; is … of lists."},
+    {"removeAttribute", call_with_argument<remove_attribute>, METH_O, "Takes an attribute out."},
+    {"addInput", call_with_argument<add_input>, METH_O, "Takes one more value."},
+    {"addOutput", call_without_argument<add_output>, METH_NOARGS,
+     "Makes one more value, a tensor at first."},
+    {"addBlock", call_without_argument<add_block>, METH_NOARGS, "One more block, which is empty."},
     {"replaceInput", replace_input, METH_VARARGS, "replaceInput(place, value)"},
     {"replaceInputWith", replace_input_with, METH_VARARGS, "replaceInputWith(old, new)"},
-    {"removeInput", told<remove_input>, METH_O, "Takes no longer what is at that place."},
-    {"removeAllInputs", asked<remove_all_inputs>, METH_NOARGS, "Takes nothing any longer."},
-    {"eraseOutput", told<erase_output>, METH_O, "Makes no longer what nobody uses."},
-    {"destroy", asked<destroy>, METH_NOARGS, "Takes it out of the graph; nobody may use it."},
-    {"insertBefore", told<insert<&Node::insert_before>>, METH_O, "Puts it before another."},
-    {"insertAfter", told<insert<&Node::insert_after>>, METH_O, "Puts it behind another."},
-    {"moveBefore", told<move<&Node::move_before>>, METH_O, "Moves it before another."},
-    {"moveAfter", told<move<&Node::move_after>>, METH_O, "Moves it behind another."},
-    {"isBefore", told<is_before>, METH_O, "Whether it runs before another."},
-    {"i", told<get_attribute>, METH_O, "An attribute that is an int."},
-    {"f", told<get_attribute>, METH_O, "An attribute that is a float."},
-    {"s", told<get_attribute>, METH_O, "An attribute that is a str."},
-    {"t", told<get_attribute>, METH_O, "An attribute that is a tensor."},
-    {"is", told<get_attribute>, METH_O, "An attribute that is a list of ints."},
-    {"fs", told<get_attribute>, METH_O, "An attribute that is a list of floats."},
-    {"ss", told<get_attribute>, METH_O, "An attribute that is a list of strs."},
-    {"ts", told<get_attribute>, METH_O, "An attribute that is a list of tensors."},
-    {"ival", told<get_attribute>, METH_O, "An attribute of any kind."},
+    {"removeInput", call_with_argument<remove_input>, METH_O,
+     "Takes no longer what is at that place."},
+    {"removeAllInputs", call_without_argument<remove_all_inputs>, METH_NOARGS,
+     "Takes nothing any longer."},
+    {"eraseOutput", call_with_argument<erase_output>, METH_O, "Makes no longer what nobody uses."},
+    {"destroy", call_without_argument<destroy>, METH_NOARGS,
+     "Takes it out of the graph; nobody may use it."},
+    {"insertBefore", call_with_argument<insert<&Node::insert_before>>, METH_O,
+     "Puts it before another."},
+    {"insertAfter", call_with_argument<insert<&Node::insert_after>>, METH_O,
+     "Puts it behind another."},
+    {"moveBefore", call_with_argument<move<&Node::move_before>>, METH_O,
+     "Moves it before another."},
+    {"moveAfter", call_with_argument<move<&Node::move_after>>, METH_O, "Moves it behind another."},
+    {"isBefore", call_with_argument<is_before>, METH_O, "Whether it runs before another."},
+    {"i", call_with_argument<get_attribute>, METH_O, "An attribute that is an int."},
+    {"f", call_with_argument<get_attribute>, METH_O, "An attribute that is a float."},
+    {"s", call_with_argument<get_attribute>, METH_O, "An attribute that is a str."},
+    {"t", call_with_argument<get_attribute>, METH_O, "An attribute that is a tensor."},
+    {"is", call_with_argument<get_attribute>, METH_O, "An attribute that is a list of ints."},
+    {"fs", call_with_argument<get_attribute>, METH_O, "An attribute that is a list of floats."},
+    {"ss", call_with_argument<get_attribute>, METH_O, "An attribute that is a list of strs."},
+    {"ts", call_with_argument<get_attribute>, METH_O, "An attribute that is a list of tensors."},
+    {"ival", call_with_argument<get_attribute>, METH_O, "An attribute of any kind."},
     {"i_", set_attribute, METH_VARARGS, "i_(name, value): sets an attribute; the node."},
     {"f_", set_attribute, METH_VARARGS, "f_(name, value): sets an attribute; the node."},
     {"s_", set_attribute, METH_VARARGS, "s_(name, value): sets an attribute; the node."},

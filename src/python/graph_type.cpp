@@ -39,10 +39,10 @@ PyObject* graph_text(PyObject* self) {
 }
 PyObject* annotation(PyObject* self) { return text_result(type_of_handle(self).annotation()); }
 PyObject* type_repr(PyObject* self) {
-  return guarded([&] { return annotation(self); });
+  return translate_errors([&] { return annotation(self); });
 }
 PyObject* get_annotation(PyObject* self, void*) {
-  return guarded([&] { return annotation(self); });
+  return translate_errors([&] { return annotation(self); });
 }
 Py_hash_t type_hash(PyObject* self) {
   const size_t hash = std::hash<std::string>()(type_of_handle(self).str());
@@ -57,7 +57,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   return PyBool_FromLong((type_of_handle(a) == type_of_handle(b) && x == y) == (op == Py_EQ));
 }
 PyObject* is_subtype_of(PyObject* self, PyObject* other) {
-  return guarded(
+  return translate_errors(
       [&] { return PyBool_FromLong(type_of_handle(self).is_subtype_of(unwrap_type(other))); });
 }
 
@@ -132,24 +132,34 @@ PyObject* requires_grad(PyObject* self) {
 }
 
 PyMethodDef type_methods[] = {
-    {"kind", asked<kind>, METH_NOARGS, "The name of its kind, such as IntType."},
-    {"str", asked<graph_text>, METH_NOARGS, "As a graph prints it."},
+    {"kind", call_without_argument<kind>, METH_NOARGS, "The name of its kind, such as IntType."},
+    {"str", call_without_argument<graph_text>, METH_NOARGS, "As a graph prints it."},
     {"isSubtypeOf", is_subtype_of, METH_O, "Whether its values are values of another type."},
-    {"elements", asked<elements>, METH_NOARGS, "The types of a tuple's items."},
-    {"containedTypes", asked<elements>, METH_NOARGS, "The types that it is made of."},
-    {"getElementType", asked<part<0, 1>>, METH_NOARGS, "Of the items of a list or an optional."},
-    {"getKeyType", asked<part<0, 2>>, METH_NOARGS, "Of the keys of a dict."},
-    {"getValueType", asked<part<1, 2>>, METH_NOARGS, "Of the values of a dict."},
-    {"name", asked<name>, METH_NOARGS, "The name of a class."},
-    {"qualified_name", asked<qualified_name>, METH_NOARGS, "The whole name of a class."},
-    {"sizes", asked<sizes>, METH_NOARGS, "The sizes that a tensor had; None: not known."},
-    {"varyingSizes", asked<sizes>, METH_NOARGS, "The sizes that a tensor had; None: not known."},
-    {"strides", asked<strides>, METH_NOARGS, "The strides that a tensor had; None: not known."},
-    {"dim", asked<dim>, METH_NOARGS, "The number of dimensions; None: not known."},
-    {"dtype", asked<dtype>, METH_NOARGS, "The dtype that a tensor had; None: not known."},
-    {"scalarType", asked<scalar_type>, METH_NOARGS, "The dtype's name in graphs, such as Float."},
-    {"device", asked<device>, METH_NOARGS, "The device that a tensor was on; None: not known."},
-    {"requires_grad", asked<requires_grad>, METH_NOARGS, "Whether it wanted a gradient."},
+    {"elements", call_without_argument<elements>, METH_NOARGS, "The types of a tuple's items."},
+    {"containedTypes", call_without_argument<elements>, METH_NOARGS,
+     "The types that it is made of."},
+    {"getElementType", call_without_argument<part<0, 1>>, METH_NOARGS,
+     "Of the items of a list or an optional."},
+    {"getKeyType", call_without_argument<part<0, 2>>, METH_NOARGS, "Of the keys of a dict."},
+    {"getValueType", call_without_argument<part<1, 2>>, METH_NOARGS, "Of the values of a dict."},
+    {"name", call_without_argument<name>, METH_NOARGS, "The name of a class."},
+    {"qualified_name", call_without_argument<qualified_name>, METH_NOARGS,
+     "The whole name of a class."},
+    {"sizes", call_without_argument<sizes>, METH_NOARGS,
+     "The sizes that a tensor had; None: not known."},
+    {"varyingSizes", call_without_argument<sizes>, METH_NOARGS,
+     "The sizes that a tensor had; None: not known."},
+    {"strides", call_without_argument<strides>, METH_NOARGS,
+     "The strides that a tensor had; None: not known."},
+    {"dim", call_without_argument<dim>, METH_NOARGS, "The number of dimensions; None: not known."},
+    {"dtype", call_without_argument<dtype>, METH_NOARGS,
+     "The dtype that a tensor had; None: not known."},
+    {"scalarType", call_without_argument<scalar_type>, METH_NOARGS,
+     "The dtype's name in graphs, such as Float."},
+    {"device", call_without_argument<device>, METH_NOARGS,
+     "The device that a tensor was on; None: not known."},
+    {"requires_grad", call_without_argument<requires_grad>, METH_NOARGS,
+     "Whether it wanted a gradient."},
     {},
 };
 PyGetSetDef type_properties[] = {
@@ -158,7 +168,7 @@ PyGetSetDef type_properties[] = {
 };
 
 PyObject* parse(PyObject*, PyObject* spelling) {
-  return guarded([&] { return wrap_type(parse_type(text_view(spelling)), nullptr); });
+  return translate_errors([&] { return wrap_type(parse_type(text_view(spelling)), nullptr); });
 }
 PyMethodDef functions[] = {
     {"_parse_type", parse, METH_O, "The type that a text spells, as graphs or programs do."},
@@ -184,7 +194,7 @@ PyTypeObject type_type = {
 };
 
 PyObject* any_tensor(PyObject*, PyObject*) {
-  return guarded([&] { return wrap_type({Type::Kind::Tensor}, nullptr); });
+  return translate_errors([&] { return wrap_type({Type::Kind::Tensor}, nullptr); });
 }
 PyMethodDef tensor_type_methods[] = {
     {"get", any_tensor, METH_NOARGS | METH_STATIC,

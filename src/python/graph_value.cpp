@@ -10,7 +10,7 @@ namespace {
 using GraphValue = graph::Value;
 extern PyTypeObject value_type;
 
-GraphValue& value_of_handle(PyObject* self) { return it_of<GraphValue>(self); }
+GraphValue& value_of_handle(PyObject* self) { return object_of_handle<GraphValue>(self); }
 
 PyObject* debug_name(PyObject* self) { return text_result(value_of_handle(self).name()); }
 PyObject* set_debug_name(PyObject* self, PyObject* name) {
@@ -49,7 +49,7 @@ PyObject* replace_all_uses(PyObject* self, PyObject* by) {
   Py_RETURN_NONE;
 }
 PyObject* replace_uses_after(PyObject* self, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* node = nullptr;
     PyObject* by = nullptr;
     if (!PyArg_ParseTuple(args, "OO:replaceAllUsesAfterNodeWith", &node, &by)) {
@@ -90,29 +90,34 @@ PyObject* infer_type_from(PyObject* self, PyObject* tensor) {
   Py_RETURN_NONE;
 }
 PyObject* value_repr(PyObject* self) {
-  return guarded([&] {
+  return translate_errors([&] {
     const GraphValue& value = value_of_handle(self);
     return text_result(value.name() + " defined in (" + value.node()->str() + ")");
   });
 }
 
 PyMethodDef value_methods[] = {
-    {"debugName", asked<debug_name>, METH_NOARGS, "Its name in what is printed."},
-    {"setDebugName", told<set_debug_name>, METH_O, "Names it; a taken name gets a number."},
-    {"unique", asked<unique>, METH_NOARGS, "Its number in the graph."},
-    {"offset", asked<offset>, METH_NOARGS, "Which output of its node it is."},
-    {"node", asked<value_node>, METH_NOARGS, "The node that makes it."},
-    {"type", asked<value_type_of>, METH_NOARGS, "Its type."},
-    {"setType", told<set_type>, METH_O, "Sets its type."},
-    {"inferTypeFrom", told<infer_type_from>, METH_O, "It is a tensor like this one."},
-    {"uses", asked<uses>, METH_NOARGS, "The nodes that take it, and as which of their inputs."},
-    {"replaceAllUsesWith", told<replace_all_uses>, METH_O, "Who takes it takes another."},
+    {"debugName", call_without_argument<debug_name>, METH_NOARGS, "Its name in what is printed."},
+    {"setDebugName", call_with_argument<set_debug_name>, METH_O,
+     "Names it; a taken name gets a number."},
+    {"unique", call_without_argument<unique>, METH_NOARGS, "Its number in the graph."},
+    {"offset", call_without_argument<offset>, METH_NOARGS, "Which output of its node it is."},
+    {"node", call_without_argument<value_node>, METH_NOARGS, "The node that makes it."},
+    {"type", call_without_argument<value_type_of>, METH_NOARGS, "Its type."},
+    {"setType", call_with_argument<set_type>, METH_O, "Sets its type."},
+    {"inferTypeFrom", call_with_argument<infer_type_from>, METH_O, "It is a tensor like this one."},
+    {"uses", call_without_argument<uses>, METH_NOARGS,
+     "The nodes that take it, and as which of their inputs."},
+    {"replaceAllUsesWith", call_with_argument<replace_all_uses>, METH_O,
+     "Who takes it takes another."},
     {"replaceAllUsesAfterNodeWith", replace_uses_after, METH_VARARGS,
      "replaceAllUsesAfterNodeWith(node, value): who takes it behind a node takes another."},
-    {"requires_grad", asked<requires_grad>, METH_NOARGS, "Whether it wanted a gradient."},
-    {"isCompleteTensor", asked<is_complete_tensor>, METH_NOARGS,
+    {"requires_grad", call_without_argument<requires_grad>, METH_NOARGS,
+     "Whether it wanted a gradient."},
+    {"isCompleteTensor", call_without_argument<is_complete_tensor>, METH_NOARGS,
      "Whether its dtype, sizes, strides and device are known."},
-    {"toIValue", asked<to_value>, METH_NOARGS, "What a constant is; None for all others."},
+    {"toIValue", call_without_argument<to_value>, METH_NOARGS,
+     "What a constant is; None for all others."},
     {},
 };
 
@@ -133,8 +138,9 @@ PyTypeObject value_type = {
 PyObject* wrap(const GraphRef& graph, graph::Value* value) {
   return make_handle(value_type, graph, value);
 }
+bool is_graph_value(PyObject* o) { return Py_TYPE(o) == &value_type; }
 graph::Value* unwrap_graph_value(PyObject* o) {
-  if (Py_TYPE(o) != &value_type) {
+  if (!is_graph_value(o)) {
     raise(PyExc_TypeError, str("expected a Value, got ", type_name(o)));
   }
   return &value_of_handle(o);

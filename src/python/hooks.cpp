@@ -8,7 +8,7 @@
 
 namespace rushlight::python {
 
-bool offer(PyObject* self, const char* name, PyObject* argument, PyObject** result) {
+bool call_if_overridden(PyObject* self, const char* name, PyObject* argument, PyObject** result) {
   if (RL_LIKELY(!mode_active() && !overrides(self))) {
     return false;
   }
@@ -19,7 +19,7 @@ bool offer(PyObject* self, const char* name, PyObject* argument, PyObject** resu
   return true;
 }
 
-void check_replaced(const Tensor& before, const Tensor& after) {
+void check_hook_result(const Tensor& before, const Tensor& after) {
   RL_CHECK(after.dtype() == before.dtype(), "hook has changed the type of value (was torch.",
            before.dtype(), " got torch.", after.dtype(), ")");
   RL_CHECK(after.device() == before.device(), "hook has changed the device of value (was ",
@@ -60,7 +60,7 @@ class PythonTensorHook : public TensorHook, public HoldsPython {
           current = changed;
           continue;
         }
-        check_replaced(current, changed);
+        check_hook_result(current, changed);
         current = changed;
       }
       return current;
@@ -128,9 +128,9 @@ PyObject* hooks_of(const Tensor& t, bool make) {
 }
 
 PyObject* register_hook(PyObject* self, PyObject* hook) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* result;
-    if (offer(self, "register_hook", hook, &result)) {
+    if (call_if_overridden(self, "register_hook", hook, &result)) {
       return result;
     }
     const Object dict = Object::check(hooks_of(unwrap(self), true));
@@ -139,9 +139,9 @@ PyObject* register_hook(PyObject* self, PyObject* hook) {
 }
 
 PyObject* register_accumulate_hook(PyObject* self, PyObject* hook) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* result;
-    if (offer(self, "register_post_accumulate_grad_hook", hook, &result)) {
+    if (call_if_overridden(self, "register_post_accumulate_grad_hook", hook, &result)) {
       return result;
     }
     const Tensor& t = unwrap(self);
@@ -160,7 +160,7 @@ PyObject* register_accumulate_hook(PyObject* self, PyObject* hook) {
 }
 
 PyObject* backward_hooks(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* hooks = hooks_of(unwrap(self), false);
     return hooks != nullptr ? hooks : Py_NewRef(Py_None);
   });
@@ -168,7 +168,7 @@ PyObject* backward_hooks(PyObject* self, void*) {
 
 // `t._backward_hooks = hooks`: a dict in place of the one that register_hook makes, or None.
 int set_backward_hooks(PyObject* self, PyObject* value, void*) {
-  return guarded_status([&] {
+  return translate_errors_to_status([&] {
     RL_CHECK_TYPE(value != nullptr && (value == Py_None || PyDict_Check(value)),
                   "_backward_hooks must be a dict or None");
     const Tensor& t = unwrap(self);
@@ -272,7 +272,7 @@ thread_local HookStack hook_stack;
 thread_local std::string saved_hooks_disabled;  // the reason, when they are
 
 PyObject* push_saved_hooks(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* pack;
     PyObject* unpack;
     if (!PyArg_ParseTuple(args, "OO:push_saved_tensors_hooks", &pack, &unpack)) {
@@ -293,7 +293,7 @@ PyObject* push_saved_hooks(PyObject*, PyObject* args) {
 }
 
 PyObject* pop_saved_hooks(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     RL_CHECK(!hook_stack.hooks.empty(), "no saved tensors hooks are pushed");
     hook_stack.hooks.pop_back();
     tls.saved_hooks = hook_stack.hooks.empty() ? nullptr : hook_stack.hooks.back().get();
@@ -304,7 +304,7 @@ PyObject* pop_saved_hooks(PyObject*, PyObject*) {
 // The message of the errors that pushing raises; None allows hooks again. Returns what was set
 // before.
 PyObject* disable_saved_hooks(PyObject*, PyObject* message) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const std::string before = saved_hooks_disabled;
     RL_CHECK(message == Py_None || hook_stack.hooks.empty(), text_view(message));
     saved_hooks_disabled = message == Py_None ? std::string() : std::string(text_view(message));

@@ -16,6 +16,7 @@
 #include "python/numpy.h"
 #include "python/parser.h"
 #include "python/torch_function.h"
+#include "python/trace.h"
 
 namespace rushlight::python {
 
@@ -117,7 +118,7 @@ Item read_item(PyObject* o) {
           type_name(o)));
 }
 
-int64_t covered(const Item& item) {
+int64_t dims_covered(const Item& item) {
   switch (item.kind) {
     case Item::Kind::Int:
     case Item::Kind::Slice:
@@ -152,7 +153,8 @@ bool is_tuple_of_indices(PyObject* index) {
   return false;
 }
 
-// The sizes of a tensor while an index is read: only lengths are needed.
+// The sizes of a tensor while an index is read: only lengths are needed. In a trace bounds stay as
+// they are written, for the program may run with other sizes.
 void read_index(const Tensor& self, PyObject* index, Index& out) {
   Object held;
   if (!PyTuple_Check(index) && is_tuple_of_indices(index)) {
@@ -173,7 +175,7 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
   int64_t specified = 0;
   for (Py_ssize_t i = 0; i < n; i++) {
     items[i] = read_item(objects[i]);
-    specified += covered(items[i]);
+    specified += dims_covered(items[i]);
   }
   RL_CHECK_INDEX(
       specified <= self.dim() || self.dim() != 0 || items[0].kind != Item::Kind::Int || n != 1,
@@ -190,7 +192,8 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
         const int64_t size = self.sizes()[static_cast<size_t>(from)];
         RL_CHECK_INDEX(item.value >= -size && item.value < size, "index ", item.value,
                        " is out of bounds for dimension ", from, " with size ", size);
-        out.add({Step::Kind::Select, to, item.value < 0 ? item.value + size : item.value, 0, 1});
+        const bool counts_back = item.value < 0 && current_trace == nullptr;
+        out.add({Step::Kind::Select, to, counts_back ? item.value + size : item.value, 0, 1});
         from++;
         break;
       }
@@ -199,8 +202,11 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
         Py_ssize_t start, stop, step;
         check(PySlice_Unpack(item.object, &start, &stop, &step));
         RL_CHECK_VALUE(step > 0, "step must be greater than zero: slice step must be positive");
-        PySlice_AdjustIndices(size, &start, &stop, step);
-        if (start != 0 || stop != size || step != 1) {
+        if (current_trace == nullptr) {
+          PySlice_AdjustIndices(size, &start, &stop, step);
+        }
+        const bool is_all = stop == (current_trace == nullptr ? size : PY_SSIZE_T_MAX);
+        if (start != 0 || !is_all || step != 1) {
           out.add({Step::Kind::Slice, to, start, stop, step});
         }
         from++;
@@ -228,7 +234,7 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
         break;
       }
       case Item::Kind::Tensor: {
-        const int64_t k = covered(item);
+        const int64_t k = dims_covered(item);
         if (k == 0) {  // a 0-d mask works as a bool does
           out.add({Step::Kind::Unsqueeze, to, 0, 0, 1});
           out.tensors.push_back({to, 1, rushlight::reshape(item.tensor, {1})});
@@ -332,7 +338,7 @@ std::vector<std::optional<Tensor>> index_list(const Index& index, Device device)
 }
 
 PyObject* get_item(PyObject* self, PyObject* key) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (RL_UNLIKELY(mode_active() || overrides(self) || overrides(key))) {
       return call_torch_function_method("__getitem__", {self, key});
     }
@@ -346,7 +352,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     }
     Index index;
     read_index(t, key, index);
-    Tensor view = apply_steps(t, index, forward::differentiated(t));
+    Tensor view = apply_steps(t, index, forward::is_differentiated(t));
     if (index.tensors.empty()) {
       return wrap(index.count == 0 ? rushlight::alias(t) : std::move(view));
     }
@@ -371,26 +377,8 @@ Tensor without_leading_ones(const Tensor& value, int64_t dims) {
              : rushlight::reshape(value, value.sizes().slice(drop, value.sizes().size() - drop));
 }
 
-void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_number) {
-  Index index;
-  read_index(t, key, index);
-  const bool record = forward::differentiated(t, value);
-  const Tensor view = apply_steps(t, index, record);
-  if (!index.tensors.empty()) {
-    const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
-    // A number takes the dtype of the tensor; a tensor has to have it.
-    if (is_plain_number) {
-      value.item().check_fits(t.dtype());
-    }
-    const ScalarType dtype = is_plain_number ? t.dtype() : value.dtype();
-    const Tensor cast = value.dtype() == dtype && value.device() == t.device()
-                            ? value
-                            : rushlight::to(value, std::optional<Device>(t.device()),
-                                            std::optional<ScalarType>(dtype));
-    const WithoutGil no_gil(t.numel() >= 16384);
-    rushlight::index_put_(view, list, cast);
-    return;
-  }
+// As copy_ or, of one number, fill_: other dtypes are converted.
+void write(const Tensor& view, const Tensor& value, bool is_plain_number) {
   const WithoutGil no_gil(view.numel() >= 16384);
   if (is_plain_number || (value.dim() == 0 && value.is_cpu())) {
     if (!view.is_meta() && !is_special(view)) {  // as by copy_; fill_ itself takes them
@@ -402,8 +390,39 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
   }
 }
 
+void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_number) {
+  if (PyBool_Check(key)) {  // all of it or nothing
+    if (key == Py_True) {
+      write(rushlight::unsqueeze(t, 0), value, is_plain_number);
+    } else if (is_plain_number) {
+      value.item().check_fits(t.dtype());
+    }
+    return;
+  }
+  Index index;
+  read_index(t, key, index);
+  const bool record = forward::is_differentiated(t, value);
+  const Tensor view = apply_steps(t, index, record);
+  if (index.tensors.empty()) {
+    write(view, value, is_plain_number);
+    return;
+  }
+  const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
+  // A number takes the dtype of the tensor; a tensor has to have it.
+  if (is_plain_number) {
+    value.item().check_fits(t.dtype());
+  }
+  const ScalarType dtype = is_plain_number ? t.dtype() : value.dtype();
+  const Tensor cast = value.dtype() == dtype && value.device() == t.device()
+                          ? value
+                          : rushlight::to(value, std::optional<Device>(t.device()),
+                                          std::optional<ScalarType>(dtype));
+  const WithoutGil no_gil(t.numel() >= 16384);
+  rushlight::index_put_(view, list, cast);
+}
+
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
-  return guarded_status([&] {
+  return translate_errors_to_status([&] {
     if (value == nullptr) {
       raise(PyExc_TypeError, "Tensor does not support deleting items");
     }

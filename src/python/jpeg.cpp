@@ -142,7 +142,7 @@ void run(Job&) {}
 
 // _decode_jpegs([(file, height, width, top, left, to), ...]): whether each was decoded.
 PyObject* decode_jpegs(PyObject*, PyObject* list) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const Object jobs = Object::check(PySequence_Fast(list, "_decode_jpegs: a list of jobs"));
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(jobs.get());
     std::vector<std::unique_ptr<BufferView>> views;

@@ -39,7 +39,7 @@ class PythonFunction final : public library::Boxed {
     if (first_ == First::Keys || first_ == First::KeysAndOp) {
       static PyObject* make = nullptr;
       const Object set = Object::check(PyObject_CallFunction(
-          imported(make, "rushlight._library.keys", "from_raw_repr"), "K",
+          import_attribute(make, "rushlight._library.keys", "from_raw_repr"), "K",
           static_cast<unsigned long long>(library::current_keys().raw_repr())));
       check(PyList_Append(out.get(), set.get()));
     }
@@ -61,7 +61,7 @@ DispatchKey key_of(const char* name) {
 
 // _library_define(namespace, schema, tags, Python module): the number of the op.
 PyObject* define(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const char *space, *schema, *module;
     unsigned int tags;
     if (!PyArg_ParseTuple(args, "ssIs:_library_define", &space, &schema, &tags, &module)) {
@@ -72,7 +72,7 @@ PyObject* define(PyObject*, PyObject* args) {
 }
 
 PyObject* undefine(PyObject*, PyObject* number) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     library::undefine(op_at(to_int(number)));
     Py_RETURN_NONE;
   });
@@ -81,7 +81,7 @@ PyObject* undefine(PyObject*, PyObject* number) {
 // _library_implement(full name of the op, key, function, with_keys, with_op): a number for
 // _library_take_back. None as the function falls through.
 PyObject* implement(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const char *name, *key;
     PyObject* function;
     int with_keys, with_op;
@@ -102,7 +102,7 @@ PyObject* implement(PyObject*, PyObject* args) {
 }
 
 PyObject* take_back(PyObject*, PyObject* number) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     library::take_back(static_cast<uint64_t>(to_int(number)));
     Py_RETURN_NONE;
   });
@@ -110,7 +110,7 @@ PyObject* take_back(PyObject*, PyObject* number) {
 
 // _library_run(number of an op, key, values): the function that is registered for the key.
 PyObject* run(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     Py_ssize_t number;
     const char* key;
     PyObject* values;
@@ -134,7 +134,7 @@ PyObject* run(PyObject*, PyObject* args) {
 // _library_function(number of an op, key): the function of Python that is registered for the key;
 // True for one of C++, False for one that falls through, None where there is none.
 PyObject* function_of(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     Py_ssize_t number;
     const char* key;
     if (!PyArg_ParseTuple(args, "ns:_library_function", &number, &key)) {
@@ -152,7 +152,7 @@ PyObject* function_of(PyObject*, PyObject* args) {
 
 // _below_autograd(by): goes so many levels below autograd, or comes back.
 PyObject* below_autograd(PyObject*, PyObject* by) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     library::enter_below_autograd(static_cast<int>(to_int(by)));
     Py_RETURN_NONE;
   });
@@ -163,7 +163,7 @@ PyObject* is_below_autograd(PyObject*, PyObject*) {
 
 // All dispatch keys, in the order of their numbers.
 PyObject* dispatch_key_names(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     Object out = Object::check(PyList_New(0));
 #define RL_KEY(name) \
   check(PyList_Append(out.get(), Object::check(PyUnicode_FromString(#name)).get()));

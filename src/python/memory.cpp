@@ -7,7 +7,7 @@ namespace rushlight::python {
 namespace {
 
 PyObject* stats(PyObject*, PyObject*) {
-  return guarded([] {
+  return translate_errors([] {
     Object list = Object::check(PyList_New(0));
     for (const auto& [name, value] : memory_stats()) {
       const Object row =
@@ -19,7 +19,7 @@ PyObject* stats(PyObject*, PyObject*) {
 }
 
 PyObject* reset(PyObject*, PyObject* peaks) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (check(PyObject_IsTrue(peaks)) != 0) {
       reset_peak_memory_stats();
     } else {
@@ -30,7 +30,7 @@ PyObject* reset(PyObject*, PyObject* peaks) {
 }
 
 PyObject* empty(PyObject*, PyObject*) {
-  return guarded([] {
+  return translate_errors([] {
     {
       const WithoutGil free;
       empty_cache();
@@ -40,7 +40,7 @@ PyObject* empty(PyObject*, PyObject*) {
 }
 
 PyObject* set_limit(PyObject*, PyObject* bytes) {
-  return guarded([&] {
+  return translate_errors([&] {
     const size_t n = PyLong_AsSize_t(bytes);
     if (PyErr_Occurred() != nullptr) {
       throw PythonError();

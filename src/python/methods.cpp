@@ -13,6 +13,7 @@
 #include "python/parser.h"
 #include "python/storage.h"
 #include "python/torch_function.h"
+#include "python/trace.h"
 
 namespace rushlight::python {
 
@@ -21,8 +22,8 @@ namespace {
 // ---- without arguments ----
 
 template <PyObject* (*read)(const Tensor&)>
-PyObject* plain(PyObject* self, const char* name) {
-  return guarded([&]() -> PyObject* {
+PyObject* call_reader(PyObject* self, const char* name) {
+  return translate_errors([&]() -> PyObject* {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       return call_torch_function_method(name, {self});
     }
@@ -31,16 +32,16 @@ PyObject* plain(PyObject* self, const char* name) {
 }
 
 PyObject* dim(const Tensor& t) {
-  return told_or(t, Asked::Sizes, "aten::dim", [&] { return PyLong_FromLongLong(t.dim()); });
+  return ask_class_or(t, Asked::Sizes, "aten::dim", [&] { return PyLong_FromLongLong(t.dim()); });
 }
 PyObject* numel(const Tensor& t) {
-  return told_or(t, Asked::Sizes, "aten::sym_numel",
-                 [&] { return PyLong_FromLongLong(t.numel()); });
+  return ask_class_or(t, Asked::Sizes, "aten::sym_numel",
+                      [&] { return PyLong_FromLongLong(t.numel()); });
 }
 PyObject* element_size(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
 PyObject* storage_offset(const Tensor& t) {
-  return told_or(t, Asked::Sizes, "aten::sym_storage_offset",
-                 [&] { return PyLong_FromLongLong(t.storage_offset()); });
+  return ask_class_or(t, Asked::Sizes, "aten::sym_storage_offset",
+                      [&] { return PyLong_FromLongLong(t.storage_offset()); });
 }
 PyObject* data_ptr(const Tensor& t) {
   return PyLong_FromVoidPtr(t.is_meta() || t.numel() == 0 ? nullptr : t.data_ptr());
@@ -50,7 +51,7 @@ PyObject* is_floating_point(const Tensor& t) { return PyBool_FromLong(t.is_float
 PyObject* is_complex(const Tensor& t) { return PyBool_FromLong(t.is_complex()); }
 PyObject* is_signed(const Tensor& t) { return PyBool_FromLong(t.is_signed()); }
 PyObject* is_inference(const Tensor& t) { return PyBool_FromLong(t.impl()->is_inference()); }
-PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
+PyObject* return_false(const Tensor&) { Py_RETURN_FALSE; }
 PyObject* get_device(const Tensor& t) {
   return PyLong_FromLong(t.is_cuda() ? t.device().index() : -1);
 }
@@ -95,8 +96,10 @@ PyObject* tolist(const Tensor& t) {
   });
 }
 
-#define PLAIN(method) \
-  PyObject* method##_method(PyObject* self, PyObject*) { return plain<method>(self, #method); }
+#define PLAIN(method)                                    \
+  PyObject* method##_method(PyObject* self, PyObject*) { \
+    return call_reader<method>(self, #method);           \
+  }
 PLAIN(dim)
 PLAIN(numel)
 PLAIN(element_size)
@@ -111,31 +114,39 @@ PLAIN(get_device)
 PLAIN(untyped_storage)
 PLAIN(tolist)
 #undef PLAIN
-PyObject* has_names(PyObject* self, PyObject*) { return plain<no>(self, "has_names"); }
-PyObject* pinned(const Tensor& t) { return PyBool_FromLong(is_pinned(t)); }
-PyObject* is_pinned_method(PyObject* self, PyObject*) { return plain<pinned>(self, "is_pinned"); }
-PyObject* is_shared(PyObject* self, PyObject*) { return plain<no>(self, "is_shared"); }
+PyObject* has_names(PyObject* self, PyObject*) {
+  return call_reader<return_false>(self, "has_names");
+}
+PyObject* pinned_attribute(const Tensor& t) { return PyBool_FromLong(is_pinned(t)); }
+PyObject* is_pinned_method(PyObject* self, PyObject*) {
+  return call_reader<pinned_attribute>(self, "is_pinned");
+}
+PyObject* is_shared(PyObject* self, PyObject*) {
+  return call_reader<return_false>(self, "is_shared");
+}
 
 // ---- with arguments: a table of parameters and what runs on them ----
 
 RL_METHOD(size, Param{"dim", Kind::Int, true, false, false, "None"}) {
   const Tensor& t = a.tensor(0);
   if (RL_UNLIKELY(is_special(t))) {
-    if (const Object sizes = told(t, Asked::Sizes, "aten::sym_size")) {
-      return a.given(1) ? check(PyObject_GetItem(sizes.get(), a.object(1))) : size_of(sizes.get());
+    if (const Object sizes = ask_class(t, Asked::Sizes, "aten::sym_size")) {
+      return a.is_given(1) ? check(PyObject_GetItem(sizes.get(), a.object(1)))
+                           : size_of(sizes.get());
     }
   }
-  return a.given(1) ? PyLong_FromLongLong(t.size(a.integer(1))) : wrap_size(t.sizes());
+  return a.is_given(1) ? PyLong_FromLongLong(t.size(a.integer(1))) : wrap_size(t.sizes());
 }
 
 RL_METHOD(stride, Param{"dim", Kind::Int, true, false, false, "None"}) {
   const Tensor& t = a.tensor(0);
   if (RL_UNLIKELY(is_special(t))) {
-    if (Object strides = told(t, Asked::Strides, "aten::sym_stride")) {
-      return a.given(1) ? check(PyObject_GetItem(strides.get(), a.object(1))) : strides.release();
+    if (Object strides = ask_class(t, Asked::Strides, "aten::sym_stride")) {
+      return a.is_given(1) ? check(PyObject_GetItem(strides.get(), a.object(1)))
+                           : strides.release();
     }
   }
-  return a.given(1) ? PyLong_FromLongLong(t.stride(a.integer(1))) : wrap_ints(t.strides());
+  return a.is_given(1) ? PyLong_FromLongLong(t.stride(a.integer(1))) : wrap_ints(t.strides());
 }
 
 RL_METHOD(is_contiguous, Param{"memory_format", Kind::MemoryFormat, false, true, false,
@@ -148,7 +159,7 @@ RL_METHOD(is_contiguous, Param{"memory_format", Kind::MemoryFormat, false, true,
       return PyBool_FromLong(sparse_is_contiguous(a.tensor(0)));
     }
     PyObject* const more = format == MemoryFormat::Contiguous ? nullptr : a.object(1);
-    if (const Object answer = told(a.tensor(0), Asked::Strides, "aten::is_contiguous", more)) {
+    if (const Object answer = ask_class(a.tensor(0), Asked::Strides, "aten::is_contiguous", more)) {
       return PyBool_FromLong(check(PyObject_IsTrue(answer.get())));
     }
   }
@@ -190,7 +201,7 @@ RL_METHOD(cpu,
 RL_METHOD(cuda, Param{"device", Kind::Device, true, false, false, "None"},
           Param{"non_blocking", Kind::Bool, false, false, false, "False"},
           Param{"memory_format", Kind::MemoryFormat, true, true, false, "torch.preserve_format"}) {
-  const Device device = a.given(1) ? a.device(1) : Device(kCUDA);
+  const Device device = a.is_given(1) ? a.device(1) : Device(kCUDA);
   RL_CHECK(device.is_cuda(), "Invalid device, must be cuda device");
   return finish(a, [&] {
     return rushlight::to(a.tensor(0), std::optional<Device>(device), std::nullopt,
@@ -233,11 +244,11 @@ PyObject* as_class(PyObject* cls, Tensor t) {
 }
 
 PyObject* as_subclass(PyObject* self, PyObject* cls) {
-  return guarded([&] { return as_class(cls, rushlight::alias(unwrap(self))); });
+  return translate_errors([&] { return as_class(cls, rushlight::alias(unwrap(self))); });
 }
 
 PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"cls",
                                         "data",
                                         "require_grad",
@@ -256,15 +267,15 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
       throw PythonError();
     }
     const uint8_t asked =
-        asked_for(policy != nullptr ? std::optional<std::string_view>(policy) : std::nullopt,
-                  device != 0, layout != 0);
+        question_bits(policy != nullptr ? std::optional<std::string_view>(policy) : std::nullopt,
+                      device != 0, layout != 0);
     // The dtype is checked before the object exists.
     Tensor t = expect_tensor(data, "_make_subclass(): argument 'data'").variable_data();
     if (requires_grad != 0) {
       t.requires_grad_(true);
     }
     PyObject* made = as_class(cls, t);
-    ask_class(t, asked);
+    set_class_questions(t, asked);
     return made;
   });
 }
@@ -273,7 +284,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
 
 Py_ssize_t length(PyObject* self) {
   Py_ssize_t n = -1;
-  guarded_status([&] {
+  translate_errors_to_status([&] {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       const Object value = Object::check(call_torch_function_method("__len__", {self}));
       n = PyNumber_AsSsize_t(value.get(), PyExc_OverflowError);
@@ -281,7 +292,7 @@ Py_ssize_t length(PyObject* self) {
     }
     const Tensor& t = unwrap(self);
     if (RL_UNLIKELY(is_special(t))) {
-      if (const Object sizes = told(t, Asked::Sizes, "aten::sym_size")) {
+      if (const Object sizes = ask_class(t, Asked::Sizes, "aten::sym_size")) {
         const Object first = Object::check(PySequence_GetItem(sizes.get(), 0));
         n = PyNumber_AsSsize_t(first.get(), PyExc_OverflowError);
         return;
@@ -294,9 +305,12 @@ Py_ssize_t length(PyObject* self) {
 }
 
 PyObject* iterate(PyObject* self) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Tensor& t = unwrap(self);
     RL_CHECK_TYPE(t.dim() != 0, "iteration over a 0-d tensor");
+    if (RL_UNLIKELY(current_trace != nullptr)) {
+      tell_trace_of_iteration(self);
+    }
     const Object slices = Object::check(PyObject_CallMethod(self, "unbind", "i", 0));
     RL_CHECK_TYPE(!is_tensor(slices.get()),
                   "iteration over a tensor: its unbind() gave a tensor, not a list of them");
@@ -306,7 +320,7 @@ PyObject* iterate(PyObject* self) {
 
 int contains(PyObject* self, PyObject* value) {
   int found = -1;
-  guarded_status([&] {
+  translate_errors_to_status([&] {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       const Object result =
           Object::check(call_torch_function_method("__contains__", {self, value}));

@@ -4,6 +4,7 @@
 
 #include "cpu/isa_level.h"
 #include "python/bindings.h"
+#include "python/trace.h"
 #include "python/parser.h"
 #include "python/tensor_type.h"
 #include "python/torch_function.h"
@@ -50,9 +51,9 @@ void init(PyObject* module) {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     raise(PyExc_ImportError, "rushlight does not support sub-interpreters");
   }
-  if (!cpu::runs_here()) {
+  if (!cpu::is_supported_here()) {
     raise(PyExc_ImportError,
-          str("rushlight was built here for x86-64-", cpu::built_levels(),
+          str("rushlight was built here for x86-64-", cpu::compiled_levels(),
               " alone, which this processor does not run: build with RUSHLIGHT_ISA=native for this "
               "one, with RUSHLIGHT_ISA=all for every one"));
   }
@@ -76,6 +77,7 @@ void init(PyObject* module) {
   init_exported(module);
   init_script(module);
   init_script_compile(module);
+  init_trace(module);
   init_classes(module);
   init_graph(module);
   init_dispatch(module);

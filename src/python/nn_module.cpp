@@ -64,7 +64,7 @@ PyObject* no_attribute(PyObject* self, PyObject* name) {
 
 // Module.__getattr__, for subclasses that define their own and ask this one.
 PyObject* module_getattr_method(PyObject* self, PyObject* name) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (!PyUnicode_Check(name)) {
       raise(PyExc_TypeError, str("attribute name must be string, not '", type_name(name), "'"));
     }
@@ -157,7 +157,7 @@ void pass_on_error(PyObject* self) {
 }
 
 PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const Object dict = Object::check(PyObject_GenericGetDict(self, nullptr));
     ModuleWatcher* const watcher = module_watcher;
     if (watcher != nullptr) {
@@ -185,11 +185,11 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
 // method of that name. A subclass that has no __getattr__ and no __getattribute__ of its own gets
 // the direct slot back. Returns whether it had another.
 bool look_up_directly(PyTypeObject* type) {
-  const auto inherited = [&](PyObject* name) {
+  const auto is_inherited = [&](PyObject* name) {
     return _PyType_Lookup(type, name) == _PyType_Lookup(base_type, name);
   };
-  if (type->tp_getattro == module_getattro || !inherited(names.getattr) ||
-      !inherited(names.getattribute)) {
+  if (type->tp_getattro == module_getattro || !is_inherited(names.getattr) ||
+      !is_inherited(names.getattribute)) {
     return false;
   }
   type->tp_getattro = module_getattro;
@@ -198,7 +198,7 @@ bool look_up_directly(PyTypeObject* type) {
 }
 
 PyObject* module_init_subclass(PyObject* cls, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     look_up_directly(reinterpret_cast<PyTypeObject*>(cls));
     // On to the next class in line, which refuses keywords that nobody took.
     const Object super = Object::check(
@@ -227,7 +227,7 @@ PyObject* set_module_functions(PyObject*, PyObject* args) {
 
 // _look_up_directly(cls): for after a __getattr__ that stood in a class for a while.
 PyObject* look_up_directly_function(PyObject*, PyObject* cls) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (!PyType_Check(cls) ||
         PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), base_type) == 0) {
       raise(PyExc_TypeError, str("_look_up_directly(): a class of modules, not ", type_name(cls)));

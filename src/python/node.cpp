@@ -42,13 +42,13 @@ std::vector<Tensor> unwrap_tuple(PyObject* o, const char* what) {
 
 PyObject* ordered_dict() {
   static PyObject* type = nullptr;
-  return check(PyObject_CallNoArgs(imported(type, "collections", "OrderedDict")));
+  return check(PyObject_CallNoArgs(import_attribute(type, "collections", "OrderedDict")));
 }
 
 PyObject* add_hook(PyObject* hooks, PyObject* hook) {
   static PyObject* type = nullptr;
-  Object handle = Object::check(
-      PyObject_CallOneArg(imported(type, "rushlight.utils.hooks", "RemovableHandle"), hooks));
+  Object handle = Object::check(PyObject_CallOneArg(
+      import_attribute(type, "rushlight.utils.hooks", "RemovableHandle"), hooks));
   const Object id = Object::check(PyObject_GetAttrString(handle.get(), "id"));
   check(PyObject_SetItem(hooks, id.get(), hook));
   return handle.release();
@@ -215,11 +215,11 @@ PyObject* getattro(PyObject* o, PyObject* name) {
   PyObject* value;
   PyObject* trace;
   PyErr_Fetch(&type, &value, &trace);
-  PyObject* out = guarded([&]() -> PyObject* {
+  PyObject* out = translate_errors([&]() -> PyObject* {
     const std::string_view text = text_view(name);
     if (text == "variable" &&
         unwrap_node(o)->descriptor().name == accumulate_grad_descriptor().name) {
-      return wrap(accumulated_leaf(*unwrap_node(o)));
+      return wrap(leaf_of_accumulator(*unwrap_node(o)));
     }
     return text.starts_with("_saved_") || text.starts_with("_raw_saved_") ? saved_attribute(o, text)
                                                                           : nullptr;
@@ -237,7 +237,7 @@ PyObject* getattro(PyObject* o, PyObject* name) {
 // ---- attributes ----
 
 PyObject* next_functions(PyObject* o, void*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Ref<Node> node = unwrap_node(o);
     const ArrayRef<Edge> edges = node->edges();
     Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(edges.size())));
@@ -253,7 +253,7 @@ PyObject* next_functions(PyObject* o, void*) {
 void drop_object(void* o) { drop_reference(static_cast<PyObject*>(o)); }
 
 PyObject* metadata(PyObject* o, void*) {
-  return guarded([&] {
+  return translate_errors([&] {
     Node::Extra& extra = unwrap_node(o)->extra_or_make();
     if (extra.metadata == nullptr) {
       extra.metadata = check(PyDict_New());
@@ -279,7 +279,7 @@ PyTypeObject* metadata_type() {
 }
 
 PyObject* input_metadata(PyObject* o, void*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Ref<Node> node = unwrap_node(o);
     Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(node->num_outputs())));
     for (size_t i = 0; i < node->num_outputs(); i++) {
@@ -303,13 +303,14 @@ PyObject* input_metadata(PyObject* o, void*) {
 }
 
 PyObject* name(PyObject* o, PyObject*) {
-  return guarded([&] { return text(unwrap_node(o)->name()).release(); });
+  return translate_errors([&] { return text(unwrap_node(o)->name()).release(); });
 }
 PyObject* sequence_nr(PyObject* o, PyObject*) {
-  return guarded([&] { return check(PyLong_FromUnsignedLongLong(unwrap_node(o)->sequence())); });
+  return translate_errors(
+      [&] { return check(PyLong_FromUnsignedLongLong(unwrap_node(o)->sequence())); });
 }
 PyObject* set_sequence_nr(PyObject* o, PyObject* number) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const unsigned long long n = PyLong_AsUnsignedLongLong(number);
     if (PyErr_Occurred() != nullptr) {
       throw PythonError();
@@ -360,7 +361,7 @@ class PythonNodeHook : public NodeHook, public HoldsPython {
                    ", but expected ", changed.size(), ")");
           for (size_t k = 0; k < changed.size(); k++) {
             if (replaced[k].defined() && changed[k].defined()) {
-              check_replaced(changed[k], replaced[k]);
+              check_hook_result(changed[k], replaced[k]);
             }
           }
           changed = std::move(replaced);
@@ -384,7 +385,7 @@ class PythonNodeHook : public NodeHook, public HoldsPython {
 };
 
 PyObject* add_node_hook(PyObject* o, PyObject* hook, bool before) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const Ref<Node> node = unwrap_node(o);
     Node::Extra& extra = node->extra_or_make();
     auto& list = before ? extra.pre_hooks : extra.post_hooks;
@@ -414,7 +415,7 @@ PyGetSetDef getset[] = {
 
 // node(*grads): the gradients of the inputs for those of the outputs.
 PyObject* call(PyObject* o, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const Ref<Node> held = unwrap_node(o);
     Node& node = *held;
     const auto given = static_cast<size_t>(PyTuple_GET_SIZE(args));
@@ -427,7 +428,7 @@ PyObject* call(PyObject* o, PyObject* args, PyObject* kwargs) {
     std::vector<Tensor> results(node.edges().size());
     {
       const WithoutGil released;
-      fit_given(node, grads.data());
+      fit_gradients(node, grads.data());
       run_backward_of(node, grads.data(), results.data());
     }
     return results.size() == 1 ? wrap(results[0]) : wrap_tuple(results.data(), results.size());
@@ -460,7 +461,7 @@ void dealloc_raw(PyObject* o) {
 }
 
 PyObject* register_hooks(PyObject* o, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* pack;
     PyObject* unpack;
     if (!PyArg_ParseTuple(args, "OO:register_hooks", &pack, &unpack)) {

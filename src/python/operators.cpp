@@ -45,13 +45,13 @@ class Operand {
   Tensor made_;
 };
 
-bool wanted_elsewhere(PyObject* a, PyObject* b) {
+bool is_overridden(PyObject* a, PyObject* b) {
   return mode_active() || overrides(a) || overrides(b);
 }
 
 // What modes and __torch_function__ make of an operator. Where they know no more than a TypeError
 // to raise, the other side gets its turn, as in PyTorch.
-PyObject* offered_operator(const char* name, std::initializer_list<PyObject*> args) {
+PyObject* call_overridden_operator(const char* name, std::initializer_list<PyObject*> args) {
   try {
     return call_torch_function_method(name, args);
   } catch (const PythonError&) {
@@ -66,12 +66,12 @@ PyObject* offered_operator(const char* name, std::initializer_list<PyObject*> ar
 // `name` and `reflected` are the methods that __torch_function__ is told of, with the tensor first.
 template <bool arrays = false, class F>
 PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected, F op) {
-  return guarded([&]() -> PyObject* {
-    if (RL_UNLIKELY(wanted_elsewhere(a, b))) {
+  return translate_errors([&]() -> PyObject* {
+    if (RL_UNLIKELY(is_overridden(a, b))) {
       if (is_tensor(a)) {
-        return offered_operator(name, {a, b});
+        return call_overridden_operator(name, {a, b});
       }
-      return offered_operator(reflected, {b, a});
+      return call_overridden_operator(reflected, {b, a});
     }
     Operand x(a);
     Operand y(b);
@@ -98,9 +98,9 @@ PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflect
 
 template <class F>
 PyObject* inplace(PyObject* a, PyObject* b, const char* name, F op) {
-  return guarded([&]() -> PyObject* {
-    if (RL_UNLIKELY(wanted_elsewhere(a, b))) {
-      return offered_operator(name, {a, b});
+  return translate_errors([&]() -> PyObject* {
+    if (RL_UNLIKELY(is_overridden(a, b))) {
+      return call_overridden_operator(name, {a, b});
     }
     const Operand y(b);
     if (!y.fits()) {
@@ -117,7 +117,7 @@ PyObject* inplace(PyObject* a, PyObject* b, const char* name, F op) {
 
 template <class F>
 PyObject* unary(PyObject* a, const char* name, F op) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (RL_UNLIKELY(mode_active() || overrides(a))) {
       return call_torch_function_method(name, {a});
     }
@@ -218,7 +218,7 @@ PyObject* nb_invert(PyObject* a) {
   });
 }
 PyObject* nb_positive(PyObject* a) {
-  return guarded([&] {
+  return translate_errors([&] {
     RL_CHECK(unwrap(a).dtype() != kBool, "+t: a bool tensor is no number");
     return Py_NewRef(a);
   });
@@ -226,21 +226,21 @@ PyObject* nb_positive(PyObject* a) {
 
 // ---- to Python numbers ----
 
-std::string only_converts(const char* which, const char* to) {
+std::string conversion_message(const char* which, const char* to) {
   return str("only ", which, " can be converted to ", to);
 }
 
 // The only element of a tensor.
 Scalar only_element(PyObject* self) {
   const Tensor& t = unwrap(self);
-  RL_CHECK_VALUE(t.numel() == 1, only_converts("one element tensors", "Python scalars"),
+  RL_CHECK_VALUE(t.numel() == 1, conversion_message("one element tensors", "Python scalars"),
                  ", but this one has shape ", t.sizes());
   return t.item();
 }
 
 template <class F>
 PyObject* to_number(PyObject* self, const char* name, F convert) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       return call_torch_function_method(name, {self});
     }
@@ -250,7 +250,7 @@ PyObject* to_number(PyObject* self, const char* name, F convert) {
 
 int nb_bool(PyObject* self) {
   int result = -1;
-  const int status = guarded_status([&] {
+  const int status = translate_errors_to_status([&] {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       const Object value = Object::check(call_torch_function_method("__bool__", {self}));
       RL_CHECK_TYPE(PyBool_Check(value.get()), "__bool__ should return bool, returned ",
@@ -288,7 +288,7 @@ PyObject* nb_index(PyObject* self) {
   return to_number(self, "__index__", [&] {
     const Tensor& t = unwrap(self);
     RL_CHECK_TYPE(t.numel() == 1 && (is_integral(t.dtype()) || t.dtype() == kBool),
-                  only_converts("integer tensors of a single element", "an index"),
+                  conversion_message("integer tensors of a single element", "an index"),
                   ", but this one has dtype ", t.dtype(), " and shape ", t.sizes());
     return PyLong_FromLongLong(t.item().toLong());
   });

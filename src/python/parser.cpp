@@ -14,7 +14,7 @@ namespace {
 PyObject varargs_marker_object = {};
 PyObject* const varargs_marker = &varargs_marker_object;
 
-const char* expected(Kind kind) {
+const char* kind_text(Kind kind) {
   switch (kind) {
     case Kind::Tensor:
     case Kind::TensorOrNumber:
@@ -56,7 +56,7 @@ const char* expected(Kind kind) {
 
 // The position of the first item that `f` refuses; -1: all are taken.
 template <class F>
-Py_ssize_t first_refused(Items items, F accepts) {
+Py_ssize_t first_not_accepted(Items items, F accepts) {
   for (Py_ssize_t i = 0; i < items.size; i++) {
     if (!accepts(items.data[i])) {
       return i;
@@ -70,7 +70,7 @@ bool is_list_of(PyObject* o, bool (*accepts)(PyObject*), Py_ssize_t& refused) {
   if (!items.is_sequence()) {
     return false;
   }
-  refused = first_refused(items, accepts);
+  refused = first_not_accepted(items, accepts);
   return refused < 0;
 }
 
@@ -132,7 +132,7 @@ bool accepts(const Param& p, PyObject* o, Py_ssize_t& refused) {
   return false;
 }
 
-bool visible(const Param& p, Form form) { return !p.out || form == FunctionForm; }
+bool is_visible(const Param& p, Form form) { return !p.out || form == FunctionForm; }
 // "self" is called "input" in functions.
 std::string_view shown_name(const Param& p) { return p.name == "self" ? "input" : p.name; }
 
@@ -179,7 +179,7 @@ struct Call {
     const std::string_view base = op;
     return is_inplace(form) && !base.ends_with('_') ? str(base, "_") : std::string(base);
   }
-  Py_ssize_t named() const { return kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0; }
+  Py_ssize_t keyword_count() const { return kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0; }
 };
 
 struct Binding {
@@ -194,7 +194,7 @@ std::string refusal(const Call& call, const Param& p, PyObject* o, Py_ssize_t po
   if (position > 0) {
     out += str(" (position ", position, ")");
   }
-  out += str(" must be ", expected(p.kind));
+  out += str(" must be ", kind_text(p.kind));
   if (refused >= 0) {
     return out + str(", but found element of type ", type_name(items_of(o).data[refused]),
                      " at pos ", refused);
@@ -251,10 +251,10 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     const bool spread = s.varargs && (tensors || bound || p == 0);
     if (spread && (tensors ? is_tensor(o) : param.kind == Kind::IntList && takes_int(o))) {
       const Items rest = {const_cast<PyObject**>(call.args + a), call.nargs - a};
-      refused = first_refused(rest, tensors ? takes_tensor : takes_int);
+      refused = first_not_accepted(rest, tensors ? takes_tensor : takes_int);
       if (refused >= 0) {
         return fail(call.name(), "(): argument '", shown_name(param), "' must be ",
-                    expected(param.kind), ", but found element of type ",
+                    kind_text(param.kind), ", but found element of type ",
                     type_name(rest.data[refused]), " at pos ", refused);
       }
       b.varargs = call.args + a;
@@ -286,14 +286,14 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
                 static_cast<int64_t>(call.nargs), were);
   }
   // Named ones.
-  for (Py_ssize_t k = 0; k < call.named(); k++) {
+  for (Py_ssize_t k = 0; k < call.keyword_count(); k++) {
     const std::string_view name = keyword(PyTuple_GET_ITEM(call.kwnames, k));
     PyObject* o = call.args[call.nargs + k];
     int found = -1;
     for (const bool exactly : {true, false}) {
       for (int i = 0; i < s.count && found < 0; i++) {
         const Param& param = s.params[i];
-        if (visible(param, call.form) && !(bound && i == s.self) &&
+        if (is_visible(param, call.form) && !(bound && i == s.self) &&
             (exactly ? shown_name(param) == name : is_called(param, name))) {
           found = i;
         }
@@ -359,7 +359,7 @@ std::string describe(const Signature& s, Form form) {
   bool first = true;
   for (int i = 0; i < s.count; i++) {
     const Param& p = s.params[i];
-    if (!visible(p, form) || (is_method(form) && i == s.self)) {
+    if (!is_visible(p, form) || (is_method(form) && i == s.self)) {
       continue;
     }
     out += first ? "" : ", ";
@@ -368,7 +368,7 @@ std::string describe(const Signature& s, Form form) {
       out += "*, ";
       star = true;
     }
-    out += str(expected(p.kind), " ", shown_name(p));
+    out += str(kind_text(p.kind), " ", shown_name(p));
     if (p.shown != nullptr) {
       out += str(" = ", p.shown);
     } else if (p.out) {
@@ -402,7 +402,7 @@ void warn_of_deprecated(const Parser& parser, const Signature& s, const Call& ca
   int plausible_count = 0;
   int candidates = 0;
   const Signature* only = nullptr;
-  const int64_t given = call.nargs + call.named();
+  const int64_t given = call.nargs + call.keyword_count();
   for (int i = 0; i < parser.count; i++) {
     const Signature& s = parser.signatures[i];
     if ((s.forms & call.form) == 0 || s.deprecated) {
@@ -412,7 +412,7 @@ void warn_of_deprecated(const Parser& parser, const Signature& s, const Call& ca
     only = &s;
     int most = 0;
     for (int j = 0; j < s.count; j++) {
-      most += visible(s.params[j], call.form) && !(is_method(call.form) && j == s.self);
+      most += is_visible(s.params[j], call.form) && !(is_method(call.form) && j == s.self);
     }
     if (given >= min_positional(s, call.form) && (given <= most || s.varargs)) {
       plausible = &s;
@@ -427,7 +427,7 @@ void warn_of_deprecated(const Parser& parser, const Signature& s, const Call& ca
     raise(PyExc_TypeError, why);
   }
   why = str(call.name(), "() received an invalid combination of arguments - got (");
-  for (Py_ssize_t i = 0; i < call.nargs + call.named(); i++) {
+  for (Py_ssize_t i = 0; i < call.nargs + call.keyword_count(); i++) {
     why += i != 0 ? ", " : "";
     if (i >= call.nargs) {
       why += str(keyword(PyTuple_GET_ITEM(call.kwnames, i - call.nargs)), "=");
@@ -454,7 +454,7 @@ Items Arguments::items(int i) const {
 
 PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
                        PyObject* kwnames) const {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const Call c = {name, form, self, args, nargs, kwnames};
     if (RL_UNLIKELY(wants_torch_function(self, args, nargs, kwnames)) &&
         (is_method(form) || owner != nullptr)) {

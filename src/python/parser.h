@@ -107,11 +107,11 @@ class Arguments {
 
   // Not passed at all: an optional parameter with a default other than None takes that; None stays
   // None.
-  bool absent(int i) const { return slots_[i] == nullptr; }
-  bool given(int i) const { return slots_[i] != nullptr && slots_[i] != Py_None; }
+  bool is_absent(int i) const { return slots_[i] == nullptr; }
+  bool is_given(int i) const { return slots_[i] != nullptr && slots_[i] != Py_None; }
   PyObject* object(int i) const { return slots_[i]; }
 
-  const Tensor& tensor(int i) const { return given(i) ? unwrap(slots_[i]) : undefined_tensor; }
+  const Tensor& tensor(int i) const { return is_given(i) ? unwrap(slots_[i]) : undefined_tensor; }
   Tensor tensor_or_number(int i) const;
   std::vector<Tensor> tensors(int i) const;
   std::vector<std::optional<Tensor>> optional_tensors(int i) const;
@@ -132,13 +132,13 @@ class Arguments {
   Device device(int i) const { return as_device(slots_[i]); }
   Layout layout(int i) const { return *as_layout(slots_[i]); }
   MemoryFormat memory_format(int i) const { return *as_memory_format(slots_[i]); }
-#define RL_ACCESSORS(name, T)                                                        \
-  T name(int i, const T& otherwise) const { return given(i) ? name(i) : otherwise; } \
-  std::optional<T> optional_##name(int i) const {                                    \
-    return given(i) ? std::optional<T>(name(i)) : std::nullopt;                      \
-  }                                                                                  \
-  std::optional<T> optional_##name(int i, const T& otherwise) const {                \
-    return absent(i) ? std::optional<T>(otherwise) : optional_##name(i);             \
+#define RL_ACCESSORS(name, T)                                                           \
+  T name(int i, const T& otherwise) const { return is_given(i) ? name(i) : otherwise; } \
+  std::optional<T> optional_##name(int i) const {                                       \
+    return is_given(i) ? std::optional<T>(name(i)) : std::nullopt;                      \
+  }                                                                                     \
+  std::optional<T> optional_##name(int i, const T& otherwise) const {                   \
+    return is_absent(i) ? std::optional<T>(otherwise) : optional_##name(i);             \
   }
   RL_ACCESSORS(scalar, Scalar)
   RL_ACCESSORS(integer, int64_t)
@@ -154,14 +154,14 @@ class Arguments {
   RL_ACCESSORS(memory_format, MemoryFormat)
 #undef RL_ACCESSORS
   const Generator& generator(int i) const {
-    return given(i) ? unwrap_generator(slots_[i]) : no_generator;
+    return is_given(i) ? unwrap_generator(slots_[i]) : no_generator;
   }
   // dtype, layout, device, pin_memory, requires_grad, from parameter i on.
   TensorOptions options(int i) const;
 
   // Whether the work may be worth releasing the GIL for: some tensor is not small, or, where there
   // is none (factories), the product of the ints is not.
-  bool heavy() const {
+  bool is_heavy() const {
     bool tensors = false;
     for (int i = 0; i < table_->count; i++) {
       const Kind kind = table_->params[i].kind;
@@ -173,10 +173,10 @@ class Arguments {
           tensors = true;
         }
       } else if (kind <= Kind::OptionalTensorList) {
-        return heavy_lists();
+        return has_heavy_lists();
       }
     }
-    return !tensors && heavy_ints();
+    return !tensors && has_heavy_ints();
   }
 
  private:
@@ -186,8 +186,8 @@ class Arguments {
   static ScalarType dtype_of(PyObject* o);
 
   static constexpr int64_t heavy_numel = 16384;
-  bool heavy_lists() const;
-  bool heavy_ints() const;
+  bool has_heavy_lists() const;
+  bool has_heavy_ints() const;
 
   Items items(int i) const;
   template <class T, class F>
@@ -225,9 +225,9 @@ PyObject* wrap_result(std::tuple<T...> results, PyTypeObject* named = nullptr) {
 
 // In-place and out=: the object that was given comes back.
 template <class F>
-PyObject* finish_given(const Arguments& a, PyObject* given, F&& op) {
+PyObject* finish_with(const Arguments& a, PyObject* given, F&& op) {
   {
-    const WithoutGil no_gil(a.heavy());
+    const WithoutGil no_gil(a.is_heavy());
     op();
   }
   return Py_NewRef(given);
@@ -237,9 +237,9 @@ PyObject* finish_given(const Arguments& a, PyObject* given, F&& op) {
 template <class F, class... Named>
 PyObject* finish(const Arguments& a, F&& op, Named*... named) {
   if constexpr (std::is_void_v<decltype(op())>) {
-    return finish_given(a, Py_None, op);
+    return finish_with(a, Py_None, op);
   } else {
-    if (RL_LIKELY(!a.heavy())) {
+    if (RL_LIKELY(!a.is_heavy())) {
       return wrap_result(op(), named...);
     }
     auto result = [&] {
@@ -254,7 +254,7 @@ PyObject* finish(const Arguments& a, F&& op, Named*... named) {
 template <size_t n, class F, class... Named>
 PyObject* finish_out(const Arguments& a, int i, const char* name, F&& op, Named*... named) {
   if constexpr (n == 1) {
-    return finish_given(a, a.object(i), [&] { op(a.tensor(i)); });
+    return finish_with(a, a.object(i), [&] { op(a.tensor(i)); });
   } else {
     const std::vector<Tensor> out = a.out_tensors(i, n, name);
     return [&]<size_t... k>(std::index_sequence<k...>) {

@@ -46,7 +46,7 @@ void check_like(const Backend& b, const Tensors& list, const Tensor& t, const ch
   for (const Tensor& other : list) {
     RL_CHECK_VALUE(other.dtype() == t.dtype(), what, ": invalid tensor type: ", other.dtype(),
                    " beside ", t.dtype());
-    RL_CHECK_VALUE(b.takes_uneven() || other.numel() == t.numel(), what,
+    RL_CHECK_VALUE(b.accepts_uneven() || other.numel() == t.numel(), what,
                    ": invalid tensor size: ", other.sizes(), " beside ", t.sizes());
   }
 }
@@ -86,7 +86,7 @@ class PythonCallback : public Callback {
 };
 
 // An engine's end waits for callbacks of its works, which take the GIL.
-std::shared_ptr<Backend> dropped_unlocked(std::shared_ptr<Backend> backend) {
+std::shared_ptr<Backend> drop_without_gil(std::shared_ptr<Backend> backend) {
   Backend* const to = backend.get();
   return {to, [held = std::move(backend)](Backend*) mutable {
             if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) {
@@ -111,8 +111,8 @@ nb::object error_of(const Work& work) {
     what = e.what();
   }
   static PyObject* type = nullptr;
-  return nb::borrow(imported(type, "rushlight.distributed.distributed_c10d", "DistBackendError"))(
-      what);
+  return nb::borrow(
+      import_attribute(type, "rushlight.distributed.distributed_c10d", "DistBackendError"))(what);
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ void init_process_group(nb::module_& m) {
 
   nb::class_<Backend>(m, "_Backend")
       .def("rank", &Backend::rank)
-      .def("lost_by", &Backend::lost_by, nb::arg("rank"))
+      .def("lost_by", &Backend::rank_lost_by, nb::arg("rank"))
       .def("give_up", &Backend::give_up, nb::arg("rank"), nb::call_guard<nb::gil_scoped_release>())
       .def("size", &Backend::size)
       .def("name", &Backend::name)
@@ -148,7 +148,7 @@ void init_process_group(nb::module_& m) {
             b.connect(Device(b.device_type(), static_cast<int8_t>(device)), timeout);
           },
           nb::call_guard<nb::gil_scoped_release>())
-      .def("takes_uneven", &Backend::takes_uneven)
+      .def("takes_uneven", &Backend::accepts_uneven)
       .def("can_group", &Backend::can_group)
       .def("begin_group", &Backend::begin_group)
       .def("end_group", &Backend::end_group, nb::call_guard<nb::gil_scoped_release>())
@@ -273,7 +273,7 @@ void init_process_group(nb::module_& m) {
       "_launcher_tell",
       [launcher_of](const std::string& name, const std::string& text) {
         const nb::gil_scoped_release free;
-        return launcher_of(name).tell(text);
+        return launcher_of(name).broadcast_text(text);
       },
       "What rank 0 says, to all.");
   m.def(
@@ -284,7 +284,7 @@ void init_process_group(nb::module_& m) {
         const nb::gil_scoped_release free;
         BackendOptions options{store->clone(), rank,     size,         timeout,
                                interface,      hostname, high_priority};
-        return dropped_unlocked(load_plugin(name).make(options));
+        return drop_without_gil(load_plugin(name).make(options));
       },
       "The processes of a store, connected by an engine.");
 }

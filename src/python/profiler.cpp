@@ -114,7 +114,7 @@ class CallTracer final : public ModuleWatcher {
   };
 
   static int trace(PyObject* self, PyFrameObject* frame, int what, PyObject* argument) {
-    return guarded_status([&] {
+    return translate_errors_to_status([&] {
       auto* tracer = static_cast<CallTracer*>(PyCapsule_GetPointer(self, nullptr));
       switch (what) {
         case PyTrace_CALL:
@@ -208,7 +208,7 @@ class ProfilerMode final : public LowerMode, public RangeRecorder {
   const std::vector<Event>& events() const { return events_; }
   const std::vector<RecordedRange>& ranges() const { return ranges_; }
   bool wants_shapes() const override { return shapes_; }
-  void note(const RecordedRange& range) override {
+  void record(const RecordedRange& range) override {
     ranges_.push_back(range);
     ranges_.back().begin = std::max(range.begin, began_);
   }
@@ -312,7 +312,7 @@ thread_local Profiles profiles;
 
 // _profile_start(shapes, memory, functions, modules)
 PyObject* profile_start(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     int shapes;
     int memory;
     int functions;
@@ -331,7 +331,7 @@ PyObject* profile_start(PyObject*, PyObject* args) {
 // of ops, where arguments are None if they are not wanted; [(name, begin, end, shapes or None,
 // scope, sequence)] of ranges in C++; [(module, code object or text, begin, end, parent)] of calls.
 PyObject* profile_stop(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     RL_CHECK(!profiles.empty(), "the profiler was not started on this thread");
     profiles.back()->leave();
     const std::unique_ptr<ProfilerMode> profile = std::move(profiles.back());

@@ -23,7 +23,7 @@ Object accessor(const void* name, const char* which) {
 
 template <PyObject* (*read)(const Tensor&)>
 PyObject* getter(PyObject* self, void* name) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       return call_torch_function(accessor(name, "__get__").get(), nullptr, &self, 1, nullptr);
     }
@@ -35,7 +35,7 @@ PyObject* boolean(bool value) { return PyBool_FromLong(value); }
 
 PyObject* shape(const Tensor& t) {
   if (RL_UNLIKELY(is_special(t))) {
-    if (const Object sizes = told(t, Asked::Sizes, "aten::sym_size")) {
+    if (const Object sizes = ask_class(t, Asked::Sizes, "aten::sym_size")) {
       return size_of(sizes.get());
     }
   }
@@ -43,10 +43,10 @@ PyObject* shape(const Tensor& t) {
 }
 PyObject* dtype(const Tensor& t) { return wrap(t.dtype()); }
 PyObject* device(const Tensor& t) {
-  return told_or(t, Asked::Device, "prim::device", [&] { return wrap(t.device()); });
+  return ask_class_or(t, Asked::Device, "prim::device", [&] { return wrap(t.device()); });
 }
 PyObject* layout(const Tensor& t) {
-  return told_or(t, Asked::Layout, "prim::layout", [&] { return wrap(layout_of(t)); });
+  return ask_class_or(t, Asked::Layout, "prim::layout", [&] { return wrap(layout_of(t)); });
 }
 template <Layout is>
 PyObject* has_layout(const Tensor& t) {
@@ -54,12 +54,12 @@ PyObject* has_layout(const Tensor& t) {
                                            : as_layout(Object::check(layout(t)).get()) == is);
 }
 PyObject* ndim(const Tensor& t) {
-  return told_or(t, Asked::Sizes, "aten::dim", [&] { return PyLong_FromLongLong(t.dim()); });
+  return ask_class_or(t, Asked::Sizes, "aten::dim", [&] { return PyLong_FromLongLong(t.dim()); });
 }
 PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(t.nbytes()); }
 PyObject* itemsize_of(const Tensor& t) { return PyLong_FromLongLong(t.element_size()); }
 template <DeviceType is>
-PyObject* lies_on(const Tensor& t) {
+PyObject* is_on_device(const Tensor& t) {
   if (RL_LIKELY(!is_special(t))) {
     return boolean(t.device().type() == is);
   }
@@ -67,7 +67,7 @@ PyObject* lies_on(const Tensor& t) {
 }
 PyObject* none(const Tensor&) { Py_RETURN_NONE; }
 PyObject* grad_fn(const Tensor& t) { return wrap_node(t.grad_fn()); }
-PyObject* no(const Tensor&) { return boolean(false); }
+PyObject* return_false(const Tensor&) { return boolean(false); }
 PyObject* requires_grad(const Tensor& t) { return boolean(t.requires_grad()); }
 PyObject* is_leaf(const Tensor& t) { return boolean(t.is_leaf()); }
 PyObject* retains_grad(const Tensor& t) { return boolean(t.retains_grad()); }
@@ -89,7 +89,7 @@ PyObject* names(const Tensor& t) {
   }
   return out.release();
 }
-PyObject* transposed(const Tensor& t) {
+PyObject* transpose_all(const Tensor& t) {
   if (t.dim() != 2 && t.dim() != 0) {
     static bool warned = false;
     warn_once(warned,
@@ -98,7 +98,7 @@ PyObject* transposed(const Tensor& t) {
   }
   return wrap(t.numpy_T());
 }
-PyObject* matrix_transposed(const Tensor& t) { return wrap(t.mT()); }
+PyObject* transpose_matrices(const Tensor& t) { return wrap(t.mT()); }
 PyObject* adjoint_of_matrices(const Tensor& t) { return wrap(t.mH()); }
 PyObject* adjoint_of_matrix(const Tensor& t) { return wrap(t.matrix_H()); }
 
@@ -106,7 +106,7 @@ PyObject* adjoint_of_matrix(const Tensor& t) { return wrap(t.matrix_H()); }
 
 template <void (*write)(PyObject* self, PyObject* value)>
 int setter(PyObject* self, PyObject* value, void* name) {
-  return guarded_status([&] {
+  return translate_errors_to_status([&] {
     if (value != nullptr && RL_UNLIKELY(mode_active() || overrides(self))) {
       PyObject* args[] = {self, value};
       Py_DECREF(
@@ -177,18 +177,18 @@ PyGetSetDef properties[] = {
     GET("ndim", ndim, "The number of dimensions."),
     GET("nbytes", nbytes, "Bytes of all elements."),
     GET("itemsize", itemsize_of, "Bytes of an element."),
-    GET("is_cuda", lies_on<kCUDA>, "Whether it lies on a GPU."),
-    GET("is_cpu", lies_on<kCPU>, "Whether it lies in main memory."),
-    GET("is_meta", lies_on<kMeta>, "Whether it has a shape and no elements."),
+    GET("is_cuda", is_on_device<kCUDA>, "Whether it lies on a GPU."),
+    GET("is_cpu", is_on_device<kCPU>, "Whether it lies in main memory."),
+    GET("is_meta", is_on_device<kMeta>, "Whether it has a shape and no elements."),
     GET("is_sparse", has_layout<kSparse>, "Whether its layout is torch.sparse_coo."),
     GET("is_sparse_csr", has_layout<kSparseCsr>, "Whether its layout is torch.sparse_csr."),
-    GET("is_mkldnn", no, "False."),
-    GET("is_mps", no, "False."),
-    GET("is_xpu", no, "False."),
-    GET("is_xla", no, "False."),
-    GET("is_mtia", no, "False."),
-    GET("is_quantized", no, "False."),
-    GET("is_nested", no, "False."),
+    GET("is_mkldnn", return_false, "False."),
+    GET("is_mps", return_false, "False."),
+    GET("is_xpu", return_false, "False."),
+    GET("is_xla", return_false, "False."),
+    GET("is_mtia", return_false, "False."),
+    GET("is_quantized", return_false, "False."),
+    GET("is_nested", return_false, "False."),
     GET_SET("requires_grad", requires_grad, set_requires_grad, "Whether gradients are recorded."),
     GET("is_leaf", is_leaf, "Whether no recorded op made it."),
     GET("grad_fn", grad_fn, "The node of the op that made this tensor; None for leaves."),
@@ -205,8 +205,8 @@ PyGetSetDef properties[] = {
     GET_SET("imag", imaginary_part, set_part<rushlight::imag>, "The imaginary part, a view."),
     GET("names", names, "A None for each dimension."),
     GET("name", none, "None."),
-    GET("T", transposed, "Dimensions in reverse."),
-    GET("mT", matrix_transposed, "The last two dimensions swapped."),
+    GET("T", transpose_all, "Dimensions in reverse."),
+    GET("mT", transpose_matrices, "The last two dimensions swapped."),
     GET("H", adjoint_of_matrix, "The conjugate transpose of a matrix."),
     GET("mH", adjoint_of_matrices, "The last two dimensions swapped, and conjugated."),
     {},

@@ -13,7 +13,7 @@ using namespace serialize;
 
 // _load_safetensors(path or bytes, map): pairs of names and tensors, pairs of metadata.
 PyObject* load(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* from = nullptr;
     int map = 0;
     if (!PyArg_ParseTuple(args, "Op:_load_safetensors", &from, &map)) {
@@ -59,7 +59,7 @@ class BytesSink : public Sink {
 // _save_safetensors(pairs of tensors, pairs of metadata, path or None): the bytes where there is no
 // path.
 PyObject* save(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* tensors = nullptr;
     PyObject* notes = nullptr;
     PyObject* path = nullptr;

@@ -1,5 +1,8 @@
 // Programs of TorchScript: archives are loaded, methods are called, attributes are read and set.
 // What a program looks like in Python is python/rushlight/jit/_program.py.
+#include <chrono>
+
+#include <rushlight/executor.h>
 #include <rushlight/script.h>
 
 #include "python/bindings.h"
@@ -50,7 +53,7 @@ PyObject* get_is_module(PyObject* self, void*) {
 
 // [(name, "parameter", "buffer", "module" or "attribute", type)].
 PyObject* attributes(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const rushlight::Object& object = object_at(self);
     const Object out = Object::check(PyList_New(0));
     for (size_t i = 0; i < object.type->attributes.size(); i++) {
@@ -70,7 +73,7 @@ PyObject* attributes(PyObject* self, PyObject*) {
 }
 
 PyObject* constants(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Object out = Object::check(PyDict_New());
     for (const ClassType::Named& one : object_at(self).type->constants) {
       const Object value = Object::check(from_script(one.second, Type()));
@@ -81,7 +84,7 @@ PyObject* constants(PyObject* self, PyObject*) {
 }
 
 PyObject* methods(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Object out = Object::check(PyList_New(0));
     for (const graph::Function* const method : object_at(self).type->methods) {
       const Object name = Object::check(PyUnicode_FromString(method->base_name().c_str()));
@@ -91,7 +94,7 @@ PyObject* methods(PyObject* self, PyObject*) {
   });
 }
 
-void add_assigned(const graph::Block& block, PyObject* names) {
+void add_assigned_names(const graph::Block& block, PyObject* names) {
   for (const graph::Node* const node : block) {
     if (node->kind == graph::Kind::SetAttr) {
       const std::string name = node->attribute("name").toStringRef();
@@ -99,18 +102,18 @@ void add_assigned(const graph::Block& block, PyObject* names) {
       check(PySet_Add(names, text.get()));
     }
     for (const graph::Block* const inner : node->blocks()) {
-      add_assigned(*inner, names);
+      add_assigned_names(*inner, names);
     }
   }
 }
 
 // The names of attributes that methods of the class assign.
-PyObject* assigned(PyObject* self, PyObject*) {
-  return guarded([&] {
+PyObject* assigned_names(PyObject* self, PyObject*) {
+  return translate_errors([&] {
     const Object out = Object::check(PySet_New(nullptr));
     for (graph::Function* const method : object_at(self).type->methods) {
-      if (!method->native() && method->has_graph()) {
-        add_assigned(method->graph().block(), out.get());
+      if (method->native() == nullptr && method->has_graph()) {
+        add_assigned_names(method->graph().block(), out.get());
       }
     }
     return Py_NewRef(out.get());
@@ -127,7 +130,7 @@ size_t place_of(const rushlight::Object& object, PyObject* name) {
 }
 
 PyObject* get(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     const rushlight::Object& object = object_at(self);
     const size_t place = place_of(object, name);
     const IValue& value = object.slots[place];
@@ -140,7 +143,7 @@ PyObject* get(PyObject* self, PyObject* name) {
 }
 
 PyObject* set(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* name = nullptr;
     PyObject* value = nullptr;
     if (!PyArg_ParseTuple(args, "UO:set", &name, &value)) {
@@ -167,7 +170,7 @@ graph::Function& method_of(PyObject* self, PyObject* name) {
 
 // call(name, args, kwargs).
 PyObject* call(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* name = nullptr;
     PyObject* positional = nullptr;
     PyObject* named = nullptr;
@@ -180,22 +183,23 @@ PyObject* call(PyObject* self, PyObject* args) {
 }
 
 PyObject* code_text(PyObject* self, PyObject* name) {
-  return guarded([&] { return code_and_constants(method_of(self, name)); });
+  return translate_errors([&] { return code_and_constants(method_of(self, name)); });
 }
 
 PyObject* graph_of_method(PyObject* self, PyObject* name) {
-  return guarded([&] {
-    return wrap_graph(kept_with(method_of(self, name).shared_graph(), object_at(self).owner));
+  return translate_errors([&] {
+    return wrap_graph(keep_with_unit(method_of(self, name).shared_graph(), object_at(self).owner));
   });
 }
 
 PyObject* schema_text(PyObject* self, PyObject* name) {
-  return guarded([&] { return PyUnicode_FromString(method_of(self, name).schema.str().c_str()); });
+  return translate_errors(
+      [&] { return PyUnicode_FromString(method_of(self, name).schema.str().c_str()); });
 }
 
 // clone(all): a copy with copies of all values, or with the same ones.
 PyObject* clone(PyObject* self, PyObject* all) {
-  return guarded([&] {
+  return translate_errors([&] {
     const jit::Module module(reinterpret_cast<HandleObject*>(self)->object);
     return wrap_object((all == Py_True ? module.deepcopy() : module.copy()).object());
   });
@@ -217,13 +221,21 @@ PyObject* get_type(PyObject* self) {
   return wrap_type(Type::of_class(*object_at(self).type), object_at(self).owner);
 }
 
+PyObject* has_method(PyObject* self, PyObject* name) {
+  return PyBool_FromLong(object_at(self).type->find_method(text_view(name)) != nullptr);
+}
+
 PyMethodDef handle_methods[] = {
-    {"hooks", asked<hooks>, METH_NOARGS, "The names of methods before and behind forward."},
-    {"_type", asked<get_type>, METH_NOARGS, "The type of the object."},
+    {"_has_method", call_with_argument<has_method>, METH_O,
+     "Whether it has a method of that name."},
+    {"_method_names", methods, METH_NOARGS, "The names of the methods."},
+    {"hooks", call_without_argument<hooks>, METH_NOARGS,
+     "The names of methods before and behind forward."},
+    {"_type", call_without_argument<get_type>, METH_NOARGS, "The type of the object."},
     {"attributes", attributes, METH_NOARGS, "[(name, kind, type)], in their order."},
     {"constants", constants, METH_NOARGS, "The constants of the class, by name."},
     {"methods", methods, METH_NOARGS, "The names of the methods."},
-    {"assigned", assigned, METH_NOARGS, "The names of attributes that methods assign."},
+    {"assigned", assigned_names, METH_NOARGS, "The names of attributes that methods assign."},
     {"get", get, METH_O, "An attribute; of modules their handle."},
     {"set", set, METH_VARARGS, "set(name, value)"},
     {"call", call, METH_VARARGS, "call(method, args, kwargs)"},
@@ -234,7 +246,7 @@ PyMethodDef handle_methods[] = {
     {},
 };
 PyObject* type_property(PyObject* self, void*) {
-  return guarded([&] { return get_type(self); });
+  return translate_errors([&] { return get_type(self); });
 }
 PyGetSetDef handle_properties[] = {
     {"type", type_property, nullptr, "The type of the object, as values of graphs have it.",
@@ -274,7 +286,7 @@ class CallSink : public serialize::Sink {
 // _load_archive(path or bytes, device or None, names of extra files): the module's handle and what
 // the files hold, by name.
 PyObject* load_archive(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* from = nullptr;
     PyObject* device = nullptr;
     PyObject* extra = nullptr;
@@ -314,7 +326,7 @@ PyObject* load_archive(PyObject*, PyObject* args) {
 
 // _save_archive(handle, path or write, archive's name, extra files).
 PyObject* save_archive(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* handle = nullptr;
     PyObject* to = nullptr;
     const char* archive = nullptr;
@@ -349,7 +361,7 @@ PyObject* save_archive(PyObject*, PyObject* args) {
 
 // _freeze_program(handle, preserved names, whether batch norms are folded): a new module's handle.
 PyObject* freeze_program(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* handle = nullptr;
     PyObject* names = nullptr;
     int folds = 0;
@@ -384,7 +396,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
   const auto type_at = [&](size_t place) -> const Type& {
     return place < schema.arguments.size() ? schema.arguments[place].type : any;
   };
-  const auto what = [&](const std::string& argument) {
+  const auto describe = [&](const std::string& argument) {
     return str(function.base_name(), "(): argument '", argument, "'");
   };
   std::vector<IValue> values = std::move(first);
@@ -392,7 +404,8 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     const size_t place = values.size();
     const std::string argument =
         place < schema.arguments.size() ? schema.arguments[place].name : std::to_string(place);
-    values.push_back(to_argument(PyTuple_GET_ITEM(positional, i), type_at(place), what(argument)));
+    values.push_back(
+        to_argument(PyTuple_GET_ITEM(positional, i), type_at(place), describe(argument)));
   }
   std::vector<std::pair<std::string, IValue>> by_name;
   Py_ssize_t at = 0;
@@ -404,7 +417,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     while (place < schema.arguments.size() && schema.arguments[place].name != argument) {
       place++;
     }
-    by_name.emplace_back(argument, to_argument(value, type_at(place), what(argument)));
+    by_name.emplace_back(argument, to_argument(value, type_at(place), describe(argument)));
   }
   IValue result;
   {
@@ -446,7 +459,26 @@ intrusive_ptr<rushlight::Object> unwrap_object(PyObject* o) {
              : Handle();
 }
 
+namespace {
+// Ctrl-C ends programs, which do not hold the interpreter lock.
+void ask_for_signals() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds between(20);
+  static thread_local Clock::time_point next;
+  const Clock::time_point now = Clock::now();
+  if (now < next || PyGILState_GetThisThreadState() == nullptr) {
+    return;
+  }
+  next = now + between;
+  const WithGil gil;
+  if (PyErr_CheckSignals() != 0) {
+    throw CarriedError::take();
+  }
+}
+}  // namespace
+
 void init_script(PyObject* module) {
+  graph::set_interrupt(ask_for_signals);
   ready(handle_type);
   add(module, "_ProgramObject", reinterpret_cast<PyObject*>(&handle_type));
   check(PyModule_AddFunctions(module, functions));

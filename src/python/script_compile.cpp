@@ -193,7 +193,7 @@ script::Body parsed(const script::Text& text) {
   try {
     return script::parse(text);
   } catch (const Error& error) {
-    PyErr_SetString(imported(not_supported, "rushlight.jit.frontend", "NotSupportedError"),
+    PyErr_SetString(import_attribute(not_supported, "rushlight.jit.frontend", "NotSupportedError"),
                     error.what());
     throw PythonError();
   }
@@ -223,13 +223,6 @@ graph::Schema schema_of_source(CompilationUnit& unit, ClassType* owner, const ch
 
 // The types of an overload in the place of a function's own.
 void take_signature(script::Function& function, script::Function& overload) {
-  for (script::Parameter& parameter : overload.parameters) {
-    for (script::Parameter& own : function.parameters) {
-      if (own.name == parameter.name && !parameter.fallback) {
-        parameter.fallback = std::move(own.fallback);
-      }
-    }
-  }
   function.parameters = std::move(overload.parameters);
   function.returns = std::move(overload.returns);
   function.type_comment = std::move(overload.type_comment);
@@ -238,7 +231,7 @@ void take_signature(script::Function& function, script::Function& overload) {
 // compile(name, source, file, line, scope, class or None, "method", "static" or "interface", source
 // of an overload or None).
 PyObject* compile_source(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* name = nullptr;
     const char* source = nullptr;
     const char* file = nullptr;

@@ -75,7 +75,7 @@ ClassType* owner_of(PyObject* self, PyObject* name) {
 // ---- classes and objects ----
 
 PyObject* add_class(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* name = nullptr;
     const char* form = nullptr;
     parse(args, "ss:add_class", &name, &form);
@@ -84,11 +84,12 @@ PyObject* add_class(PyObject* self, PyObject* args) {
         {"module", ClassType::Form::Module},
         {"tuple", ClassType::Form::NamedTuple},
         {"enum", ClassType::Form::Enum},
-        {"interface", ClassType::Form::Interface}};
+        {"interface", ClassType::Form::Interface},
+        {"module interface", ClassType::Form::Interface}};
     const auto* const found = std::find_if(std::begin(forms), std::end(forms),
                                            [&](const auto& row) { return row.first == form; });
     RL_CHECK(found != std::end(forms), "classes are of no form '", form, "'");
-    unit_of(self).add_class(found->second, name);
+    unit_of(self).add_class(found->second, name).of_modules = found->first == "module interface";
     return Py_NewRef(Py_None);
   });
 }
@@ -101,7 +102,7 @@ Type type_from(const CompilationUnit& unit, PyObject* o) {
 // add_attribute(class, name, type, kind, (default,) or None): a field of a named tuple may have a
 // default. Who passes a type of another unit keeps that.
 PyObject* add_attribute(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* of = nullptr;
     const char* name = nullptr;
     PyObject* type = nullptr;
@@ -123,7 +124,7 @@ PyObject* add_attribute(PyObject* self, PyObject* args) {
 
 // add_constant(class, name, value, type): of enums a member, of other classes a constant.
 PyObject* add_constant(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* of = nullptr;
     const char* name = nullptr;
     PyObject* given = nullptr;
@@ -148,7 +149,7 @@ PyObject* add_constant(PyObject* self, PyObject* args) {
 
 // set_hooks(class, names of methods before forward, names of those behind it).
 PyObject* set_hooks(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* of = nullptr;
     PyObject* before = nullptr;
     PyObject* behind = nullptr;
@@ -167,18 +168,23 @@ PyObject* set_hooks(PyObject* self, PyObject* args) {
 }
 
 PyObject* new_object(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     return wrap_object(unit_of(self).create(class_named(unit_of(self), string_of(name))));
   });
 }
 
 PyObject* type_named(PyObject* self, PyObject* text) {
-  return guarded(
+  return translate_errors(
       [&] { return wrap_type(parse_type(text_view(text), &unit_of(self)), shared_unit_of(self)); });
 }
 
+PyObject* has_class(PyObject* self, PyObject* name) {
+  return translate_errors(
+      [&] { return PyBool_FromLong(unit_of(self).find_class(string_of(name)) != nullptr); });
+}
+
 PyObject* has_method(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* of = nullptr;
     const char* name = nullptr;
     parse(args, "ss:has_method", &of, &name);
@@ -191,7 +197,7 @@ PyObject* has_method(PyObject* self, PyObject* args) {
 // define_graph(class or None, name, graph, [(argument, (default,) or None)] or None): the function
 // is a copy of the graph, whose inputs say the types; without names they are those of the inputs.
 PyObject* define_graph(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* owner = nullptr;
     const char* name = nullptr;
     PyObject* given = nullptr;
@@ -251,40 +257,50 @@ graph::Schema schema_from(const CompilationUnit& unit, const char* name, PyObjec
 }
 
 // Calls Python with the values of a program.
-graph::Function::Native calling(PyObject* function, const graph::Schema& schema) {
-  const std::shared_ptr<PyObject> kept(Py_NewRef(function), [](PyObject* o) {
-    if (Py_IsInitialized()) {
-      const WithGil gil;
-      Py_DECREF(o);
+class PythonFunction final : public graph::Function::Native {
+ public:
+  PythonFunction(PyObject* function, const graph::Schema& schema)
+      : function_(Py_NewRef(function)),
+        result_(schema.results[0].type),
+        what_(schema.name + "() gives a value; the program") {
+    for (const graph::Argument& argument : schema.arguments) {
+      types_.push_back(argument.type);
     }
-  });
-  std::vector<Type> types;
-  for (const graph::Argument& argument : schema.arguments) {
-    types.push_back(argument.type);
   }
-  return [kept, types, result = schema.results[0].type,
-          what = schema.name + "()"](std::vector<IValue> arguments) -> std::vector<IValue> {
+  ~PythonFunction() override {
+    if (Py_IsInitialized() != 0) {
+      const WithGil gil;
+      Py_DECREF(function_);
+    }
+  }
+  std::vector<IValue> operator()(std::vector<IValue> arguments) override {
     const WithGil gil;
     try {
       const Object given = Object::check(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
       for (size_t i = 0; i < arguments.size(); i++) {
         PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i),
-                         check(from_script(arguments[i], types.at(i))));
+                         check(from_script(arguments[i], types_.at(i))));
       }
-      const Object made = Object::check(PyObject_CallObject(kept.get(), given.get()));
-      if (made.get() == Py_None && result.is(Type::Kind::Tensor)) {
+      const Object made = Object::check(PyObject_CallObject(function_, given.get()));
+      if (made.get() == Py_None && result_.is(Type::Kind::Tensor)) {
         return {IValue(Tensor())};  // whoever says nothing of a result seldom means a tensor
       }
-      return {to_argument(made.get(), result, what + " gives a value; the program")};
+      return {to_argument(made.get(), result_, what_)};
     } catch (const PythonError&) {
       throw CarriedError::take();
     }
-  };
-}
+  }
+
+ private:
+  PyObject* function_;
+  std::vector<Type> types_;
+  Type result_;
+  std::string what_;
+};
 
 // define_native(class or None, name, source, file, line, scope, function): calls Python.
 PyObject* define_native(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* owner = nullptr;
     const char* name = nullptr;
     const char* source = nullptr;
@@ -295,7 +311,7 @@ PyObject* define_native(PyObject* self, PyObject* args) {
     parse(args, "OsssiOO:define_native", &owner, &name, &source, &file, &line, &scope, &function);
     graph::Schema schema =
         schema_of_source(unit_of(self), owner_of(self, owner), name, source, file, line, scope);
-    graph::Function::Native native = calling(function, schema);
+    auto native = std::make_unique<PythonFunction>(function, schema);
     add_function(unit_of(self), owner_of(self, owner), name, std::move(schema))
         .set_native(std::move(native));
     return Py_NewRef(Py_None);
@@ -304,7 +320,7 @@ PyObject* define_native(PyObject* self, PyObject* args) {
 
 // define_raise(class or None, name, rows, result, message): a function that raises.
 PyObject* define_raise(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* owner = nullptr;
     const char* name = nullptr;
     PyObject* rows = nullptr;
@@ -329,7 +345,7 @@ PyObject* define_raise(PyObject* self, PyObject* args) {
 
 // call(name, args, kwargs).
 PyObject* call(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* name = nullptr;
     PyObject* positional = nullptr;
     PyObject* named = nullptr;
@@ -339,18 +355,18 @@ PyObject* call(PyObject* self, PyObject* args) {
 }
 
 PyObject* graph_of_function(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     graph::Function& function = function_named(unit_of(self), string_of(name));
-    return wrap_graph(kept_with(function.shared_graph(), shared_unit_of(self)));
+    return wrap_graph(keep_with_unit(function.shared_graph(), shared_unit_of(self)));
   });
 }
 PyObject* schema_of_function(PyObject* self, PyObject* name) {
-  return guarded(
+  return translate_errors(
       [&] { return text_result(function_named(unit_of(self), string_of(name)).schema.str()); });
 }
 // signature(name): [(argument, type)] and the type of the result, as programs spell them.
 PyObject* signature_of_function(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     const graph::Schema& schema = function_named(unit_of(self), string_of(name)).schema;
     const Object rows = Object::check(PyList_New(0));
     for (const graph::Argument& argument : schema.arguments) {
@@ -365,13 +381,13 @@ PyObject* signature_of_function(PyObject* self, PyObject* name) {
 }
 // code(name): the text, and the constants that it names.
 PyObject* code_of_function(PyObject* self, PyObject* name) {
-  return guarded(
+  return translate_errors(
       [&] { return code_and_constants(function_named(unit_of(self), string_of(name))); });
 }
 
 // A module whose forward a function is, for archives, which hold modules alone.
 PyObject* module_of(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     CompilationUnit& unit = unit_of(self);
     graph::Function& function = function_named(unit, string_of(name));
     std::string full = "__torch__.PlaceholderModule";
@@ -408,6 +424,7 @@ PyMethodDef methods[] = {
     {"set_hooks", set_hooks, METH_VARARGS, "set_hooks(class, [name before], [name behind])"},
     {"create", new_object, METH_O, "A new object of a class."},
     {"type", type_named, METH_O, "The type that a text spells, with the unit's classes."},
+    {"has_class", has_class, METH_O, "Whether there is a class of that name."},
     {"has_method", has_method, METH_VARARGS, "has_method(class, name)"},
     {"call", call, METH_VARARGS, "call(name, args, kwargs)"},
     {"graph", graph_of_function, METH_O, "The graph of a function."},
@@ -430,7 +447,7 @@ PyTypeObject unit_type = {
 // ---- what Python asks the compiler ----
 
 PyObject* is_known_op(PyObject*, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     const std::string op = string_of(name);
     return PyBool_FromLong(script::is_op(op) || (op.starts_with("aten::") &&
                                                  script::has_prelude_function(op.substr(6))));
@@ -439,7 +456,7 @@ PyObject* is_known_op(PyObject*, PyObject* name) {
 
 // _script_number(value, "dtype", "layout" or "memory_format"): what it is in programs.
 PyObject* number_of(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* value = nullptr;
     const char* kind = nullptr;
     parse(args, "Os:_script_number", &value, &kind);

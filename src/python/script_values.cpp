@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "core/nesting.h"
 #include "python/convert.h"
 #include "python/types.h"
 
@@ -13,7 +14,7 @@ using Kind = Type::Kind;
 
 namespace {
 
-[[noreturn]] void wrong(PyObject* o, const Type& type, const std::string& what) {
+[[noreturn]] void raise_wrong_type(PyObject* o, const Type& type, const std::string& what) {
   raise(PyExc_TypeError,
         str(what, " expected a value of type '", type.annotation(), "' but got ", type_name(o)));
 }
@@ -60,6 +61,7 @@ std::optional<int64_t> number_of(PyObject* o, const std::string& what) {
 // What Python says a value is, where the program does not ask for a type.
 IValue of_any(PyObject* o, const std::string& what) {
   static const Type any{Kind::Any};
+  const Nesting deeper;
   const auto each = [](size_t) -> const Type& { return any; };
   if (PyList_Check(o)) {
     return IValue::list(items_of(o, each, what));
@@ -76,6 +78,10 @@ IValue of_any(PyObject* o, const std::string& what) {
   if (const std::optional<int64_t> number = number_of(o, what)) {
     return *number;
   }
+  // What has an index alone would be that of a device.
+  if (PyIndex_Check(o) != 0 && !is_number(o) && !is_tensor(o)) {
+    raise_wrong_type(o, any, what);
+  }
   return to_value(o, any, what.c_str());
 }
 
@@ -84,11 +90,11 @@ IValue of_enum(PyObject* o, const Type& type, const std::string& what) {
   const Object name = Object::maybe(PyObject_GetAttrString(o, "name"));
   if (!name || !PyUnicode_Check(name.get())) {
     PyErr_Clear();
-    wrong(o, type, what);
+    raise_wrong_type(o, type, what);
   }
   const IValue* const member = type.definition->find_constant(text_view(name.get()));
   if (member == nullptr) {
-    wrong(o, type, what);
+    raise_wrong_type(o, type, what);
   }
   return *member;
 }
@@ -97,10 +103,10 @@ IValue of_enum(PyObject* o, const Type& type, const std::string& what) {
 IValue of_python_object(PyObject* o, const Type& type, const std::string& what) {
   static PyObject* is_object = nullptr;
   const Object fits = Object::check(
-      PyObject_CallFunction(imported(is_object, "rushlight.jit._program", "_is_object_of"), "Os", o,
-                            type.definition->name.c_str()));
+      PyObject_CallFunction(import_attribute(is_object, "rushlight.jit._program", "_is_object_of"),
+                            "Os", o, type.definition->name.c_str()));
   if (fits.get() != Py_True || type.definition->unit == nullptr) {
-    wrong(o, type, what);
+    raise_wrong_type(o, type, what);
   }
   const ProgramObject made = type.definition->unit->create(*type.definition);
   for (size_t i = 0; i < made->slots.size(); i++) {
@@ -126,7 +132,7 @@ IValue one_of(PyObject* o, const Type& type, const std::string& what) {
       PyErr_Clear();
     }
   }
-  wrong(o, type, what);
+  raise_wrong_type(o, type, what);
 }
 
 }  // namespace
@@ -137,9 +143,14 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       return of_any(o, what);
     case Kind::None:
       if (o != Py_None) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return {};
+    case Kind::Tensor:
+      if (!is_tensor(o)) {  // a number is none in a program, as an op would take it
+        raise_wrong_type(o, type, what);
+      }
+      return unwrap(o);
     case Kind::Optional:
       return o == Py_None ? IValue() : to_script(o, type.of[0], what);
     case Kind::Union:
@@ -148,7 +159,7 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       const bool items = PySequence_Check(o) != 0 && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
                          !is_tensor(o) && !unwrap_object(o);
       if (!items) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       const Object list = Object::check(PySequence_Fast(o, "a list"));
       const auto each = [&](size_t) -> const Type& { return type.of[0]; };
@@ -158,14 +169,14 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     case Kind::NamedTuple: {
       if ((!PyTuple_Check(o) && !PyList_Check(o)) ||
           static_cast<size_t>(PySequence_Fast_GET_SIZE(o)) != type.of.size()) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       const auto each = [&](size_t i) -> const Type& { return type.of[i]; };
       return IValue::tuple(items_of(o, each, what));
     }
     case Kind::Dict:
       if (!PyDict_Check(o)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return dict_of(o, type.of[0], type.of[1], what);
     case Kind::Class:
@@ -176,15 +187,15 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       }
       if (!object && type.is(Kind::Interface) && type.definition->unit != nullptr) {
         static PyObject* class_of = nullptr;
-        const Object name = Object::check(
-            PyObject_CallOneArg(imported(class_of, "rushlight.jit._program", "_class_of"), o));
+        const Object name = Object::check(PyObject_CallOneArg(
+            import_attribute(class_of, "rushlight.jit._program", "_class_of"), o));
         ClassType* const found = type.definition->unit->find_class(text_view(name.get()));
         if (found != nullptr && Type::of_class(*found).is_subtype_of(type)) {
           return of_python_object(o, Type::of_class(*found), what);
         }
       }
       if (!object || !Type::of_class(*object->type).is_subtype_of(type)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return object->value();
     }
@@ -252,8 +263,9 @@ PyObject* tuple_from(const IValue& value, const Type& type) {
     PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
                      check(PyUnicode_FromString(name.c_str())));
   }
-  return check(PyObject_CallFunction(imported(make, "rushlight.jit._program", "_named_tuple"),
-                                     "sOO", type.definition->name.c_str(), names.get(), out.get()));
+  return check(
+      PyObject_CallFunction(import_attribute(make, "rushlight.jit._program", "_named_tuple"), "sOO",
+                            type.definition->name.c_str(), names.get(), out.get()));
 }
 
 PyObject* dict_from(const IValue& value, const Type& type) {
@@ -278,12 +290,13 @@ PyObject* enum_from(const rushlight::Object& member) {
     check(PyList_Append(members.get(), row.get()));
   }
   const std::string name = member.slots.at(0).toStringRef();
-  return check(PyObject_CallFunction(imported(make, "rushlight.jit._program", "_enum_member"),
-                                     "sOs", type.name.c_str(), members.get(), name.c_str()));
+  return check(
+      PyObject_CallFunction(import_attribute(make, "rushlight.jit._program", "_enum_member"), "sOs",
+                            type.name.c_str(), members.get(), name.c_str()));
 }
 
 // The type of a tuple among those that a value may be of.
-const Type& narrowed(const IValue& value, const Type& type) {
+const Type& member_type_of(const IValue& value, const Type& type) {
   if (type.is(Kind::Optional) || type.is(Kind::Union)) {
     for (const Type& member : type.of) {
       if (!member.is(Kind::None) && is_of(value, member)) {
@@ -297,7 +310,8 @@ const Type& narrowed(const IValue& value, const Type& type) {
 }  // namespace
 
 PyObject* from_script(const IValue& value, const Type& declared) {
-  const Type& type = narrowed(value, declared);
+  const Nesting deeper;
+  const Type& type = member_type_of(value, declared);
   if (value.isTuple()) {
     return tuple_from(value, type);
   }
@@ -313,8 +327,8 @@ PyObject* from_script(const IValue& value, const Type& declared) {
     }
     static PyObject* make = nullptr;
     const Object handle = Object::check(wrap_object(ProgramObject(object)));
-    return check(PyObject_CallOneArg(imported(make, "rushlight.jit._program", "_object_from"),
-                                     handle.get()));
+    return check(PyObject_CallOneArg(
+        import_attribute(make, "rushlight.jit._program", "_object_from"), handle.get()));
   }
   return from_value(value);
 }

@@ -147,7 +147,7 @@ class Builder {
 };
 
 PyObject* unpickle(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     BufferView view;
     PyObject* functions[5];
     if (!PyArg_ParseTuple(args, "y*OOOOO:_unpickle", &view.buffer, &functions[0], &functions[1],
@@ -161,7 +161,7 @@ PyObject* unpickle(PyObject*, PyObject* args) {
 }
 
 PyObject* rename(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* data = nullptr;
     Py_ssize_t size = 0;
     PyObject* pairs = nullptr;
@@ -193,7 +193,7 @@ CheckpointReader& reader_of(PyObject* self) {
 }
 
 PyObject* new_reader(PyTypeObject* type, PyObject* args, PyObject*) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* from = nullptr;
     int map = 0;
     int shared = 0;
@@ -222,7 +222,7 @@ void delete_reader(PyObject* self) {
 }
 
 PyObject* reader_records(PyObject* self, PyObject*) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     Object list = Object::check(PyList_New(0));
     for (const std::string& name : reader_of(self).records()) {
       const Object entry = Object::check(
@@ -234,18 +234,19 @@ PyObject* reader_records(PyObject* self, PyObject*) {
 }
 
 PyObject* reader_has_record(PyObject* self, PyObject* name) {
-  return guarded_file([&] { return PyBool_FromLong(reader_of(self).has_record(to_string(name))); });
+  return translate_file_errors(
+      [&] { return PyBool_FromLong(reader_of(self).has_record(to_string(name))); });
 }
 
 PyObject* reader_record(PyObject* self, PyObject* name) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     const std::string bytes = reader_of(self).record(to_string(name));
     return check(PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
   });
 }
 
 PyObject* reader_storage(PyObject* self, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* key = nullptr;
     PyObject* dtype = nullptr;
     long long numel = 0;
@@ -315,7 +316,7 @@ Writer& writer_of(PyObject* self) {
 }
 
 PyObject* new_writer(PyTypeObject* type, PyObject* args, PyObject*) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* to = nullptr;
     const char* archive = nullptr;
     if (!PyArg_ParseTuple(args, "Os:_CheckpointWriter", &to, &archive)) {
@@ -342,7 +343,7 @@ void delete_writer(PyObject* self) {
 }
 
 PyObject* writer_objects(PyObject* self, PyObject* pickle) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     RL_CHECK_TYPE(PyBytes_Check(pickle), "add_objects(): expected bytes, but got ",
                   type_name(pickle));
     writer_of(self).writer->add_objects(
@@ -352,7 +353,7 @@ PyObject* writer_objects(PyObject* self, PyObject* pickle) {
 }
 
 PyObject* writer_storage(PyObject* self, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* key = nullptr;
     PyObject* object = nullptr;
     int checked = 1;
@@ -371,7 +372,7 @@ PyObject* writer_storage(PyObject* self, PyObject* args) {
 }
 
 PyObject* writer_finish(PyObject* self, PyObject*) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     Writer& w = writer_of(self);
     {
       const WithoutGil free(w.file != nullptr);
@@ -406,7 +407,7 @@ PyTypeObject writer_type = {
 // ---- storages ----
 
 PyObject* meta_storage(PyObject*, PyObject* size) {
-  return guarded([&] {
+  return translate_errors([&] {
     const size_t n = PyLong_AsSize_t(size);
     if (PyErr_Occurred() != nullptr) {
       throw PythonError();
@@ -416,7 +417,7 @@ PyObject* meta_storage(PyObject*, PyObject* size) {
 }
 
 PyObject* storage_bytes(PyObject*, PyObject* object) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Storage& s = unwrap_storage(object);
     RL_CHECK(s->device().is_cpu(), "storages on ", s->device(), " have no bytes here");
     return check(PyBytes_FromStringAndSize(static_cast<const char*>(s->data()),
@@ -425,7 +426,7 @@ PyObject* storage_bytes(PyObject*, PyObject* object) {
 }
 
 PyObject* fill_storage(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* object = nullptr;
     BufferView view;
     if (!PyArg_ParseTuple(args, "Oy*:_fill_storage", &object, &view.buffer)) {
@@ -437,7 +438,7 @@ PyObject* fill_storage(PyObject*, PyObject* args) {
 }
 
 PyObject* replace_file(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* path = nullptr;
     const char* data = nullptr;
     Py_ssize_t size = 0;

@@ -25,7 +25,7 @@ namespace {
 PyObject* default_dtype(PyObject*, PyObject*) { return wrap(get_default_dtype()); }
 
 PyObject* change_default_dtype(PyObject*, PyObject* dtype) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (Py_TYPE(dtype) != &dtype_type) {
       raise(PyExc_TypeError,
             str("invalid dtype object: expected a torch.dtype, but got ", type_name(dtype)));
@@ -69,7 +69,7 @@ PyObject* is_tensor_function(PyObject*, PyObject* o) { return PyBool_FromLong(is
 
 PyObject* num_threads(PyObject*, PyObject*) { return PyLong_FromLong(get_num_threads()); }
 PyObject* change_num_threads(PyObject*, PyObject* n) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (!PyLong_Check(n) || PyBool_Check(n)) {
       raise(PyExc_TypeError, str("set_num_threads expects an int, but got ", type_name(n)));
     }
@@ -80,7 +80,7 @@ PyObject* change_num_threads(PyObject*, PyObject* n) {
   });
 }
 PyObject* force_convolution_way(PyObject*, PyObject* name) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const char* text = PyUnicode_AsUTF8(name);
     if (text == nullptr) {
       return nullptr;
@@ -90,13 +90,13 @@ PyObject* force_convolution_way(PyObject*, PyObject* name) {
   });
 }
 
-PyObject* begin_watching_cuts(PyObject*, PyObject*) {
+PyObject* watch_cuts_method(PyObject*, PyObject*) {
   watch_cuts();
   Py_RETURN_NONE;
 }
 PyObject* list_cuts(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    const std::vector<int64_t> found = cuts();
+  return translate_errors([&]() -> PyObject* {
+    const std::vector<int64_t> found = recorded_cuts();
     PyObject* list = check(PyList_New(static_cast<Py_ssize_t>(found.size())));
     for (size_t i = 0; i < found.size(); i++) {
       PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(found[i]));
@@ -105,7 +105,7 @@ PyObject* list_cuts(PyObject*, PyObject*) {
   });
 }
 PyObject* change_warn_always(PyObject*, PyObject* always) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (!PyBool_Check(always)) {
       raise(PyExc_TypeError, str("setWarnOnlyOnce_ expects a bool, but got ", type_name(always)));
     }
@@ -115,7 +115,7 @@ PyObject* change_warn_always(PyObject*, PyObject* always) {
 }
 // _warn_once(message): once for each message, for functions in Python.
 PyObject* warn_once_for(PyObject*, PyObject* message) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     static std::set<std::string> given;
     if (!PyUnicode_Check(message)) {
       raise(PyExc_TypeError, "_warn_once(): the message must be str");
@@ -127,10 +127,10 @@ PyObject* warn_once_for(PyObject*, PyObject* message) {
     Py_RETURN_NONE;
   });
 }
-PyObject* warns_always(PyObject*, PyObject*) { return PyBool_FromLong(is_warn_always()); }
+PyObject* is_warn_always_method(PyObject*, PyObject*) { return PyBool_FromLong(is_warn_always()); }
 
 PyObject* change_flush_denormal(PyObject*, PyObject* on) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (!PyBool_Check(on)) {
       raise(PyExc_TypeError,
             str("set_flush_denormal(): argument 'mode' must be bool, not ", type_name(on)));
@@ -180,13 +180,13 @@ PyMethodDef functions[] = {
      "compute for it. Gives False where the processor cannot do that."},
     {"_force_convolution", force_convolution_way, METH_O,
      "For tests: convolutions go this way alone; an empty name ends that."},
-    {"_watch_cuts", begin_watching_cuts, METH_NOARGS,
+    {"_watch_cuts", watch_cuts_method, METH_NOARGS,
      "Begins to write down into how many pieces work is cut."},
     {"_cuts", list_cuts, METH_NOARGS, "Ends that: the pieces of each loop that had several."},
     {"set_warn_always", change_warn_always, METH_O,
      "set_warn_always(b, /)\n--\n\n"
      "Whether warnings given once in a process are repeated."},
-    {"is_warn_always_enabled", warns_always, METH_NOARGS,
+    {"is_warn_always_enabled", is_warn_always_method, METH_NOARGS,
      "is_warn_always_enabled()\n--\n\n"
      "Whether warnings given once in a process are repeated."},
     {},
@@ -197,10 +197,12 @@ PyObject* cpu_level(PyObject*, PyObject*) {
   return PyUnicode_FromFormat("v%d", static_cast<int>(cpu::isa_level()));
 }
 // Those that this build has kernels for, with commas between them.
-PyObject* built_levels(PyObject*, PyObject*) { return PyUnicode_FromString(cpu::built_levels()); }
+PyObject* compiled_levels(PyObject*, PyObject*) {
+  return PyUnicode_FromString(cpu::compiled_levels());
+}
 // What the build has of libraries: name → what it says of itself, None where it is absent.
 PyObject* libraries(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     Object dict = Object::check(PyDict_New());
     const auto put = [&](const char* name, const std::string& about) {
       const Object value = about.empty() ? Object::borrow(Py_None) : text(about);
@@ -220,7 +222,7 @@ PyObject* libraries(PyObject*, PyObject*) {
 PyMethodDef module_functions[] = {
     {"_mark_unwritten", change_marks, METH_O, nullptr},
     {"_cpu_level", cpu_level, METH_NOARGS, nullptr},
-    {"_built_levels", built_levels, METH_NOARGS, nullptr},
+    {"_built_levels", compiled_levels, METH_NOARGS, nullptr},
     {"_libraries", libraries, METH_NOARGS, nullptr},
     {"_warn_once", warn_once_for, METH_O, nullptr},
     {},

@@ -39,7 +39,8 @@ PyObject* make(PyTypeObject* type, Storage storage) {
 // What `wrap_storage` makes.
 PyTypeObject* storage_class() {
   static PyObject* found = nullptr;
-  return reinterpret_cast<PyTypeObject*>(imported(found, "rushlight.storage", "UntypedStorage"));
+  return reinterpret_cast<PyTypeObject*>(
+      import_attribute(found, "rushlight.storage", "UntypedStorage"));
 }
 bool is_storage(PyObject* o) { return PyObject_TypeCheck(o, &storage_type); }
 
@@ -63,7 +64,7 @@ PyObject* resizable(PyObject* self, PyObject*) {
   return PyBool_FromLong(storage_of(self)->resizable());
 }
 PyObject* device(PyObject* self, void*) {
-  return guarded([&] { return wrap(storage_of(self)->device()); });
+  return translate_errors([&] { return wrap(storage_of(self)->device()); });
 }
 PyObject* identity(PyObject* self, void*) { return PyLong_FromVoidPtr(storage_of(self).get()); }
 
@@ -76,21 +77,22 @@ uint64_t weak_number(PyObject* number) {
   return value;
 }
 PyObject* weak_ref(PyObject* self, PyObject*) {
-  return guarded(
+  return translate_errors(
       [&] { return PyLong_FromUnsignedLongLong(weak_storage::watch(storage_of(self))); });
 }
-PyObject* expired(PyObject*, PyObject* number) {
-  return guarded([&] { return PyBool_FromLong(weak_storage::expired(weak_number(number))); });
+PyObject* is_freed(PyObject*, PyObject* number) {
+  return translate_errors(
+      [&] { return PyBool_FromLong(weak_storage::is_freed(weak_number(number))); });
 }
 PyObject* free_weak_ref(PyObject*, PyObject* number) {
-  return guarded([&]() -> PyObject* {
-    weak_storage::forget(weak_number(number));
+  return translate_errors([&]() -> PyObject* {
+    weak_storage::remove_watcher(weak_number(number));
     Py_RETURN_NONE;
   });
 }
 
 PyObject* resize(PyObject* self, PyObject* size) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (!is_int(size)) {
       raise(PyExc_TypeError, str("resize_(): argument 'size' must be int, not ", type_name(size)));
     }
@@ -106,7 +108,7 @@ PyObject* resize(PyObject* self, PyObject* size) {
 }
 
 PyObject* tolist(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Storage& s = storage_of(self);
     RL_CHECK_NOT_IMPLEMENTED(!s->device().is_meta(), "Not available for 'meta' device type");
     const auto* bytes = static_cast<const uint8_t*>(s->data());
@@ -126,14 +128,14 @@ Tensor bytes_of(const Storage& s) {
 }
 
 PyObject* clone(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const NoGradGuard no_grad;
     return make(Py_TYPE(self), rushlight::clone(bytes_of(storage_of(self))).storage());
   });
 }
 
 PyObject* copy_from(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"source", "non_blocking", nullptr};
     PyObject* source;
     int non_blocking = 0;
@@ -158,7 +160,7 @@ uint8_t to_byte(PyObject* o) {
 }
 
 PyObject* fill(PyObject* self, PyObject* value) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Scalar byte(static_cast<int64_t>(to_byte(value)));
     const NoGradGuard no_grad;
     bytes_of(storage_of(self)).fill_(byte);
@@ -177,7 +179,7 @@ PyObject* on_device(PyObject* self, Device device, bool non_blocking) {
 }
 // UntypedStorage(size or bytes, device=None)
 PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"size", "device", nullptr};
     PyObject* content = nullptr;
     PyObject* place = Py_None;
@@ -205,7 +207,7 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* to_device(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"device", "non_blocking", nullptr};
     PyObject* device = nullptr;
     int non_blocking = 0;
@@ -218,10 +220,10 @@ PyObject* to_device(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 PyObject* to_cpu(PyObject* self, PyObject*) {
-  return guarded([&] { return on_device(self, kCPU, false); });
+  return translate_errors([&] { return on_device(self, kCPU, false); });
 }
-PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
-PyObject* one(PyObject*, PyObject*) { return PyLong_FromLong(1); }
+PyObject* return_self(PyObject* self, PyObject*) { return Py_NewRef(self); }
+PyObject* return_one(PyObject*, PyObject*) { return PyLong_FromLong(1); }
 PyObject* is_cuda(PyObject* self, void*) {
   return PyBool_FromLong(storage_of(self)->device().is_cuda());
 }
@@ -241,7 +243,7 @@ PyObject* item(PyObject* self, Py_ssize_t i) {
 }
 
 int set_item(PyObject* self, Py_ssize_t i, PyObject* value) {
-  return guarded_status([&] {
+  return translate_errors_to_status([&] {
     const Storage& s = storage_of(self);
     RL_CHECK_TYPE(value != nullptr, "the bytes of a storage cannot be deleted");
     RL_CHECK_INDEX(i >= 0 && static_cast<size_t>(i) < s->nbytes(), "storage index out of range");
@@ -252,7 +254,7 @@ int set_item(PyObject* self, Py_ssize_t i, PyObject* value) {
 
 // storage[i], and storage[i:j], which lies in the same memory.
 PyObject* subscript(PyObject* self, PyObject* key) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const Storage& s = storage_of(self);
     if (!PySlice_Check(key)) {
       Py_ssize_t i = PyNumber_AsSsize_t(key, PyExc_IndexError);
@@ -279,7 +281,7 @@ PyObject* subscript(PyObject* self, PyObject* key) {
 
 // from_file(filename, shared=False, nbytes=0): a file as memory.
 PyObject* from_file(PyObject* cls, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"filename", "shared", "nbytes", nullptr};
     PyObject* filename = nullptr;
     int shared = 0;
@@ -304,7 +306,7 @@ Py_hash_t hash(PyObject* self) { return hash_pointer(storage_of(self).get()); }
 
 // Pickle and copy: the bytes, and what makes a storage of them.
 PyObject* from_bytes(PyObject* cls, PyObject* bytes) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (!PyBytes_Check(bytes)) {
       raise(PyExc_TypeError, str("_from_bytes(): expected bytes, but got ", type_name(bytes)));
     }
@@ -317,12 +319,12 @@ PyObject* from_bytes(PyObject* cls, PyObject* bytes) {
   });
 }
 PyObject* reduce(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Storage& s = storage_of(self);
     if (!s->device().is_cpu()) {  // it goes through main memory, and back to the same device
       const Object memory = Object::check(PyObject_CallMethod(self, "cpu", nullptr));
       static PyObject* back = nullptr;
-      return check(Py_BuildValue("O(Os)", imported(back, "rushlight._utils", "_storage_on"),
+      return check(Py_BuildValue("O(Os)", import_attribute(back, "rushlight._utils", "_storage_on"),
                                  memory.get(), s->device().str().c_str()));
     }
     const Object rebuild = Object::check(PyObject_GetAttrString(self, "_from_bytes"));
@@ -334,7 +336,7 @@ PyObject* reduce(PyObject* self, PyObject*) {
 
 // _tensor_on(storage, dtype, offset, size, stride): a window, checked against the storage.
 PyObject* tensor_on(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject *storage, *dtype, *size, *stride;
     long long offset;
     if (!PyArg_ParseTuple(args, "O!O!LO!O!:_tensor_on", &storage_type, &storage, &dtype_type,
@@ -365,7 +367,7 @@ PyMethodDef methods[] = {
     {"from_file", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(from_file)),
      METH_VARARGS | METH_KEYWORDS | METH_CLASS, "A file as memory."},
     {"_weak_ref", weak_ref, METH_NOARGS, "A number that stands for it, without keeping it."},
-    {"_expired", expired, METH_O | METH_STATIC, "Whether the storage of a number is gone."},
+    {"_expired", is_freed, METH_O | METH_STATIC, "Whether the storage of a number is gone."},
     {"_free_weak_ref", free_weak_ref, METH_O | METH_STATIC, "Gives a number back."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
@@ -382,8 +384,8 @@ PyMethodDef methods[] = {
     {"to", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(to_device)),
      METH_VARARGS | METH_KEYWORDS, "A copy on a device; itself where it lies there."},
     {"cpu", to_cpu, METH_NOARGS, "A copy in main memory; itself where it lies there."},
-    {"untyped", itself, METH_NOARGS, "Itself."},
-    {"element_size", one, METH_NOARGS, "1: its elements are bytes."},
+    {"untyped", return_self, METH_NOARGS, "Itself."},
+    {"element_size", return_one, METH_NOARGS, "1: its elements are bytes."},
     {},
 };
 PyGetSetDef getset[] = {

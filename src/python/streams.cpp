@@ -70,7 +70,7 @@ Device device_of(PyObject* o) {
 // ---- streams ----
 
 PyObject* new_stream(PyTypeObject* type, PyObject* args, PyObject* keywords) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"device",       "priority",    "stream_id",
                                         "device_index", "device_type", nullptr};
     PyObject* device = nullptr;
@@ -103,10 +103,10 @@ void free_stream(PyObject* o) {
 }
 
 PyObject* stream_query(PyObject* self, PyObject*) {
-  return guarded([&] { return PyBool_FromLong(stream_of(self).query()); });
+  return translate_errors([&] { return PyBool_FromLong(stream_of(self).query()); });
 }
 PyObject* stream_synchronize(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Stream stream = stream_of(self);
     {
       const WithoutGil free;
@@ -116,19 +116,19 @@ PyObject* stream_synchronize(PyObject* self, PyObject*) {
   });
 }
 PyObject* stream_wait_event(PyObject* self, PyObject* event) {
-  return guarded([&] {
+  return translate_errors([&] {
     stream_of(self).wait(event_of(event));
     return Py_NewRef(Py_None);
   });
 }
 PyObject* stream_wait_stream(PyObject* self, PyObject* other) {
-  return guarded([&] {
+  return translate_errors([&] {
     stream_of(self).wait(stream_of(other));
     return Py_NewRef(Py_None);
   });
 }
 PyObject* stream_record_event(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* given = Py_None;
     if (!PyArg_ParseTuple(args, "|O:record_event", &given)) {
       throw PythonError();
@@ -142,7 +142,7 @@ PyObject* stream_record_event(PyObject* self, PyObject* args) {
   });
 }
 PyObject* stream_record_use(PyObject* self, PyObject* tensor) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Tensor& t = expect_tensor(tensor, "_record_use(): argument");
     RL_CHECK_NOT_IMPLEMENTED(t.device() == stream_of(self).device(), "record_stream: a tensor on ",
                              t.device(), " is not used by a stream of ", stream_of(self).device());
@@ -151,14 +151,14 @@ PyObject* stream_record_use(PyObject* self, PyObject* tensor) {
   });
 }
 PyObject* stream_enter(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     StreamState& state = *reinterpret_cast<StreamObject*>(self)->state;
     state.entered.push_back(std::make_unique<StreamGuard>(state.stream));
     return Py_NewRef(self);
   });
 }
 PyObject* stream_exit(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     StreamState& state = *reinterpret_cast<StreamObject*>(self)->state;
     RL_CHECK(!state.entered.empty(), "this stream was not entered");
     state.entered.pop_back();
@@ -182,7 +182,7 @@ Py_hash_t stream_hash(PyObject* o) {
   return hash == -1 ? -2 : hash;
 }
 PyObject* stream_repr(PyObject* o) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Stream& s = stream_of(o);
     return text(str("torch.Stream device_type=", Device(s.device().type()), ", device_index=",
                     static_cast<int>(s.device().index()), ", stream_id=", s.id()))
@@ -191,16 +191,17 @@ PyObject* stream_repr(PyObject* o) {
 }
 
 PyObject* stream_device(PyObject* o, void*) {
-  return guarded([&] { return wrap(stream_of(o).device()); });
+  return translate_errors([&] { return wrap(stream_of(o).device()); });
 }
 PyObject* stream_device_index(PyObject* o, void*) {
-  return guarded([&] { return PyLong_FromLong(stream_of(o).device().index()); });
+  return translate_errors([&] { return PyLong_FromLong(stream_of(o).device().index()); });
 }
 PyObject* stream_device_type(PyObject* o, void*) {
-  return guarded([&] { return PyLong_FromLong(static_cast<long>(stream_of(o).device().type())); });
+  return translate_errors(
+      [&] { return PyLong_FromLong(static_cast<long>(stream_of(o).device().type())); });
 }
 PyObject* stream_id(PyObject* o, void*) {
-  return guarded([&] { return PyLong_FromUnsignedLongLong(stream_of(o).id()); });
+  return translate_errors([&] { return PyLong_FromUnsignedLongLong(stream_of(o).id()); });
 }
 
 PyMethodDef stream_methods[] = {
@@ -245,7 +246,7 @@ PyTypeObject stream_type = {
 // ---- events ----
 
 PyObject* new_event(PyTypeObject* type, PyObject* args, PyObject* keywords) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"device", "enable_timing", "blocking", "interprocess",
                                         nullptr};
     PyObject* device = nullptr;
@@ -270,7 +271,7 @@ void free_event(PyObject* o) {
   Py_TYPE(o)->tp_free(o);
 }
 
-Stream given_or_current(PyObject* self, PyObject* args) {
+Stream stream_or_current(PyObject* self, PyObject* args) {
   PyObject* stream = Py_None;
   if (!PyArg_ParseTuple(args, "|O", &stream)) {
     throw PythonError();
@@ -280,22 +281,22 @@ Stream given_or_current(PyObject* self, PyObject* args) {
 }
 
 PyObject* event_record(PyObject* self, PyObject* args) {
-  return guarded([&] {
-    event_of(self).record(given_or_current(self, args));
+  return translate_errors([&] {
+    event_of(self).record(stream_or_current(self, args));
     return Py_NewRef(Py_None);
   });
 }
 PyObject* event_wait(PyObject* self, PyObject* args) {
-  return guarded([&] {
-    given_or_current(self, args).wait(event_of(self));
+  return translate_errors([&] {
+    stream_or_current(self, args).wait(event_of(self));
     return Py_NewRef(Py_None);
   });
 }
 PyObject* event_query(PyObject* self, PyObject*) {
-  return guarded([&] { return PyBool_FromLong(event_of(self).query()); });
+  return translate_errors([&] { return PyBool_FromLong(event_of(self).query()); });
 }
 PyObject* event_synchronize(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Event event = event_of(self);
     {
       const WithoutGil free;
@@ -305,10 +306,11 @@ PyObject* event_synchronize(PyObject* self, PyObject*) {
   });
 }
 PyObject* event_elapsed(PyObject* self, PyObject* end) {
-  return guarded([&] { return PyFloat_FromDouble(event_of(self).elapsed(event_of(end))); });
+  return translate_errors(
+      [&] { return PyFloat_FromDouble(event_of(self).elapsed(event_of(end))); });
 }
 PyObject* event_id(PyObject* self, void*) {
-  return guarded([&] { return PyLong_FromVoidPtr(event_of(self).handle()); });
+  return translate_errors([&] { return PyLong_FromVoidPtr(event_of(self).handle()); });
 }
 
 PyMethodDef event_methods[] = {
@@ -323,7 +325,8 @@ PyMethodDef event_methods[] = {
     {},
 };
 PyObject* event_device(PyObject* self, void*) {
-  return guarded([&] { return wrap(reinterpret_cast<EventObject*>(self)->state->device); });
+  return translate_errors(
+      [&] { return wrap(reinterpret_cast<EventObject*>(self)->state->device); });
 }
 
 PyGetSetDef event_getset[] = {
@@ -349,38 +352,39 @@ PyTypeObject event_type = {
 // ---- what is current ----
 
 PyObject* accelerator(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const DeviceType type = accelerator_type();
     return type == kCPU ? Py_NewRef(Py_None) : wrap(Device(type));
   });
 }
 PyObject* current_stream(PyObject*, PyObject* device) {
-  return guarded([&] { return make_stream(&stream_type, Stream::current(device_of(device))); });
+  return translate_errors(
+      [&] { return make_stream(&stream_type, Stream::current(device_of(device))); });
 }
 PyObject* set_stream(PyObject*, PyObject* stream) {
-  return guarded([&] {
+  return translate_errors([&] {
     set_current_stream(stream_of(stream));
     return Py_NewRef(Py_None);
   });
 }
 PyObject* device_count(PyObject*, PyObject* device) {
-  return guarded(
+  return translate_errors(
       [&] { return PyLong_FromLong(backend_of(device_of(device).type()).device_count()); });
 }
 PyObject* current_index(PyObject*, PyObject* device) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Device place = resolve_device(Device(device_of(device).type()));
     return PyLong_FromLong(place.index());
   });
 }
 PyObject* set_device(PyObject*, PyObject* device) {
-  return guarded([&] {
+  return translate_errors([&] {
     set_current_device(device_of(device));
     return Py_NewRef(Py_None);
   });
 }
 PyObject* synchronize_device(PyObject*, PyObject* device) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Device place = device_of(device);
     {
       const WithoutGil free;

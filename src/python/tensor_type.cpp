@@ -38,7 +38,7 @@ std::atomic<bool> any_dropped{false};
 
 // The impl's last reference is gone: its object owns it again, and loses the impl's reference to
 // itself.
-void drop_owned(PyObject* o) {
+void drop_object_of(PyObject* o) {
   TensorObject* object = as_object(o);
   TensorImpl* impl = object->lent;
   impl->retain();
@@ -48,7 +48,7 @@ void drop_owned(PyObject* o) {
   Py_DECREF(o);
 }
 
-void drain_dropped() {
+void drop_queued() {
   std::vector<PyObject*> objects;
   {
     const std::lock_guard lock(dropped_mutex);
@@ -56,12 +56,12 @@ void drain_dropped() {
     any_dropped.store(false, std::memory_order_relaxed);
   }
   for (PyObject* o : objects) {
-    drop_owned(o);
+    drop_object_of(o);
   }
 }
 
 int drain_pending(void*) {
-  drain_dropped();
+  drop_queued();
   return 0;
 }
 
@@ -70,7 +70,7 @@ void release_hook(PyObject* o) {
     return;  // at exit the memory goes with the process
   }
   if (PyGILState_Check()) {
-    drop_owned(o);
+    drop_object_of(o);
     return;
   }
   bool first;
@@ -87,7 +87,7 @@ void release_hook(PyObject* o) {
 
 TensorObject* allocate(PyTypeObject* type) {
   if (RL_UNLIKELY(any_dropped.load(std::memory_order_relaxed))) {
-    drain_dropped();
+    drop_queued();
   }
   if (type == tensor_class && free_list_size != 0) {
     TensorObject* object = free_list[--free_list_size];
@@ -222,7 +222,7 @@ PyGetSetDef own_getset[] = {
 
 // _C._set_tensor_class(cls): the package tells which class `wrap` makes.
 PyObject* set_tensor_class(PyObject*, PyObject* cls) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (!PyType_Check(cls) || reinterpret_cast<PyTypeObject*>(cls)->tp_base != &tensor_base_type) {
       raise(PyExc_TypeError, "_set_tensor_class(): expected a class derived from TensorBase");
     }
@@ -238,7 +238,7 @@ PyObject* set_tensor_class(PyObject*, PyObject* cls) {
 
 // Exchanges what two objects are windows on; their identity stays.
 PyObject* swap_tensors(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* objects[2];
     if (!PyArg_ParseTuple(args, "OO:swap_tensors", &objects[0], &objects[1])) {
       throw PythonError();
@@ -271,10 +271,10 @@ namespace {
 PyObject* dir_function;  // rushlight._listed.dir_of_class
 
 PyObject* dir_of_class(PyObject* cls, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Object all = Object::check(
         PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyType_Type), "__dir__", "O", cls));
-    PyObject* const shown = imported(dir_function, "rushlight._listed", "dir_of_class");
+    PyObject* const shown = import_attribute(dir_function, "rushlight._listed", "dir_of_class");
     return check(PyObject_CallFunctionObjArgs(shown, cls, all.get(), nullptr));
   });
 }
@@ -283,7 +283,8 @@ int init_class(PyObject* cls, PyObject* args, PyObject* kwargs) {
   if (PyType_Type.tp_init(cls, args, kwargs) < 0) {
     return -1;
   }
-  return guarded_status([&] { settle_torch_function(reinterpret_cast<PyTypeObject*>(cls)); });
+  return translate_errors_to_status(
+      [&] { set_torch_function(reinterpret_cast<PyTypeObject*>(cls)); });
 }
 
 PyMethodDef meta_methods[] = {
@@ -319,7 +320,7 @@ PyObject* wrap_as(PyTypeObject* type, Tensor t) {
   RL_CHECK(t.impl()->python() == nullptr, "Creating a new Tensor subclass ", type->tp_name,
            " of what has a Python object already, of class ", type_name(t.impl()->python()));
   if (type != tensor_class) {
-    bring_dispatch(type, t);
+    attach_dispatch(type, t);
   }
   TensorObject* object = allocate(type);
   t.impl()->set_python(reinterpret_cast<PyObject*>(object), false);
@@ -360,7 +361,7 @@ void take_back(TensorObject* object) {
       return;
     }
     // Another thread took the last reference and is about to queue the object.
-    drain_dropped();
+    drop_queued();
     if (object->lent != nullptr) {
       const WithoutGil no_gil;
       sched_yield();

@@ -53,7 +53,7 @@ struct AutogradVisitor {
 void set_autograd_visitor(AutogradVisitor visitor);
 
 // Makes a tensor special where the class of its object has a __torch_dispatch__ (dispatch.cpp).
-void bring_dispatch(PyTypeObject* type, const Tensor& t);
+void attach_dispatch(PyTypeObject* type, const Tensor& t);
 
 // The slots and methods of TensorBase come from the files that know them; called once, before the
 // type is made ready.

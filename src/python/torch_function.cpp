@@ -97,28 +97,28 @@ class PoppedMode {
   Object mode_;
 };
 
-PyObject* ask(PyObject* who, PyObject* function, PyObject* types, PyObject* args,
-              PyObject* kwargs) {
+PyObject* call_torch_function_of(PyObject* who, PyObject* function, PyObject* types, PyObject* args,
+                                 PyObject* kwargs) {
   const Object method = Object::check(PyObject_GetAttr(who, attribute_name));
   return check(PyObject_CallFunctionObjArgs(method.get(), function, types, args, kwargs, nullptr));
 }
 
-PyObject* offer(PyObject* function, const std::vector<PyObject*>& found, PyObject* args,
-                PyObject* kwargs) {
+PyObject* call_overriding(PyObject* function, const std::vector<PyObject*>& found, PyObject* args,
+                          PyObject* kwargs) {
   const Object types = Object::check(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
   for (size_t i = 0; i < found.size(); i++) {
     PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(Py_TYPE(found[i])));
   }
   if (mode_active()) {
     const PoppedMode mode;
-    PyObject* result = ask(mode.get(), function, types.get(), args, kwargs);
+    PyObject* result = call_torch_function_of(mode.get(), function, types.get(), args, kwargs);
     if (result != Py_NotImplemented) {
       return result;
     }
     Py_DECREF(result);
   }
   for (PyObject* o : found) {
-    PyObject* result = ask(o, function, types.get(), args, kwargs);
+    PyObject* result = call_torch_function_of(o, function, types.get(), args, kwargs);
     if (result != Py_NotImplemented) {
       return result;
     }
@@ -138,8 +138,8 @@ PyObject* offer(PyObject* function, const std::vector<PyObject*>& found, PyObjec
 
 // ---- what Python code uses ----
 
-PyObject* disabled(PyObject*, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+PyObject* call_disabled(PyObject*, PyObject* args, PyObject* kwargs) {
+  return translate_errors([&] {
     static const char* const names[] = {"func", "types", "args", "kwargs", nullptr};
     PyObject *function, *types, *arguments = nullptr, *keywords = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO", const_cast<char**>(names), &function,
@@ -176,7 +176,7 @@ PyObject* swap_disabled(PyObject*, PyObject* args) {
 }
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject*& modes = torch_function_state.modes;
     if (modes == nullptr) {
       modes = check(PyList_New(0));
@@ -187,7 +187,7 @@ PyObject* push_mode(PyObject*, PyObject* mode) {
 }
 
 PyObject* pop_mode(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* modes = torch_function_state.modes;
     const Py_ssize_t n = modes != nullptr ? PyList_GET_SIZE(modes) : 0;
     RL_CHECK(n != 0, "no torch-function mode is active");
@@ -209,7 +209,7 @@ PyObject* has_torch_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
 
 // _offer_torch_function(function, relevant_args, args, kwargs): for library code in Python.
 PyObject* offer_from_python(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject *function, *relevant, *arguments, *kwargs;
     if (!PyArg_ParseTuple(args, "OO!O!O!:handle_torch_function", &function, &PyTuple_Type,
                           &relevant, &PyTuple_Type, &arguments, &PyDict_Type, &kwargs)) {
@@ -220,7 +220,7 @@ PyObject* offer_from_python(PyObject*, PyObject* args) {
          i < PyTuple_GET_SIZE(relevant) && !torch_function_state.subclasses_disabled; i++) {
       collect_with_items(found, PyTuple_GET_ITEM(relevant, i));
     }
-    return offer(function, found, arguments, kwargs);
+    return call_overriding(function, found, arguments, kwargs);
   });
 }
 
@@ -244,7 +244,7 @@ OfferedObject* as_offered(PyObject* o) { return reinterpret_cast<OfferedObject*>
 PyObject* call_offered(PyObject* o, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   if (RL_UNLIKELY(wants_torch_function(nullptr, args, nargs, kwnames))) {
-    return guarded([&] {
+    return translate_errors([&] {
       if (as_offered(o)->spreads && nargs == 2 && kwnames == nullptr &&
           (PyList_Check(args[1]) || PyTuple_Check(args[1]))) {
         const Object list = Object::check(PySequence_Tuple(args[1]));
@@ -262,7 +262,7 @@ PyObject* call_offered(PyObject* o, PyObject* const* args, size_t nargsf, PyObje
 }
 
 PyObject* make_offered(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"function", "spreads", nullptr};
     PyObject* function;
     int spreads = 0;
@@ -365,7 +365,7 @@ PyTypeObject offered_type = {
 
 PyMethodDef disabled_definition = {
     "_disabled_torch_function_impl",
-    reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(disabled)),
+    reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_disabled)),
     METH_VARARGS | METH_KEYWORDS,
     "As a class's __torch_function__: its instances are offered no calls."};
 
@@ -383,7 +383,7 @@ PyMethodDef module_functions[] = {
 
 }  // namespace
 
-bool overrides_slow(PyObject* o) {
+bool overrides_item(PyObject* o) {
   if (torch_function_state.subclasses_disabled) {
     return false;
   }
@@ -421,7 +421,7 @@ PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* cons
       collect_with_items(found, args[i]);
     }
   }
-  return offer(function, found, tuple.get(), kwargs.get());
+  return call_overriding(function, found, tuple.get(), kwargs.get());
 }
 
 PyObject* call_torch_function_method(const char* name, std::initializer_list<PyObject*> args) {
@@ -431,15 +431,15 @@ PyObject* call_torch_function_method(const char* name, std::initializer_list<PyO
                              static_cast<Py_ssize_t>(args.size()), nullptr);
 }
 
-void settle_torch_function(PyTypeObject* cls) {
+void set_torch_function(PyTypeObject* cls) {
   static PyObject* const dispatch_name = check(PyUnicode_InternFromString("__torch_dispatch__"));
   if (PyType_IsSubtype(cls, tensor_class) == 0) {
     return;
   }
-  const auto inherited = [&](PyObject* name) {
+  const auto is_inherited = [&](PyObject* name) {
     return _PyType_Lookup(cls, name) == _PyType_Lookup(tensor_class, name);
   };
-  if (!inherited(dispatch_name) && inherited(attribute_name)) {
+  if (!is_inherited(dispatch_name) && is_inherited(attribute_name)) {
     check(PyObject_SetAttr(reinterpret_cast<PyObject*>(cls), attribute_name,
                            disabled_implementation));
   }

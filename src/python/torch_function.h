@@ -15,7 +15,7 @@ struct TorchFunctionState {
 extern thread_local TorchFunctionState torch_function_state
     __attribute__((tls_model("initial-exec")));
 
-bool overrides_slow(PyObject* o);
+bool overrides_item(PyObject* o);
 // Whether `o`, or an item of a list or tuple, has a __torch_function__ that wants to see the call.
 inline bool overrides(PyObject* o) {
   const PyTypeObject* t = Py_TYPE(o);
@@ -23,7 +23,7 @@ inline bool overrides(PyObject* o) {
       t == &PyUnicode_Type || o == Py_None) {
     return false;
   }
-  return overrides_slow(o);
+  return overrides_item(o);
 }
 
 inline bool mode_active() {
@@ -59,7 +59,7 @@ PyObject* call_torch_function_method(const char* name, std::initializer_list<PyO
 
 // A new class that brings a __torch_dispatch__ and no __torch_function__ is offered no calls: it
 // sees the ops below instead.
-void settle_torch_function(PyTypeObject* cls);
+void set_torch_function(PyTypeObject* cls);
 
 void init_torch_function(PyObject* module);
 

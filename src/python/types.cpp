@@ -8,6 +8,7 @@
 #include "core/op_support.h"
 #include "python/convert.h"
 #include "python/tensor_type.h"
+#include "python/trace.h"
 
 namespace rushlight::python {
 
@@ -116,7 +117,7 @@ PyObject* dtype_computes(PyObject* self, void*) {
   return PyBool_FromLong(!is_name_only(self) && contains(set_all, dtype_of(self)));
 }
 PyObject* dtype_limits(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     const FloatLimits limits = float_limits(*as_dtype(self));
     return Py_BuildValue("ddd", limits.eps, limits.max, limits.smallest_normal);
   });
@@ -126,7 +127,7 @@ PyObject* dtype_to_real(PyObject* self, PyObject*) {
   return is_name_only(self) ? Py_NewRef(self) : wrap(to_real(dtype_of(self)));
 }
 PyObject* dtype_to_complex(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(to_complex(*as_dtype(self))); });
+  return translate_errors([&] { return wrap(to_complex(*as_dtype(self))); });
 }
 
 PyMethodDef dtype_methods[] = {
@@ -186,7 +187,7 @@ thread_local std::optional<Device> default_device_;
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->value; }
 
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     static const char* const names[] = {"type", "index", nullptr};
     PyObject* first = nullptr;
     PyObject* index = nullptr;
@@ -231,7 +232,7 @@ PyObject* device_repr(PyObject* self) {
   return PyUnicode_FromFormat("device(type='%s')", type.c_str());
 }
 PyObject* device_str(PyObject* self) {
-  return guarded([&] { return text(device_of(self).str()).release(); });
+  return translate_errors([&] { return text(device_of(self).str()).release(); });
 }
 PyObject* device_type_name(PyObject* self, void*) {
   return PyUnicode_InternFromString(Device(device_of(self).type()).str().c_str());
@@ -278,7 +279,7 @@ PyObject* device_exit(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 PyObject* set_default_device(PyObject*, PyObject* device) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (device == Py_None) {
       default_device_.reset();
     } else if (is_device(device)) {
@@ -322,20 +323,24 @@ PyObject* as_size(PyObject* result) {
   Py_DECREF(result);
   return size;
 }
-// Whether it is a size that is no number, as that of a ragged dimension: a rushlight.SymInt.
+// Whether it is a size that is no number: a rushlight.SymInt, as that of a ragged dimension, or a
+// tensor, as sizes are in a trace.
 bool is_symbol(PyObject* item) {
+  if (current_trace != nullptr && is_tensor(item)) {
+    return true;
+  }
   if (PyIndex_Check(item) != 0 || PyUnicode_Check(item)) {
     return false;
   }
   static PyObject* kind = nullptr;
-  const int found = PyObject_IsInstance(item, imported(kind, "rushlight._sym", "SymInt"));
+  const int found = PyObject_IsInstance(item, import_attribute(kind, "rushlight._sym", "SymInt"));
   if (found < 0) {
     throw PythonError();
   }
   return found != 0;
 }
 PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     Object self = Object::check(PyTuple_Type.tp_new(type, args, kwargs));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self.get()); i++) {
       PyObject* item = PyTuple_GET_ITEM(self.get(), i);
@@ -353,7 +358,7 @@ PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   });
 }
 PyObject* size_repr(PyObject* self) {
-  return guarded([&] {
+  return translate_errors([&] {
     std::string out = "torch.Size([";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
       out += i != 0 ? ", " : "";
@@ -368,10 +373,11 @@ PyObject* size_repr(PyObject* self) {
   });
 }
 PyObject* size_subscript(PyObject* self, PyObject* key) {
-  return guarded([&] { return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, key)); });
+  return translate_errors(
+      [&] { return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, key)); });
 }
 PyObject* size_concat(PyObject* a, PyObject* b) {
-  return guarded([&] {
+  return translate_errors([&] {
     if (PyTuple_Check(b) && Py_TYPE(b) != &PyTuple_Type && Py_TYPE(b) != &size_type) {
       // another subclass of tuple decides for itself
       return PyTuple_Type.tp_as_sequence->sq_concat(a, b);
@@ -387,7 +393,7 @@ PyObject* size_add(PyObject* a, PyObject* b) {
   return size_concat(a, b);
 }
 PyObject* size_repeat(PyObject* self, Py_ssize_t n) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     PyObject* repeated = PyTuple_Type.tp_as_sequence->sq_repeat(self, n);
     if (repeated != nullptr && Py_TYPE(repeated) == &size_type) {
       return repeated;
@@ -395,9 +401,22 @@ PyObject* size_repeat(PyObject* self, Py_ssize_t n) {
     return as_size(repeated);
   });
 }
+// Of sizes that are tensors.
+PyObject* product(PyObject* sizes) {
+  return translate_errors([&] {
+    Object out = Object::check(PyLong_FromLong(1));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sizes); i++) {
+      out = Object::check(PyNumber_Multiply(out.get(), PyTuple_GET_ITEM(sizes, i)));
+    }
+    return out.release();
+  });
+}
 PyObject* size_numel(PyObject* self, PyObject*) {
   long long n = 1;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
+    if (current_trace != nullptr && is_tensor(PyTuple_GET_ITEM(self, i))) {
+      return product(self);
+    }
     const long long size = PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
     if (size == -1 && PyErr_Occurred() != nullptr) {  // a symbol
       return nullptr;
@@ -410,7 +429,7 @@ PyObject* size_numel(PyObject* self, PyObject*) {
   return PyLong_FromLongLong(n);
 }
 PyObject* size_reduce(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Object tuple = Object::check(PySequence_Tuple(self));
     const Object plain = Object::check(PyTuple_GetSlice(self, 0, PyTuple_GET_SIZE(self)));
     return check(Py_BuildValue("O(O)", &size_type, plain.get()));

@@ -53,7 +53,7 @@ struct Place {
   const TypeInfo& type;
   const char* name;
 
-  [[noreturn]] void wrong(PyObject* o) const {
+  [[noreturn]] void raise_wrong_type(PyObject* o) const {
     raise(PyExc_TypeError,
           str(op.space, "::", op.name, "() expected a value of type '", type_text(type),
               "' for argument '", name, "' but got ", type_name(o)));
@@ -63,7 +63,7 @@ struct Place {
 template <class T, class F>
 std::vector<T> list_of(PyObject* o, const Place& place, F convert) {
   if (!PyList_Check(o) && !PyTuple_Check(o)) {
-    place.wrong(o);
+    place.raise_wrong_type(o);
   }
   std::vector<T> out;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++) {
@@ -85,10 +85,10 @@ int64_t integer_of(PyObject* o, const Place& place) {
 
 Value to_list(PyObject* o, const Place& place) {
   const auto tensor = [&](PyObject* item) {
-    return is_tensor(item) ? unwrap(item) : (place.wrong(item), Tensor());
+    return is_tensor(item) ? unwrap(item) : (place.raise_wrong_type(item), Tensor());
   };
   const auto integer = [&](PyObject* item) {
-    return is_int(item) ? integer_of(item, place) : (place.wrong(item), int64_t{0});
+    return is_int(item) ? integer_of(item, place) : (place.raise_wrong_type(item), int64_t{0});
   };
   switch (place.type.base) {
     case BaseType::Tensor:
@@ -103,13 +103,13 @@ Value to_list(PyObject* o, const Place& place) {
                        : Value(DimVector(list_of<int64_t>(o, place, integer)));
     case BaseType::Scalar:
       return Value(list_of<Scalar>(o, place, [&](PyObject* item) {
-        return is_scalar(item) ? to_scalar(item) : (place.wrong(item), Scalar());
+        return is_scalar(item) ? to_scalar(item) : (place.raise_wrong_type(item), Scalar());
       }));
     default:
       break;
   }
   return Value(list_of<double>(o, place, [&](PyObject* item) {
-    return is_float(item) ? to_float(item) : (place.wrong(item), 0.0);
+    return is_float(item) ? to_float(item) : (place.raise_wrong_type(item), 0.0);
   }));
 }
 
@@ -132,14 +132,14 @@ Value to_value(PyObject* o, const OpInfo& op, const TypeInfo& type, const char* 
   if (std::optional<Value> out = plain_value(o, type.base)) {
     return *std::move(out);
   }
-  place.wrong(o);
+  place.raise_wrong_type(o);
 }
 
 namespace {
 
 // ---- by a type that is known at run time ----
 
-[[noreturn]] void wrong(PyObject* o, const Type& type, const char* what) {
+[[noreturn]] void raise_wrong_type(PyObject* o, const Type& type, const char* what) {
   raise(PyExc_TypeError,
         str(what, " expected a value of type '", type.str(), "' but got ", type_name(o)));
 }
@@ -238,18 +238,18 @@ Value to_value(PyObject* o, const Type& type, const char* what) {
         return std::vector<int64_t>{to_int(o)};
       }
       if (!PyList_Check(o) && !PyTuple_Check(o)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return Value::list(items_from(o, item, what));
     }
     case Type::Kind::Tuple: {
       if (!PyTuple_Check(o) && !PyList_Check(o)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       Value::Items out;
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
       if (!type.of.empty() && static_cast<size_t>(n) != type.of.size()) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       for (Py_ssize_t i = 0; i < n; i++) {
         const Object item = Object::borrow(PySequence_Fast_GET_ITEM(o, i));
@@ -260,13 +260,13 @@ Value to_value(PyObject* o, const Type& type, const char* what) {
     }
     case Type::Kind::Dict:
       if (!PyDict_Check(o)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return from_dict(o, type.of[0], type.of[1], what);
     case Type::Kind::Object: {
       const Value* const object = object_value(o);
       if (object == nullptr || !object->isObject() || object->class_name() != type.name) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return *object;
     }
@@ -280,7 +280,7 @@ Value to_value(PyObject* o, const Type& type, const char* what) {
   if (std::optional<Value> out = plain_value(o, *base)) {
     return *std::move(out);
   }
-  wrong(o, type, what);
+  raise_wrong_type(o, type, what);
 }
 
 // ---- to Python ----

@@ -15,6 +15,11 @@ using TypeKind = Type::Kind;
 namespace {
 
 constexpr int max_packages = 100;  // of named tuples and enums within each other
+// Texts, whose trees take thirty times their bytes, by the size of the file.
+constexpr uint64_t text_anyway = uint64_t{1} << 21;
+constexpr uint64_t text_per_byte = 16;
+constexpr size_t most_per_byte = 4;  // of expressions and parts of types
+constexpr size_t spent_anyway = 30000;
 
 class Package : public Space {
  public:
@@ -61,6 +66,13 @@ ArchiveCode::ArchiveCode(const serialize::CheckpointReader& reader, graph::Compi
            ", and versions 1 to 10 are known: it comes from a later program, or is damaged");
 }
 
+void ArchiveCode::spend(size_t n) {
+  spent_ += n;
+  RL_CHECK(
+      spent_ < spent_anyway + most_per_byte * read_,
+      "the program of this archive unrolls loops or nests tuples far beyond what its text says");
+}
+
 // ---- names ----
 
 std::optional<Meaning> ArchiveCode::find(std::string_view name) {
@@ -98,6 +110,9 @@ const ArchiveCode::File* ArchiveCode::file_of(const std::string& package) {
   std::replace(path.begin() + 5, path.end() - 3, '.', '/');
   std::unique_ptr<File> file;
   if (reader_.has_record(path)) {
+    read_ += reader_.record_size(path);
+    RL_CHECK(read_ <= text_anyway + text_per_byte * reader_.size(),
+             "the texts of this archive are far larger than its file: ", read_, " bytes");
     file = std::make_unique<File>();
     file->text = std::make_shared<graph::Source>(graph::Source{reader_.record(path), path});
     file->body = parse(file->text);
@@ -177,6 +192,7 @@ ClassType::Form form_of(const Class& source, const Text& text) {
 // tuples hold what is in them, so that these are filled at once.
 ClassType& ArchiveCode::add_class(const std::string& name, const Class& source, const File& file) {
   ClassType& type = unit_.add_class(form_of(source, file.text), name);
+  type.of_modules = !source.bases.empty() && source.bases[0]->text == "ModuleInterface";
   unfilled_.push_back({&type, &source, &file});
   const bool at_once =
       type.form == ClassType::Form::NamedTuple || type.form == ClassType::Form::Enum;
@@ -229,6 +245,9 @@ void ArchiveCode::add_field(ClassType& type, const Stmt& s, const File& file) {
   const Expr& target = *s.targets[0];
   if (s.annotation && target.is(Kind::Name)) {
     const Type of = type_of(*s.annotation, file.text, *this);
+    if (s.value && type.form == ClassType::Form::Enum) {
+      fail_at(file.text, s.span, "the members of an enum are assigned without a type");
+    }
     if (s.value) {  // Final[T]
       type.constants.emplace_back(target.text, constant_value(*s.value, file.text, *this));
     } else {

@@ -23,6 +23,7 @@ class ArchiveCode : public Resolver {
     return {};
   }
   std::optional<std::vector<std::string>> submodules(const Type&) override { return {}; }
+  void spend(size_t n) override;
 
   // What a name behind a package is: "__torch__.torch.nn.functional", "relu".
   std::optional<Meaning> in_package(const std::string& package, std::string_view name);
@@ -62,6 +63,8 @@ class ArchiveCode : public Resolver {
   };
   std::vector<Unfilled> unfilled_;
   bool filling_ = false;
+  size_t read_ = 0;   // bytes of text
+  size_t spent_ = 0;  // on what has been made of them
   int depth_ = 0;
 };
 

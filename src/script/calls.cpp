@@ -44,7 +44,7 @@ Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments
     const size_t seen = std::min<size_t>(arguments.positional.size(), 2);
     const auto tensors = std::count_if(first, first + static_cast<int64_t>(seen), is_tensor);
     const bool has_mode = arguments.positional.size() > 2 || !arguments.named.empty();
-    const auto form = earlier_form(name, version_, static_cast<int>(tensors), has_mode);
+    const auto form = name_in_version(name, version_, static_cast<int>(tensors), has_mode);
     if (form) {
       return Meaning::of_value(call_function(*prelude_function(unit_, *form), arguments, span));
     }
@@ -83,7 +83,7 @@ graph::Value* Lowering::call_function(graph::Function& function, const Arguments
   }
   std::string why;
   TypeVariables variables;
-  const auto inputs = matched(*graph_, function.schema, all, true, variables, &why);
+  const auto inputs = match_arguments(*graph_, function.schema, all, true, variables, &why);
   if (!inputs) {
     fail(span, str(function.base_name(), ": ", why, "; its arguments are ", function.schema.str()));
   }
@@ -117,7 +117,8 @@ graph::Value* Lowering::call_overload(const std::vector<Meaning>& overloads,
       }
       std::string why;
       TypeVariables variables;
-      if (const auto inputs = matched(*graph_, function.schema, all, convert, variables, &why)) {
+      if (const auto inputs =
+              match_arguments(*graph_, function.schema, all, convert, variables, &why)) {
         return call_with(function, *inputs, one.value != nullptr);
       }
       reasons += convert ? str("\n  ", function.schema.str(), ": ", why) : "";
@@ -136,7 +137,7 @@ graph::Value* Lowering::construct(const Type& type, const Arguments& arguments, 
     }
     std::string why;
     TypeVariables variables;
-    const auto inputs = matched(*graph_, schema, arguments, true, variables, &why);
+    const auto inputs = match_arguments(*graph_, schema, arguments, true, variables, &why);
     if (!inputs) {
       fail(span, str(schema.str(), ": ", why));
     }

@@ -15,12 +15,54 @@ using TypeKind = Type::Kind;
 
 namespace {
 
+// The method that calls `forward` with the hooks of its module. PyTorch has none: who calls it is
+// written with what it does.
+constexpr std::string_view with_hooks = "_call_with_hooks";
+
+graph::Function* hooked_call(const Node& node) {
+  const bool is_call = node.kind == Kind::CallMethod && node.text_attribute("name") == with_hooks;
+  return is_call ? node.input(0)->type.definition->find_method(with_hooks) : nullptr;
+}
+bool calls_hooks(const Block& block) {
+  for (const Node* const node : block) {
+    bool found = hooked_call(*node) != nullptr;
+    for (const Block* const inner : node->blocks()) {
+      found = found || calls_hooks(*inner);
+    }
+    if (found) {
+      return true;
+    }
+  }
+  return false;
+}
+void write_out_hooks(Graph& graph, Block& block) {
+  for (Node* const node : block) {
+    for (Block* const inner : node->blocks()) {
+      write_out_hooks(graph, *inner);
+    }
+    if (graph::Function* const called = hooked_call(*node)) {
+      Graph::ValueMap values;
+      for (size_t i = 0; i < node->inputs().size(); i++) {
+        values[called->graph().inputs()[i]] = node->input(i);
+      }
+      const graph::InsertPoint here(graph, node);
+      node->output()->replace_all_uses(graph.insert_copy(called->graph().block(), values).at(0));
+      node->erase();
+    }
+  }
+}
+
 class Writer : ExpressionWriter {
  public:
   Writer(Mentions& mentions, int indent) : ExpressionWriter(mentions), indent_(indent) {}
 
   std::string run(graph::Function& function) {
-    Graph& graph = function.graph();
+    std::unique_ptr<Graph> written;
+    if (calls_hooks(function.graph().block())) {
+      written = function.graph().clone();
+      write_out_hooks(*written, written->block());
+    }
+    Graph& graph = written != nullptr ? *written : function.graph();
     const std::vector<graph::Argument>& arguments = function.schema.arguments;
     std::string head = str("def ", function.base_name(), "(");
     for (size_t i = 0; i < graph.inputs().size(); i++) {
@@ -82,7 +124,7 @@ class Writer : ExpressionWriter {
     return node;
   }
   // Marks the inputs of a node that come right before it, the last first; where the chain ends.
-  Node* mark(Node* user, Node* last) {
+  Node* mark_chain(Node* user, Node* last) {
     for (size_t i = user->inputs().size(); i-- > 0;) {
       Value* const input = user->inputs()[i];
       Node* const maker = input->node();
@@ -94,7 +136,7 @@ class Writer : ExpressionWriter {
         break;
       }
       marked_.insert(maker);
-      last = mark(maker, before(maker));
+      last = mark_chain(maker, before(maker));
     }
     return last;
   }
@@ -106,7 +148,7 @@ class Writer : ExpressionWriter {
       Node* const last = before(user);
       const bool takes = user->kind != Kind::Loop && user->kind != Kind::Constant &&
                          (user->kind != Kind::Return || b.owner() == nullptr);
-      user = takes ? mark(user, last) : last;
+      user = takes ? mark_chain(user, last) : last;
     }
     for (Node* const node : b) {
       statement(*node);
@@ -129,7 +171,7 @@ class Writer : ExpressionWriter {
         return;
       }
       case Kind::RaiseException:
-        line("ops.prim.RaiseException(" + uses(raised(node)) + ")");
+        line("ops.prim.RaiseException(" + uses(exception_values(node)) + ")");
         return;
       case Kind::Enter:
         line("with " + use(node.input()) + ":");
@@ -161,7 +203,7 @@ class Writer : ExpressionWriter {
     }
   }
 
-  static std::vector<Value*> raised(const Node& node) {
+  static std::vector<Value*> exception_values(const Node& node) {
     std::vector<Value*> out = node.inputs();
     if (out.size() == 2 && out[1]->constant() != nullptr && out[1]->constant()->isNone()) {
       out.pop_back();
@@ -236,7 +278,7 @@ class Writer : ExpressionWriter {
       body(b, "", "");
       return;
     }
-    const std::string condition = fresh_number();
+    const std::string condition = new_number_name();
     std::string limit;
     if (!endless || round->is_used()) {
       limit = use(node.input(0));
@@ -290,7 +332,7 @@ class Writer : ExpressionWriter {
   // A task calls a function of its own, whose arguments are what it uses.
   void fork(Node& node) {
     mentions_.add(*node.function);
-    const std::string name = "__forked_function" + fresh_number();
+    const std::string name = "__forked_function" + new_number_name();
     const std::string arguments = uses(node.inputs());
     line("def " + name + "():");
     line("  return " + node.function->name() + "(" + arguments + (arguments.empty() ? ")" : ", )"));
@@ -319,6 +361,20 @@ std::string function_text(graph::Function& function, Mentions& mentions, int ind
 }
 
 namespace {
+// What an interface says of a method.
+std::string interface_method(const graph::Function& method, Mentions& mentions) {
+  std::string out = str("  def ", method.base_name(), "(self");
+  for (size_t i = 1; i < method.schema.arguments.size(); i++) {
+    const graph::Argument& argument = method.schema.arguments[i];
+    mentions.add(argument.type);
+    out += str(",\n    ", argument.name, ": ", argument.type.annotation());
+  }
+  const Type result =
+      method.schema.results.empty() ? Type{TypeKind::None} : method.schema.results[0].type;
+  mentions.add(result);
+  return out + str(") -> ", result.annotation(), ":\n    pass\n");
+}
+
 // A line with the names of hooks; nothing where there are none.
 std::string hook_names(const char* what, const std::vector<std::string>& names) {
   std::string listed;
@@ -331,7 +387,9 @@ std::string hook_names(const char* what, const std::vector<std::string>& names) 
 
 std::string class_text(ClassType& type, Mentions& mentions) {
   constexpr const char* bases[] = {"", "(Module)", "(NamedTuple)", "(Enum)", "(Interface)"};
-  std::string out = str("class ", type.base_name(), bases[static_cast<size_t>(type.form)], ":\n");
+  std::string out =
+      str("class ", type.base_name(),
+          (type.of_modules ? "(ModuleInterface)" : bases[static_cast<size_t>(type.form)]), ":\n");
   if (type.form == ClassType::Form::Enum) {
     for (const ClassType::Named& member : type.constants) {
       const IValue& value = object_of(member.second)->slots.at(1);
@@ -360,10 +418,12 @@ std::string class_text(ClassType& type, Mentions& mentions) {
   }
   for (graph::Function* const method : type.methods) {
     if (type.form == ClassType::Form::Interface) {
-      out += str("  def ", method->base_name(), "(self) -> None:\n    pass\n");
+      out += interface_method(*method, mentions);
       continue;
     }
-    out += function_text(*method, mentions, 1);
+    if (method->base_name() != with_hooks) {
+      out += function_text(*method, mentions, 1);
+    }
   }
   return out;
 }

@@ -37,8 +37,9 @@ graph::Value* Lowering::truth_of(const Condition& condition) {
 }
 
 // The value of one of two, each of which is computed only where it is wanted.
-graph::Value* Lowering::pick(const Condition& condition, const std::function<Value*()>& yes,
-                             const std::function<Value*()>& no, Span span, const char* what) {
+graph::Value* Lowering::select_value(const Condition& condition, const std::function<Value*()>& yes,
+                                     const std::function<Value*()>& no, Span span,
+                                     const char* what) {
   if (condition.value == nullptr) {
     Scope scope;
     const Inside inside(*this, scope);
@@ -66,7 +67,7 @@ graph::Value* Lowering::pick(const Condition& condition, const std::function<Val
 
 namespace {
 // What holds where one of two refinements does: of names that both narrow, either type.
-Refinements either(const Refinements& a, const Refinements& b) {
+Refinements intersect_refinements(const Refinements& a, const Refinements& b) {
   Refinements out;
   for (const auto& [name, type] : a) {
     for (const auto& [other, narrow] : b) {
@@ -77,7 +78,7 @@ Refinements either(const Refinements& a, const Refinements& b) {
   }
   return out;
 }
-Refinements both(Refinements a, const Refinements& b) {
+Refinements join_refinements(Refinements a, const Refinements& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
@@ -87,7 +88,7 @@ Condition Lowering::logical(const Expr& e) {
   const bool is_and = e.is(Kind::And);
   const Condition left = condition(*e.of[0]);
   Condition right;
-  const auto second = [&] {
+  const auto second_condition = [&] {
     Scope scope;
     const Inside inside(*this, scope);
     refine(is_and ? left.if_true : left.if_false);
@@ -99,7 +100,7 @@ Condition Lowering::logical(const Expr& e) {
     if (left.known != is_and) {
       return left;
     }
-    out.value = second();
+    out.value = second_condition();
     if (right.value == nullptr) {
       out.value = nullptr;
       out.known = right.known;
@@ -107,16 +108,17 @@ Condition Lowering::logical(const Expr& e) {
   } else {
     Condition first;
     first.value = left.value;
-    const auto settled = [&] { return constant(!is_and, Type{TypeKind::Bool}); };
-    out.value = is_and ? pick(first, second, settled, e.span, "the condition")
-                       : pick(first, settled, second, e.span, "the condition");
+    const auto constant_result = [&] { return constant(!is_and, Type{TypeKind::Bool}); };
+    out.value =
+        is_and ? select_value(first, second_condition, constant_result, e.span, "the condition")
+               : select_value(first, constant_result, second_condition, e.span, "the condition");
   }
   if (is_and) {
-    out.if_true = both(left.if_true, right.if_true);
-    out.if_false = either(left.if_false, right.if_false);
+    out.if_true = join_refinements(left.if_true, right.if_true);
+    out.if_false = intersect_refinements(left.if_false, right.if_false);
   } else {
-    out.if_true = either(left.if_true, right.if_true);
-    out.if_false = both(left.if_false, right.if_false);
+    out.if_true = intersect_refinements(left.if_true, right.if_true);
+    out.if_false = join_refinements(left.if_false, right.if_false);
   }
   return out;
 }

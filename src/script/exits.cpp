@@ -27,7 +27,7 @@ graph::Value* Lowering::uninitialized(const Type& type) {
 Exit Lowering::return_statement(const Stmt& s) {
   graph::Value* result = s.value ? value(*s.value, returns_ ? &*returns_ : nullptr) : none();
   if (returns_) {
-    graph::Value* const fitting = converted(*graph_, result, *returns_);
+    graph::Value* const fitting = convert_value(*graph_, result, *returns_);
     if (fitting == nullptr) {
       fail(s.span, str("Return value was annotated as having type ", returns_->annotation(),
                        ", but it is of type ", result->type.annotation()));
@@ -79,7 +79,7 @@ void Lowering::finish(Exit exit, const Function& function, std::optional<Type>& 
     if (exit == Exit::Sometimes) {
       Condition left;
       left.value = flag("done");
-      result = pick(left, [&] { return result; }, [&] { return none(); }, {}, "the result");
+      result = select_value(left, [&] { return result; }, [&] { return none(); }, {}, "the result");
     } else {
       result = none();
     }

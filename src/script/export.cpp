@@ -1,8 +1,10 @@
 // Modules as archives that PyTorch's jit.load reads as well.
 #include "script/export.h"
 
-#include <map>
 #include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
 
 #include "script/code_writer.h"
 #include "serialize/pickled_tensors.h"
@@ -44,14 +46,14 @@ class ValuePickler {
       p_.real(v.toDouble());
     } else if (v.isScalar()) {
       const auto number = v.toScalar().to<complex<double>>();
-      called("builtins", "complex", [&] {
+      write_call("builtins", "complex", [&] {
         p_.real(number.re);
         p_.real(number.im);
       });
     } else if (v.isString()) {
       p_.string(v.toStringRef());
     } else if (v.isDevice()) {
-      called("torch", "device", [&] { p_.string(v.toDevice().str()); });
+      write_call("torch", "device", [&] { p_.string(v.toDevice().str()); });
     } else if (v.isTuple()) {
       tuple(v, type, depth);
     } else if (v.isList()) {
@@ -71,7 +73,7 @@ class ValuePickler {
 
  private:
   template <class F>
-  void called(const char* module, const char* name, const F& arguments) {
+  void write_call(const char* module, const char* name, const F& arguments) {
     p_.global(module, name);
     p_.mark();
     arguments();
@@ -114,16 +116,16 @@ class ValuePickler {
                                                           {TypeKind::Tensor, "build_tensorlist"}};
     for (const auto& [kind, function] : known) {
       if (type.of[0].is(kind)) {
-        called("torch.jit._pickle", function, contents);
+        write_call("torch.jit._pickle", function, contents);
         return;
       }
     }
-    tagged(type, contents);
+    write_tagged(type, contents);
   }
 
   void dict(const IValue& v, const Type& declared, int depth) {
     const Type type = list_type(v, declared, TypeKind::Dict);
-    tagged(type, [&] {
+    write_tagged(type, [&] {
       p_.empty_dict();
       p_.mark();
       for (const auto& [key, item] : v.dict_items()->pairs) {
@@ -135,9 +137,9 @@ class ValuePickler {
   }
 
   template <class F>
-  void tagged(const Type& type, const F& contents) {
+  void write_tagged(const Type& type, const F& contents) {
     mentions_.add(type);
-    called("torch.jit._pickle", "restore_type_tag", [&] {
+    write_call("torch.jit._pickle", "restore_type_tag", [&] {
       contents();
       p_.string(type.annotation());
     });
@@ -145,10 +147,14 @@ class ValuePickler {
 
   void object(Object& object, int depth) {
     const auto [place, fresh] = objects_.emplace(&object, objects_.size());
+    const uint32_t number = place->second;
     if (!fresh) {
-      p_.recall(place->second);
+      RL_CHECK(open_.count(&object) == 0, "an object of ", object.type->name,
+               " is within itself, which archives cannot hold");
+      p_.write_get(number);
       return;
     }
+    open_.insert(&object);
     ClassType& type = *object.type;
     mentions_.add(type);
     const auto [module, name] = split(type.name);
@@ -156,12 +162,12 @@ class ValuePickler {
     if (type.form == ClassType::Form::Enum) {
       value(object.slots.at(1), type.attributes.at(1).type, depth + 1);
       p_.reduce();
-      p_.remember(place->second);
+      p_.remember(number);
+      open_.erase(&object);
       return;
     }
     p_.empty_tuple();
     p_.make_object();
-    p_.remember(place->second);
     if (graph::Function* const state = type.find_method("__getstate__")) {
       value(state->run({object.value()}).at(0), state->graph().outputs().at(0)->type, depth + 1);
     } else {
@@ -174,12 +180,15 @@ class ValuePickler {
       p_.set_items();
     }
     p_.build();
+    p_.remember(number);  // PyTorch's reader has the object only now
+    open_.erase(&object);
   }
 
   Mentions& mentions_;
   PickleWriter p_;
   TensorPickler tensors_{p_};
   std::unordered_map<const Object*, uint32_t> objects_;
+  std::unordered_set<const Object*> open_;  // that are being written
 };
 
 class Records {
@@ -204,11 +213,14 @@ class Records {
 // The files of all classes and functions that have been mentioned, and of those that they mention.
 std::map<std::string, std::string> code_files(Mentions& mentions) {
   std::map<std::string, std::string> files;
+  std::set<std::string> names;
   size_t classes = 0;
   size_t functions = 0;
   while (classes < mentions.classes.size() || functions < mentions.functions.size()) {
     if (classes < mentions.classes.size()) {
       ClassType& type = *mentions.classes[classes++];
+      RL_CHECK(names.insert(type.name).second, "two classes are named ", type.name,
+               ", and an archive holds one of a name: one of them comes from another archive");
       files[split(type.name).first] += class_text(type, mentions);
     } else {
       graph::Function& function = *mentions.functions[functions++];

@@ -75,8 +75,23 @@ constexpr std::string_view reserved[] = {"False",
 
 std::string attribute_name(const Node& node) { return node.attribute("name").toStringRef(); }
 
+// The hook that a node calls; null where it calls another method.
+graph::Function* hook_of(const Node& node) {
+  const Type& type = node.input(0)->type;
+  const std::string name = attribute_name(node);
+  if (!type.is(TypeKind::Class)) {
+    return nullptr;
+  }
+  for (const auto* const hooks : {&type.definition->pre_hooks, &type.definition->hooks}) {
+    if (std::find(hooks->begin(), hooks->end(), name) != hooks->end()) {
+      return type.definition->find_method(name);
+    }
+  }
+  return nullptr;
+}
+
 // Whether the items' own types say that of the whole.
-bool says_itself(const std::vector<Value*>& items, size_t first, size_t step, const Type& type) {
+bool all_have_type(const std::vector<Value*>& items, size_t first, size_t step, const Type& type) {
   for (size_t i = first; i < items.size(); i += step) {
     if (!(items[i]->type == type)) {
       return false;
@@ -99,11 +114,11 @@ bool is_default(const graph::Argument& argument, const Value& value) {
 }  // namespace
 
 bool is_identifier(std::string_view name) {
-  const auto good = [](char c) {
+  const auto is_allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
   return !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
-         std::all_of(name.begin(), name.end(), good) &&
+         std::all_of(name.begin(), name.end(), is_allowed) &&
          std::find(std::begin(reserved), std::end(reserved), name) == std::end(reserved);
 }
 
@@ -111,18 +126,18 @@ std::string ExpressionWriter::annotation(const Type& type) {
   mentions_.add(type);
   return type.annotation();
 }
-std::string ExpressionWriter::fresh_number() {
+std::string ExpressionWriter::new_number_name() {
   std::string name;
   do {
     name = "_" + std::to_string(next_++);
   } while (!taken_.insert(name).second);
   return name;
 }
-std::string ExpressionWriter::fresh(const Value& value) {
+std::string ExpressionWriter::new_name(const Value& value) {
   std::string base = value.has_name() ? value.name() : "";
   base = base.substr(0, base.find('.'));
   if (!is_identifier(base)) {
-    return fresh_number();
+    return new_number_name();
   }
   std::string name = base;
   for (int i = 0; taken_.count(name) > 0; i++) {
@@ -133,7 +148,8 @@ std::string ExpressionWriter::fresh(const Value& value) {
 }
 const std::string& ExpressionWriter::name_of(Value* value) {
   const auto known = names_.find(value);
-  return known != names_.end() ? known->second : names_.emplace(value, fresh(*value)).first->second;
+  return known != names_.end() ? known->second
+                               : names_.emplace(value, new_name(*value)).first->second;
 }
 
 // What is written where a value is used: a literal, its expression, or its name.
@@ -181,6 +197,11 @@ std::string ExpressionWriter::expression(Node& node) {
                           : text;
     }
     case Kind::CallMethod: {
+      // Hooks are no methods for PyTorch: they are called as functions.
+      if (graph::Function* const hook = hook_of(node)) {
+        mentions_.add(*hook);
+        return str(hook->name(), "(", uses(node.inputs()), ", )");
+      }
       const std::string of = use_of(node.input());
       const std::string arguments = uses(node.inputs(), 1);
       return str(of, ".", attribute_name(node), "(", arguments, arguments.empty() ? ")" : ", )");
@@ -226,13 +247,13 @@ std::string ExpressionWriter::is_instance(Node& node) {
              node.types.size() == 1 ? types : "(" + types + ")", ")");
 }
 
-std::string ExpressionWriter::annotated(const Type& type, const std::string& text) {
+std::string ExpressionWriter::annotate(const Type& type, const std::string& text) {
   return str("annotate(", annotation(type), ", ", text, ")");
 }
 std::string ExpressionWriter::list(Node& node) {
   const Type& type = node.output()->type;
   const std::string text = "[" + uses(node.inputs()) + "]";
-  return says_itself(node.inputs(), 0, 1, type.of[0]) ? text : annotated(type, text);
+  return all_have_type(node.inputs(), 0, 1, type.of[0]) ? text : annotate(type, text);
 }
 std::string ExpressionWriter::dict(Node& node) {
   const Type& type = node.output()->type;
@@ -242,9 +263,9 @@ std::string ExpressionWriter::dict(Node& node) {
     text += (i == 0 ? "" : ", ") + key + ": " + use(node.input(i + 1));
   }
   text = "{" + text + "}";
-  const bool plain =
-      says_itself(node.inputs(), 0, 2, type.of[0]) && says_itself(node.inputs(), 1, 2, type.of[1]);
-  return plain ? text : annotated(type, text);
+  const bool plain = all_have_type(node.inputs(), 0, 2, type.of[0]) &&
+                     all_have_type(node.inputs(), 1, 2, type.of[1]);
+  return plain ? text : annotate(type, text);
 }
 std::string ExpressionWriter::tuple(Node& node) {
   const Type& type = node.output()->type;
@@ -285,7 +306,7 @@ std::string ExpressionWriter::builtin(Node& node) {
     return str("torch.percentFormat(", text, ", (", uses(node.inputs(), 1), "))");
   }
   if (name == "prim::tolist") {
-    return annotated(node.output()->type, use(node.input()) + ".tolist()");
+    return annotate(node.output()->type, use(node.input()) + ".tolist()");
   }
   return call(schema, node);
 }

@@ -19,8 +19,8 @@ class ExpressionWriter {
   using Value = graph::Value;
   using Node = graph::Node;
   std::string annotation(const Type& type);
-  std::string fresh_number();
-  std::string fresh(const Value& value);
+  std::string new_number_name();
+  std::string new_name(const Value& value);
   const std::string& name_of(Value* value);
   // What is written where a value is used: a literal, its expression, or its name.
   std::string use(Value* value);
@@ -36,7 +36,7 @@ class ExpressionWriter {
 
  private:
   std::string is_instance(Node& node);
-  std::string annotated(const Type& type, const std::string& text);
+  std::string annotate(const Type& type, const std::string& text);
   std::string list(Node& node);
   std::string dict(Node& node);
   std::string tuple(Node& node);

@@ -42,7 +42,23 @@ graph::Value* Lowering::as_value(const Meaning& m, Span span) {
   }
 }
 
+namespace {
+size_t parts_within(const Meaning& meaning) {
+  size_t out = parts_of(meaning.value != nullptr ? meaning.value->type : meaning.type);
+  for (const Meaning& part : meaning.of) {
+    out += parts_within(part);
+  }
+  return out;
+}
+}  // namespace
+
 Meaning Lowering::meaning(const Expr& e, const Type* hint) {
+  Meaning out = meaning_of(e, hint);
+  resolver_.spend(parts_within(out));
+  return out;
+}
+
+Meaning Lowering::meaning_of(const Expr& e, const Type* hint) {
   const At at(*this, e.span);
   switch (e.kind) {
     case Kind::Name:
@@ -88,7 +104,7 @@ Meaning Lowering::meaning(const Expr& e, const Type* hint) {
     case Kind::IfElse: {
       const auto yes = [&] { return value(*e.of[1], hint); };
       const auto no = [&] { return value(*e.of[2], hint); };
-      return Meaning::of_value(pick(condition(*e.of[0]), yes, no, e.span, "if-expression"));
+      return Meaning::of_value(select_value(condition(*e.of[0]), yes, no, e.span, "if-expression"));
     }
     case Kind::FormatText:
       return Meaning::of_value(format_text(e));
@@ -338,7 +354,7 @@ Meaning Lowering::tuple(const Expr& e, const Type* hint) {
 
 namespace {
 // The list or dict that a hint asks for, also as an Optional or one of a Union.
-const Type* hinted(const Type* hint, TypeKind kind) {
+const Type* hint_of_kind(const Type* hint, TypeKind kind) {
   if (hint == nullptr || hint->is(kind)) {
     return hint;
   }
@@ -386,7 +402,7 @@ const Type* hinted_list(const Type* hint, const std::vector<graph::Value*>& item
       }
     }
   }
-  return hinted(hint, TypeKind::List);
+  return hint_of_kind(hint, TypeKind::List);
 }
 }  // namespace
 
@@ -405,7 +421,7 @@ graph::Value* Lowering::list_of(const std::vector<Value*>& items, const Type* hi
 }
 
 graph::Value* Lowering::list(const Expr& e, const Type* hint) {
-  const Type* const wanted = hinted(hint, TypeKind::List);
+  const Type* const wanted = hint_of_kind(hint, TypeKind::List);
   std::vector<Value*> items;
   for (const ExprPtr& item : e.of) {
     if (item->is(Kind::Starred)) {
@@ -420,7 +436,7 @@ graph::Value* Lowering::list(const Expr& e, const Type* hint) {
 }
 
 graph::Value* Lowering::dict(const Expr& e, const Type* hint) {
-  const Type* const wanted = hinted(hint, TypeKind::Dict);
+  const Type* const wanted = hint_of_kind(hint, TypeKind::Dict);
   std::vector<Value*> all;
   std::vector<Value*> keys;
   std::vector<Value*> items;

@@ -33,7 +33,7 @@ Exit Lowering::branch(const Condition& condition, Span span, const Rest& yes, co
                       const Rest& rest) {
   if (condition.value == nullptr) {
     refine(condition.known ? condition.if_true : condition.if_false);
-    return then(condition.known ? yes() : no(), rest);
+    return continue_after(condition.known ? yes() : no(), rest);
   }
   Node* const node = graph_->append(NodeKind::If, {condition.value}, 0);
   Scope scopes[2];
@@ -55,24 +55,24 @@ Exit Lowering::branch(const Condition& condition, Span span, const Rest& yes, co
     }
   }
   merge(node, scopes[0], scopes[1], exits[0], exits[1], span);
-  const auto both = [&](Exit a, Exit b) {
+  const auto are_exits = [&](Exit a, Exit b) {
     return (exits[0] == a && exits[1] == b) || (exits[0] == b && exits[1] == a);
   };
-  if (both(Exit::Raises, Exit::Raises)) {
+  if (are_exits(Exit::Raises, Exit::Raises)) {
     return Exit::Raises;
   }
-  if (both(Exit::Always, Exit::Always) || both(Exit::Always, Exit::Raises)) {
+  if (are_exits(Exit::Always, Exit::Always) || are_exits(Exit::Always, Exit::Raises)) {
     return Exit::Always;
   }
-  const Exit exit = both(Exit::Falls, Exit::Falls) || both(Exit::Falls, Exit::Raises)
+  const Exit exit = are_exits(Exit::Falls, Exit::Falls) || are_exits(Exit::Falls, Exit::Raises)
                         ? Exit::Falls
                         : Exit::Sometimes;
-  return consumed ? exit : then(exit, rest);
+  return consumed ? exit : continue_after(exit, rest);
 }
 
 // The value of a name at the end of a block; null where it has none that fits.
-graph::Value* Lowering::side(Scope& scope, Block& block, const std::string& name, Exit exit,
-                             const Type& type) {
+graph::Value* Lowering::value_at_end(Scope& scope, Block& block, const std::string& name, Exit exit,
+                                     const Type& type) {
   const Scope* const before = scope_;
   scope_ = &scope;
   const Variable* const found = find_variable(name);
@@ -110,7 +110,7 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
     }
     const Variable* const outer = find_variable(name);
     // A side that never comes out here has no say.
-    const auto gone = [&](int i) { return exits[i] == Exit::Always || exits[i] == Exit::Raises; };
+    const auto leaves = [&](int i) { return exits[i] == Exit::Always || exits[i] == Exit::Raises; };
     std::optional<Type> type;
     std::string why;
     if (found[0] != nullptr && found[1] != nullptr) {
@@ -128,8 +128,8 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
         type = unify(a, b);
         if (!type && declared && a.is_subtype_of(*declared) && b.is_subtype_of(*declared)) {
           type = declared;
-        } else if (!type && name[0] != '$' && (gone(0) || gone(1))) {
-          type = gone(0) ? b : a;
+        } else if (!type && name[0] != '$' && (leaves(0) || leaves(1))) {
+          type = leaves(0) ? b : a;
         } else if (!type) {
           why = str("Type mismatch: it is set to ", a.annotation(), " in one branch and to ",
                     b.annotation(), " in the other");
@@ -141,7 +141,7 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
         why = "it was deleted";
       } else if (!found[has]->meaning.is(Meaning::Kind::Value)) {
         why = "it is no value";
-      } else if (name[0] == '$' || gone(1 - has)) {
+      } else if (name[0] == '$' || leaves(1 - has)) {
         type = found[has]->meaning.value->type;
       } else {
         why = str("it is not defined in the ", has == 0 ? "false" : "true", " branch");
@@ -153,8 +153,8 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
       continue;
     }
     for (size_t i = 0; i < 2; i++) {
-      const Exit exit = gone(static_cast<int>(i)) ? exits[i] : Exit::Falls;
-      graph::Value* const value = side(*scopes[i], node->block(i), name, exit, *type);
+      const Exit exit = leaves(static_cast<int>(i)) ? exits[i] : Exit::Falls;
+      graph::Value* const value = value_at_end(*scopes[i], node->block(i), name, exit, *type);
       RL_CHECK(value != nullptr, "the value of '", name, "' has no type that both branches share");
       node->block(i).add_return(value);
     }
@@ -193,7 +193,7 @@ void add_targets(const Expr& e, std::set<std::string>& names) {
     }
   }
 }
-void add_assigned(const Body& body, std::set<std::string>& names) {
+void add_assigned_names(const Body& body, std::set<std::string>& names) {
   for (const Stmt& s : body) {
     if (s.kind == Stmt::Kind::Assign || s.kind == Stmt::Kind::Augmented ||
         s.kind == Stmt::Kind::For || s.kind == Stmt::Kind::With || s.kind == Stmt::Kind::Delete) {
@@ -203,8 +203,8 @@ void add_assigned(const Body& body, std::set<std::string>& names) {
         }
       }
     }
-    add_assigned(s.body, names);
-    add_assigned(s.otherwise, names);
+    add_assigned_names(s.body, names);
+    add_assigned_names(s.otherwise, names);
   }
 }
 bool returns(const Body& body) {
@@ -214,9 +214,9 @@ bool returns(const Body& body) {
 }
 }  // namespace
 
-std::vector<std::string> Lowering::carried_names(const Body& body, const Expr* target) const {
+std::vector<std::string> Lowering::loop_variables(const Body& body, const Expr* target) const {
   std::set<std::string> names;
-  add_assigned(body, names);
+  add_assigned_names(body, names);
   if (target != nullptr) {
     add_targets(*target, names);
   }
@@ -269,7 +269,7 @@ void Lowering::loop(Loop& l) {
     Condition stopped;
     stopped.value = stop != nullptr ? stop->meaning.value : nullptr;
     const auto ends = [&] { return constant(false, Type{TypeKind::Bool}); };
-    block.add_return(pick(stopped, ends, l.again, l.span, "the condition"));
+    block.add_return(select_value(stopped, ends, l.again, l.span, "the condition"));
     for (const std::string& name : l.carried) {
       const Variable* const last = find_variable(name);
       if (last == nullptr) {
@@ -318,7 +318,7 @@ void Lowering::loop(Loop& l) {
 Exit Lowering::while_loop(const Stmt& s, const Rest& rest) {
   Loop l;
   l.span = s.span;
-  l.carried = carried_names(s.body, nullptr);
+  l.carried = loop_variables(s.body, nullptr);
   l.returns = returns(s.body);
   l.most = integer(INT64_MAX);
   // The condition is known of names as the loop carries them, not as they are refined before it.
@@ -333,34 +333,34 @@ Exit Lowering::while_loop(const Stmt& s, const Rest& rest) {
   };
   l.again = [&] { return truth_of(condition(*s.value)); };
   loop(l);
-  return then(
+  return continue_after(
       find_variable(flag_name("done")) != nullptr && l.returns ? Exit::Sometimes : Exit::Falls,
       rest);
 }
 
 // A loop over what the compiler knows: its rounds one after the other.
-Exit Lowering::unrolled(const Stmt& s, const Rounds& over, size_t from, const Rest& rest) {
+Exit Lowering::unroll(const Stmt& s, const Rounds& over, size_t from, const Rest& rest) {
   for (size_t i = from; i < *over.fixed; i++) {
     assign_to(*s.targets[0], over.fixed_item(i));
     const bool outer = std::exchange(unrolled_, true);
     const Exit exit = statements(s.body);
     unrolled_ = outer;
     if (exit != Exit::Falls) {
-      return then(exit, [&] { return unrolled(s, over, i + 1, rest); });
+      return continue_after(exit, [&] { return unroll(s, over, i + 1, rest); });
     }
   }
   return rest();
 }
 
 Exit Lowering::for_loop(const Stmt& s, const Rest& rest) {
-  const Rounds over = rounds(meaning(*s.value), s.value->span);
+  const Rounds over = iterations(meaning(*s.value), s.value->span);
   const Expr& target = *s.targets[0];
   if (over.fixed) {
-    return unrolled(s, over, 0, rest);
+    return unroll(s, over, 0, rest);
   }
   Loop l;
   l.span = s.span;
-  l.carried = carried_names(s.body, &target);
+  l.carried = loop_variables(s.body, &target);
   l.returns = returns(s.body);
   l.most = over.count;
   l.first = constant(true, Type{TypeKind::Bool});
@@ -370,7 +370,7 @@ Exit Lowering::for_loop(const Stmt& s, const Rest& rest) {
   };
   l.again = [&] { return constant(true, Type{TypeKind::Bool}); };
   loop(l);
-  return then(
+  return continue_after(
       find_variable(flag_name("done")) != nullptr && l.returns ? Exit::Sometimes : Exit::Falls,
       rest);
 }

@@ -5,11 +5,19 @@
 #include <istream>
 #include <iterator>
 
+#include <rushlight/executor.h>
+
+#include "core/allowance.h"
 #include "script/archive_code.h"
 
 namespace rushlight::script {
 
-jit::Module load_module(const std::shared_ptr<serialize::Source>& source,
+namespace {
+// What restoring objects may take beyond the size of the file.
+constexpr uint64_t bytes_anyway = uint64_t{1} << 26;
+constexpr uint64_t most_rounds = 1000000;
+
+jit::Module read_module(const std::shared_ptr<serialize::Source>& source,
                         std::optional<Device> device, jit::ExtraFilesMap& extra_files) {
   serialize::CheckpointReader reader(source, false);
   RL_CHECK(reader.has_record("constants.pkl"),
@@ -26,6 +34,7 @@ jit::Module load_module(const std::shared_ptr<serialize::Source>& source,
   }
   ArchiveObjects objects = read_objects(reader, "data.pkl", "data", code, *unit, device);
   code.compile();
+  const Allowance limited(bytes_anyway + 2 * source->size(), most_rounds);
   for (const auto& [object, state] : objects.restore) {
     jit::Method(object, *object->type->find_method("__setstate__"))({state});
   }
@@ -39,6 +48,26 @@ jit::Module load_module(const std::shared_ptr<serialize::Source>& source,
     }
   }
   return jit::Module(intrusive_ptr<Object>(root));
+}
+}  // namespace
+
+// Whatever is wrong with a file is an Error alone, but for what it lacks a form for and for what
+// the system refused.
+jit::Module load_module(const std::shared_ptr<serialize::Source>& source,
+                        std::optional<Device> device, jit::ExtraFilesMap& extra_files) {
+  try {
+    return read_module(source, device, extra_files);
+  } catch (const NotImplementedError&) {
+    throw;
+  } catch (const OutOfMemoryError&) {
+    throw;
+  } catch (const serialize::FileError&) {
+    throw;
+  } catch (const graph::Raised&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.what());
+  }
 }
 
 }  // namespace rushlight::script

@@ -306,7 +306,7 @@ Tokens tokens_of(const Text& text, Span span, bool inside) {
   return Lexer(text, span, inside).run();
 }
 
-std::string unescaped(const Text& text, Span inner, bool raw) {
+std::string unescape(const Text& text, Span inner, bool raw) {
   const std::string& bytes = text->text;
   std::string out;
   for (uint32_t at = inner.begin; at < inner.end;) {

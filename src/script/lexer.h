@@ -32,6 +32,6 @@ struct Tokens {
 Tokens tokens_of(const Text& text, Span span, bool inside);
 
 // What a string token stands for, without prefix, quotes and escapes; `raw` keeps backslashes.
-std::string unescaped(const Text& text, Span inner, bool raw);
+std::string unescape(const Text& text, Span inner, bool raw);
 
 }  // namespace rushlight::script

@@ -21,7 +21,7 @@ constexpr const char* vision_schemas[] = {
     "bias, int stride_h, int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, int "
     "groups, int offset_groups, bool use_mask) -> Tensor"};
 
-const OpInfo& own_op(std::string_view name) {
+const OpInfo& rushlight_op(std::string_view name) {
   for (const OpInfo* const op : find_overloads(name)) {
     if (std::string_view(op->space) == "rushlight") {
       return *op;
@@ -51,20 +51,20 @@ graph::Node* Lowering::vision_call(const std::string& name, const Arguments& arg
     std::string why;
     TypeVariables variables;
     std::optional<std::vector<Value*>> inputs =
-        matched(*graph_, schema, arguments, true, variables, &why);
+        match_arguments(*graph_, schema, arguments, true, variables, &why);
     if (!inputs) {
       fail(span, str(schema.str(), ": ", why));
     }
     const std::vector<Value*>& in = *inputs;
     if (schema.name == "nms") {
-      return graph_->insert(graph_->create(own_op("nms"), in));
+      return graph_->insert(graph_->create(rushlight_op("nms"), in));
     }
     if (schema.name == "roi_align") {
       inputs->push_back(constant("align", Type{TypeKind::String}));
-      return graph_->insert(graph_->create(own_op("_roi_average"), in));
+      return graph_->insert(graph_->create(rushlight_op("_roi_average"), in));
     }
     if (schema.name == "roi_pool") {
-      return graph_->insert(graph_->create(own_op("_roi_max"), in));
+      return graph_->insert(graph_->create(rushlight_op("_roi_max"), in));
     }
     const auto pair = [&](size_t first) {
       return list_of({in[first], in[first + 1]}, nullptr, span);
@@ -72,9 +72,10 @@ graph::Node* Lowering::vision_call(const std::string& name, const Arguments& arg
     Condition masked;
     masked.value = in[13];
     Value* const mask =
-        pick(masked, [&] { return in[3]; }, [&] { return none(); }, span, "the mask");
-    Node* const node = graph_->create(
-        own_op("deform_conv2d"), {in[0], in[2], in[1], in[4], pair(5), pair(7), pair(9), mask});
+        select_value(masked, [&] { return in[3]; }, [&] { return none(); }, span, "the mask");
+    Node* const node =
+        graph_->create(rushlight_op("deform_conv2d"),
+                       {in[0], in[2], in[1], in[4], pair(5), pair(7), pair(9), mask});
     return graph_->insert(node);
   }
   return nullptr;
@@ -99,7 +100,7 @@ Meaning Lowering::library_call(const std::string& name, const Arguments& argumen
   }
   std::string why;
   TypeVariables variables;
-  const auto inputs = matched(*graph_, *schema, arguments, true, variables, &why);
+  const auto inputs = match_arguments(*graph_, *schema, arguments, true, variables, &why);
   if (!inputs) {
     fail(span, str(schema->str(), ": ", why));
   }

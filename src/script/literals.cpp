@@ -61,7 +61,7 @@ std::string number_text(double value) {
 }
 
 // Empty where the text has characters that files of programs do not spell alike.
-std::string quoted(const std::string& text) {
+std::string quote(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -112,7 +112,7 @@ std::string literal(const IValue& value, const Type& type, Mentions& mentions) {
     return number_text(number.re) + "+" + number_text(number.im) + "j";
   }
   if (value.isString()) {
-    const std::string text = quoted(value.toStringRef());
+    const std::string text = quote(value.toStringRef());
     return text.empty() ? str("CONSTANTS.c", mentions.add_constant(value)) : text;
   }
   if (value.isDevice()) {

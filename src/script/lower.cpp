@@ -9,6 +9,17 @@ using Kind = Expr::Kind;
 using NodeKind = graph::Kind;
 using TypeKind = Type::Kind;
 
+namespace {
+constexpr int max_blocks = 500;
+}
+
+Lowering::Inside::Inside(Lowering& of, Scope& scope) : of(of) {
+  RL_CHECK(of.depth_ < max_blocks, "blocks of a program are nested too deep");
+  scope.outer = of.scope_;
+  of.scope_ = &scope;
+  of.depth_++;
+}
+
 std::unique_ptr<graph::Graph> Lowering::lower(const Function& function, const graph::Schema& schema,
                                               std::optional<Type>& returns) {
   graph_ = std::make_unique<graph::Graph>();
@@ -101,7 +112,7 @@ std::vector<Meaning> Lowering::parts_of(const Meaning& meaning, Span span) {
     }
     return out;
   }
-  const Rounds over = rounds(meaning, span);
+  const Rounds over = iterations(meaning, span);
   if (!over.fixed) {
     fail(span, "cannot tell how many values there are here, which must be known");
   }
@@ -178,7 +189,7 @@ void Lowering::assign_attribute(const Expr& target, const Meaning& meaning, cons
   }
   graph::Value* const given = as_value(meaning, target.span);
   const Type& wanted = type.attributes[place].type;
-  graph::Value* const fitting = converted(*graph_, given, wanted);
+  graph::Value* const fitting = convert_value(*graph_, given, wanted);
   if (fitting == nullptr) {
     fail(target.span, str("the attribute '", target.text, "' is of type ", wanted.annotation(),
                           ", and a ", given->type.annotation(), " does not fit"));
@@ -211,7 +222,7 @@ void Lowering::assign_to(const Expr& target, Meaning meaning) {
 // ---- statements ----
 
 // What follows a statement, by how it ended.
-Exit Lowering::then(Exit exit, const Rest& rest) {
+Exit Lowering::continue_after(Exit exit, const Rest& rest) {
   if (exit == Exit::Falls) {
     return rest();
   }
@@ -221,8 +232,8 @@ Exit Lowering::then(Exit exit, const Rest& rest) {
   Condition left;
   left.value = flag("done");
   Exit last = Exit::Falls;
-  const auto go_on = [&] { return last = rest(); };
-  branch(left, {}, [] { return Exit::Always; }, go_on, [] { return Exit::Falls; });
+  const auto run_rest = [&] { return last = rest(); };
+  branch(left, {}, [] { return Exit::Always; }, run_rest, [] { return Exit::Falls; });
   return last == Exit::Always || last == Exit::Raises ? Exit::Always : Exit::Sometimes;
 }
 
@@ -260,7 +271,7 @@ Exit Lowering::statement(const Stmt& s, const Rest& rest) {
       assignment(s);
       return Exit::Falls;
     case Stmt::Kind::Augmented:
-      augmented(s);
+      augmented_assignment(s);
       return Exit::Falls;
     case Stmt::Kind::If: {
       const Condition decided = condition(*s.value);
@@ -315,7 +326,7 @@ void Lowering::assignment(const Stmt& s) {
     fail(s.span, "a name that is declared must get a value at once");
   }
   graph::Value* const given = value(*s.value, &declared);
-  graph::Value* const fitting = converted(*graph_, given, declared);
+  graph::Value* const fitting = convert_value(*graph_, given, declared);
   if (fitting == nullptr) {
     fail(s.span, str("Variable is annotated with type ", declared.annotation(),
                      " but gets a value of type ", given->type.annotation()));
@@ -420,7 +431,7 @@ Exit Lowering::with(const Stmt& s, const Rest& rest) {
   for (size_t i = contexts.size(); i-- > 0;) {
     graph_->append(NodeKind::Exit, {contexts[i]})->output()->set_type(Type{TypeKind::None});
   }
-  return then(exit, rest);
+  return continue_after(exit, rest);
 }
 
 }  // namespace rushlight::script

@@ -72,9 +72,9 @@ class RL_API Lowering {
   void assign_attribute(const Expr& target, const Meaning& meaning, const Type* declared = nullptr);
   Exit statements(const Body& body, size_t from = 0);
   Exit statement(const Stmt& s, const Rest& rest);
-  Exit then(Exit exit, const Rest& rest);
+  Exit continue_after(Exit exit, const Rest& rest);
   void assignment(const Stmt& s);
-  void augmented(const Stmt& s);
+  void augmented_assignment(const Stmt& s);
   void raise(const Stmt& s);
   Exit assertion(const Stmt& s);
   void remove(const Expr& target);
@@ -93,15 +93,16 @@ class RL_API Lowering {
   Exit branch(const Condition& condition, Span span, const Rest& yes, const Rest& no,
               const Rest& rest);
   void merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_exit, Span span);
-  Value* side(Scope& scope, Block& block, const std::string& name, Exit exit, const Type& type);
+  Value* value_at_end(Scope& scope, Block& block, const std::string& name, Exit exit,
+                      const Type& type);
   void refine(const Refinements& refinements);
   Exit while_loop(const Stmt& s, const Rest& rest);
   Exit for_loop(const Stmt& s, const Rest& rest);
   struct Loop;
   struct Rounds;
-  Exit unrolled(const Stmt& s, const Rounds& over, size_t from, const Rest& rest);
+  Exit unroll(const Stmt& s, const Rounds& over, size_t from, const Rest& rest);
   void loop(Loop& loop);
-  std::vector<std::string> carried_names(const Body& body, const Expr* target) const;
+  std::vector<std::string> loop_variables(const Body& body, const Expr* target) const;
 
   // ---- conditions.cpp ----
   Condition condition(const Expr& e);
@@ -110,8 +111,8 @@ class RL_API Lowering {
   Condition is_instance(const Expr& e);
   Value* truth(Value* value, Span span);
   Value* truth_of(const Condition& condition);
-  Value* pick(const Condition& condition, const std::function<Value*()>& yes,
-              const std::function<Value*()>& no, Span span, const char* what);
+  Value* select_value(const Condition& condition, const std::function<Value*()>& yes,
+                      const std::function<Value*()>& no, Span span, const char* what);
 
   // ---- rounds.cpp: what loops go over ----
   struct Rounds {
@@ -120,14 +121,15 @@ class RL_API Lowering {
     std::function<Meaning(Value*)> item;
     std::function<Meaning(size_t)> fixed_item;
   };
-  Rounds rounds(const Meaning& over, Span span);
-  Rounds rounds_of_value(Value* value, Span span);
-  Rounds rounds_of_range(const Meaning& over, Span span);
-  Rounds rounds_together(const Meaning& over, Span span);
+  Rounds iterations(const Meaning& over, Span span);
+  Rounds iterations_of_value(Value* value, Span span);
+  Rounds iterations_of_range(const Meaning& over, Span span);
+  Rounds zip_iterations(const Meaning& over, Span span);
   Value* comprehension(const Expr& e, const Type* hint);
 
   // ---- expressions.cpp ----
   Meaning meaning(const Expr& e, const Type* hint = nullptr);
+  Meaning meaning_of(const Expr& e, const Type* hint);
   Value* value(const Expr& e, const Type* hint = nullptr);
   Value* as_value(const Meaning& meaning, Span span);
   Value* constant(IValue v, Type type);
@@ -159,7 +161,7 @@ class RL_API Lowering {
   void augment_subscript(const Expr& target, const std::string& op, Value* by);
   std::optional<std::vector<Meaning>> slice_of(const Expr& index);
   Meaning slice_call(const Expr& e);
-  Value* sliced(Value* tensor, int64_t dim, const std::vector<Meaning>& slice, Span span);
+  Value* slice_tensor(Value* tensor, int64_t dim, const std::vector<Meaning>& slice, Span span);
   Value* index_list(const std::vector<Value*>& tensors);
   Value* augmented_value(const std::string& symbol, Value* left, Value* right, Span span);
   Meaning slice_of_parts(const std::vector<Meaning>& parts, const std::vector<Meaning>& slice,
@@ -170,7 +172,7 @@ class RL_API Lowering {
   // ---- calls.cpp ----
   Meaning call(const Expr& e, const Type* hint);
   Meaning call(const Meaning& what, const Arguments& arguments, Span span);
-  Value* collected(const Meaning& over, Span span);
+  Value* collect_list(const Meaning& over, Span span);
   Arguments arguments(const Expr& e);
   Value* op(const std::string& name, const std::vector<Value*>& arguments, Span span);
   Meaning call_op_at(const std::string& name, const Arguments& arguments, Span span);
@@ -206,11 +208,7 @@ class RL_API Lowering {
   };
   // A block's names, for the length of a scope.
   struct Inside {
-    Inside(Lowering& of, Scope& scope) : of(of) {
-      scope.outer = of.scope_;
-      of.scope_ = &scope;
-      RL_CHECK(++of.depth_ < max_blocks, "blocks of a program are nested too deep");
-    }
+    Inside(Lowering& of, Scope& scope);
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
     ~Inside() {
@@ -219,8 +217,6 @@ class RL_API Lowering {
     }
     Lowering& of;
   };
-  static constexpr int max_blocks = 500;
-
   graph::CompilationUnit& unit_;
   Resolver& resolver_;
   Text text_;

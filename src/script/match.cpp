@@ -36,7 +36,8 @@ enum class How : uint8_t {
   Device,  // from a string
 };
 
-How how(const Value& value, const Argument& formal, bool convert, TypeVariables& variables) {
+How conversion_of(const Value& value, const Argument& formal, bool convert,
+                  TypeVariables& variables) {
   const Type& actual = value.type;
   if (match(formal.type, actual, variables)) {
     return How::AsIs;
@@ -75,7 +76,7 @@ How how(const Value& value, const Argument& formal, bool convert, TypeVariables&
   return actual.is(TypeKind::String) && wanted.is(TypeKind::Device) ? How::Device : How::No;
 }
 
-Value* carry_out(Graph& graph, How way, Value* value, const Argument& formal) {
+Value* apply_conversion(Graph& graph, How way, Value* value, const Argument& formal) {
   const Type& wanted = without_optional(formal.type);
   switch (way) {
     case How::Repeated:
@@ -123,7 +124,7 @@ class Matching {
 
   bool run() {
     for (size_t i = 0; i < schema_.arguments.size(); i++) {
-      if (!take(i)) {
+      if (!match_argument(i)) {
         return false;
       }
     }
@@ -148,11 +149,11 @@ class Matching {
       const Argument& formal = schema_.arguments[i];
       if (place.gathered) {
         out.push_back(
-            list_of(graph, gathered(graph, place, formal), without_optional(formal.type).of[0]));
+            list_of(graph, gather_rest(graph, place, formal), without_optional(formal.type).of[0]));
       } else if (place.values.empty()) {
         out.push_back(graph.constant(*formal.fallback, formal.type));
       } else {
-        out.push_back(carry_out(graph, place.way, place.values[0], formal));
+        out.push_back(apply_conversion(graph, place.way, place.values[0], formal));
       }
     }
     for (size_t i = next_; i < arguments_.positional.size(); i++) {
@@ -170,23 +171,23 @@ class Matching {
     return false;
   }
 
-  static std::vector<Value*> gathered(Graph& graph, const Place& place, const Argument& formal) {
+  static std::vector<Value*> gather_rest(Graph& graph, const Place& place, const Argument& formal) {
     const Argument item{formal.name, without_optional(formal.type).of[0]};
     std::vector<Value*> out;
     TypeVariables none;
     for (Value* value : place.values) {
-      out.push_back(carry_out(graph, how(*value, item, true, none), value, item));
+      out.push_back(apply_conversion(graph, conversion_of(*value, item, true, none), value, item));
     }
     return out;
   }
 
-  bool take(size_t i) {
+  bool match_argument(size_t i) {
     const Argument& formal = schema_.arguments[i];
     Place place;
     Value* given = nullptr;
     if (next_ < arguments_.positional.size() && !formal.keyword_only) {
       given = arguments_.positional[next_];
-      if (gathers(i, place)) {
+      if (takes_rest(i, place)) {
         places_.push_back(std::move(place));
         return true;
       }
@@ -201,7 +202,7 @@ class Matching {
       places_.push_back(std::move(place));
       return true;
     }
-    place.way = how(*given, formal, convert_, variables_);
+    place.way = conversion_of(*given, formal, convert_, variables_);
     place.values = {given};
     if (place.way == How::No) {
       return refuse([&] {
@@ -224,7 +225,7 @@ class Matching {
   }
 
   // view(2, 3): the rest of the positional arguments is the list of the last argument.
-  bool gathers(size_t i, Place& place) {
+  bool takes_rest(size_t i, Place& place) {
     const Argument& formal = schema_.arguments[i];
     const Type& wanted = without_optional(formal.type);
     const bool last = i + 1 == schema_.arguments.size() || schema_.arguments[i + 1].keyword_only;
@@ -233,12 +234,12 @@ class Matching {
       return false;
     }
     TypeVariables none;
-    if (how(*arguments_.positional[next_], formal, false, none) != How::No) {
+    if (conversion_of(*arguments_.positional[next_], formal, false, none) != How::No) {
       return false;
     }
     const Argument item{formal.name, wanted.of[0]};
     for (size_t k = next_; k < arguments_.positional.size(); k++) {
-      if (how(*arguments_.positional[k], item, convert_, none) == How::No) {
+      if (conversion_of(*arguments_.positional[k], item, convert_, none) == How::No) {
         return false;
       }
     }
@@ -301,9 +302,9 @@ bool is_op(const std::string& name) {
   return any_candidate(name, false, [](const Candidate&) { return true; });
 }
 
-std::optional<std::vector<Value*>> matched(Graph& graph, const Schema& schema,
-                                           const Arguments& arguments, bool convert,
-                                           TypeVariables& variables, std::string* why) {
+std::optional<std::vector<Value*>> match_arguments(Graph& graph, const Schema& schema,
+                                                   const Arguments& arguments, bool convert,
+                                                   TypeVariables& variables, std::string* why) {
   Matching matching(schema, arguments, convert, variables, why);
   if (!matching.run()) {
     return {};
@@ -311,11 +312,11 @@ std::optional<std::vector<Value*>> matched(Graph& graph, const Schema& schema,
   return matching.values(graph);
 }
 
-Value* converted(Graph& graph, Value* value, const Type& type) {
+Value* convert_value(Graph& graph, Value* value, const Type& type) {
   const Argument formal{"", type};
   TypeVariables none;
-  const How way = how(*value, formal, true, none);
-  return way == How::No ? nullptr : carry_out(graph, way, value, formal);
+  const How way = conversion_of(*value, formal, true, none);
+  return way == How::No ? nullptr : apply_conversion(graph, way, value, formal);
 }
 
 Node* call_op(Graph& graph, const std::string& name, const Arguments& arguments) {
@@ -326,7 +327,8 @@ Node* call_op(Graph& graph, const std::string& name, const Arguments& arguments)
   for (int attempt = 0; attempt < 2 && node == nullptr; attempt++) {
     any_candidate(name, tensors, [&](const Candidate& one) {
       TypeVariables variables;
-      const auto inputs = matched(graph, *one.schema, arguments, attempt == 1, variables, nullptr);
+      const auto inputs =
+          match_arguments(graph, *one.schema, arguments, attempt == 1, variables, nullptr);
       if (inputs) {
         node = one.op != nullptr ? graph.create(*one.op, *inputs)
                                  : graph.create(*one.builtin, *inputs);
@@ -341,7 +343,7 @@ Node* call_op(Graph& graph, const std::string& name, const Arguments& arguments)
   any_candidate(name, tensors, [&](const Candidate& one) {
     TypeVariables variables;
     std::string why;
-    matched(graph, *one.schema, arguments, true, variables, &why);
+    match_arguments(graph, *one.schema, arguments, true, variables, &why);
     reasons += str("\n  ", one.schema->str(), ": ", why);
     return false;
   });

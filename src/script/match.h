@@ -14,12 +14,14 @@ struct Arguments {
 // Values that stand where the schema wants them, defaults included; the graph gains what converts
 // them. Nothing where they do not fit, and then `why` says it, where it is not null. `convert`:
 // tensors may become numbers, strings devices.
-std::optional<std::vector<graph::Value*>> matched(graph::Graph& graph, const graph::Schema& schema,
-                                                  const Arguments& arguments, bool convert,
-                                                  TypeVariables& variables, std::string* why);
+std::optional<std::vector<graph::Value*>> match_arguments(graph::Graph& graph,
+                                                          const graph::Schema& schema,
+                                                          const Arguments& arguments, bool convert,
+                                                          TypeVariables& variables,
+                                                          std::string* why);
 
 // The value as one of a type: itself or converted; null where it cannot be.
-graph::Value* converted(graph::Graph& graph, graph::Value* value, const Type& type);
+graph::Value* convert_value(graph::Graph& graph, graph::Value* value, const Type& type);
 
 // Whether there is any op or function of the language of that name, "aten::add".
 RL_API bool is_op(const std::string& name);

@@ -96,7 +96,14 @@ class RL_API Resolver {
   virtual std::optional<Type> annotation(const std::string& parameter);
   // The default of a parameter, where it is known by other means than the text.
   virtual std::optional<IValue> fallback(const std::string& parameter, const Type& type);
+  // Told of all that is made of a text, in expressions and parts of types; that of archives raises
+  // where it is far more than the text is long: loops over tuples are unrolled, and `x = (x, x)`
+  // doubles a type each time.
+  virtual void spend(size_t n);
 };
+
+// How many types there are in a type, itself included.
+size_t parts_of(const Type& type);
 
 // The names that all texts have: int, len, range, isinstance, …; nothing for others.
 std::optional<Meaning> language_name(std::string_view name);

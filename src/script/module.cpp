@@ -5,6 +5,7 @@
 #include <rushlight/functions.h>
 #include <rushlight/script.h>
 
+#include "core/nesting.h"
 #include "script/export.h"
 
 namespace rushlight::jit {
@@ -20,6 +21,25 @@ Module::Module(intrusive_ptr<Object> object) : object_(std::move(object)) {
            "the object is no module");
 }
 
+IValue Module::operator()(std::vector<IValue> arguments) const {
+  for (const std::string& name : type().pre_hooks) {
+    IValue changed = get_method(name)({IValue::tuple(arguments)});
+    if (changed.isTuple()) {
+      arguments = changed.items();
+    } else if (!changed.isNone()) {
+      arguments = {std::move(changed)};
+    }
+  }
+  IValue result = forward(arguments);
+  for (const std::string& name : type().hooks) {
+    IValue changed = get_method(name)({IValue::tuple(arguments), result});
+    if (!changed.isNone()) {
+      result = std::move(changed);
+    }
+  }
+  return result;
+}
+
 const intrusive_ptr<Object>& Module::object() const {
   RL_CHECK(object_.defined(), "torch::jit::Module: the module is empty: load one");
   return object_;
@@ -30,7 +50,7 @@ bool is_module(const IValue& value) {
   const Object* const object = object_of(value);
   return object != nullptr && object->type->form == ClassType::Form::Module;
 }
-std::string joined(const std::string& prefix, const std::string& name) {
+std::string join_name(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
 }
 }  // namespace
@@ -106,9 +126,10 @@ std::vector<NamedModule> Module::named_modules() const {
     if (!seen.insert(module.object().get()).second) {
       return;
     }
+    const Nesting deeper;
     out.push_back({name, module});
     for (const auto& [child, of] : module.named_children()) {
-      visit(joined(name, child), of);
+      visit(join_name(name, child), of);
     }
   };
   visit("", *this);
@@ -138,7 +159,7 @@ void for_each_slot(const Module& of, bool recurse, const F& f) {
   const auto visit = [&](const std::string& prefix, const Module& module) {
     const ClassType& type = module.type();
     for (size_t i = 0; i < type.attributes.size(); i++) {
-      f(joined(prefix, type.attributes[i].name), type.attributes[i], module.object()->slots[i]);
+      f(join_name(prefix, type.attributes[i].name), type.attributes[i], module.object()->slots[i]);
     }
   };
   if (!recurse) {
@@ -234,6 +255,7 @@ class Copier {
   explicit Copier(bool all) : all_(all) {}
 
   IValue copy(const IValue& value) {
+    const Nesting deeper;
     Object* const object = object_of(value);
     if (object != nullptr) {
       const bool keeps = object->type->form == ClassType::Form::Enum ||

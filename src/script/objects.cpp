@@ -25,7 +25,7 @@ class Objects {
     for (const PickleStep& step : pickle_.steps) {
       switch (step.kind) {
         case PickleStep::Kind::Make:
-          values_[step.node] = made(tensors_.node(step.node));
+          values_[step.node] = make_value(tensors_.node(step.node));
           break;
         case PickleStep::Kind::Append:
           append(step);
@@ -47,7 +47,7 @@ class Objects {
  private:
   const IValue& item(uint32_t first, uint32_t i) const { return values_[pickle_.items[first + i]]; }
 
-  IValue made(const PickleNode& n) {
+  IValue make_value(const PickleNode& n) {
     switch (n.kind) {
       case Kind::Bool:
         return n.value.i != 0;
@@ -70,9 +70,9 @@ class Objects {
         return IValue::tuple(std::move(items));
       }
       case Kind::Call:
-        return called(n);
+        return function_name(n);
       case Kind::New:
-        return unit_.create(class_of(tensors_.called(n)))->value();
+        return created(class_of(tensors_.function_name(n)));
       case Kind::None:
       case Kind::Global:      // mentioned by what calls it
       case Kind::Persistent:  // the same
@@ -80,6 +80,16 @@ class Objects {
       default:
         throw UnpicklingError("an archive holds what is no value of TorchScript");
     }
+  }
+
+  // Each attribute of an object is named where the object gets its state, so that a file has as
+  // many bytes for it.
+  IValue created(ClassType& type) {
+    slots_ += type.attributes.size();
+    if (slots_ > pickle_.end + slots_anyway) {
+      throw UnpicklingError("an archive makes more objects than it has values for");
+    }
+    return unit_.create(type)->value();
   }
 
   // "module\nname" as a class of the archive.
@@ -93,8 +103,8 @@ class Objects {
     return code_.class_named(name);
   }
 
-  IValue called(const PickleNode& n) {
-    const std::string_view function = tensors_.called(n);
+  IValue function_name(const PickleNode& n) {
+    const std::string_view function = tensors_.function_name(n);
     if (function.starts_with("torch._utils\n_rebuild_")) {
       Tensor tensor = tensors_.tensor(n);
       if (!device_) {
@@ -108,7 +118,7 @@ class Objects {
       return IValue::dict(make_intrusive<ivalue::DictItems>());
     }
     if (function.starts_with("__torch__")) {
-      return called_class(n, class_of(function));
+      return make_of_class(n, class_of(function));
     }
     const PickleNode& arguments = tensors_.item(n, 1);
     tensors_.item(arguments, 0);  // it has one
@@ -129,7 +139,7 @@ class Objects {
   }
 
   // A member of an enum by its value, a named tuple by its parts.
-  IValue called_class(const PickleNode& n, ClassType& type) {
+  IValue make_of_class(const PickleNode& n, ClassType& type) {
     const IValue& given = item(n.value.items.first, 1);
     if (type.form == ClassType::Form::NamedTuple && given.isTuple()) {
       return given;
@@ -222,7 +232,10 @@ class Objects {
     }
   }
 
+  static constexpr size_t slots_anyway = 10000;
+
   const Pickle& pickle_;
+  size_t slots_ = 0;  // of all objects that have been made
   PickledTensors tensors_;
   ArchiveCode& code_;
   graph::CompilationUnit& unit_;

@@ -46,7 +46,7 @@ std::string_view function_of(std::string_view op) {
 }
 
 // The comparison with its sides exchanged.
-std::string_view mirrored(std::string_view op) {
+std::string_view swap_sides(std::string_view op) {
   return op == "<" ? ">" : op == ">" ? "<" : op == "<=" ? ">=" : op == ">=" ? "<=" : op;
 }
 }  // namespace
@@ -78,8 +78,8 @@ graph::Value* Lowering::operation(const std::string& text, Value* left, Value* r
   }
   if (is_number(left->type) && right->type.is(TypeKind::Tensor)) {
     if (text == "+" || text == "*" || text == "==" || text == "!=" || text == "&" || text == "|" ||
-        text == "^" || mirrored(text) != text) {
-      return op(function(mirrored(text)), {right, left}, span);
+        text == "^" || swap_sides(text) != text) {
+      return op(function(swap_sides(text)), {right, left}, span);
     }
     if (text == "-") {
       return op("aten::rsub", {right, left}, span);

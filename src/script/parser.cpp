@@ -9,7 +9,7 @@ using Kind = Expr::Kind;
 
 namespace {
 // How tightly operators of two sides bind; 0: none.
-int strength(std::string_view op) {
+int precedence(std::string_view op) {
   if (op == "|") {
     return 1;
   }
@@ -187,7 +187,7 @@ ExprPtr Parser::binary(int least) {
   ExprPtr left = unary();
   while (token().kind == Token::Kind::Operator) {
     const std::string_view op = view(token().span);
-    const int strong = strength(op);
+    const int strong = precedence(op);
     if (strong < least || strong == 0) {
       break;
     }
@@ -338,7 +338,7 @@ ExprPtr Parser::comprehension(uint32_t begin, Kind kind, ExprPtr item, ExprPtr v
   return make(kind, begin, std::move(of));
 }
 
-ExprPtr Parser::parenthesised(uint32_t begin) {
+ExprPtr Parser::parenthesized(uint32_t begin) {
   std::vector<ExprPtr> of;
   bool comma = false;
   while (!accept(")")) {
@@ -423,7 +423,7 @@ ExprPtr Parser::atom() {
       return strings();
     case Token::Kind::Operator:
       if (accept("(")) {
-        return parenthesised(begin);
+        return parenthesized(begin);
       }
       if (accept("[")) {
         return list(begin);
@@ -436,14 +436,14 @@ ExprPtr Parser::atom() {
       }
       break;
     case Token::Kind::Name:
-      return word();
+      return name_or_constant();
     default:
       break;
   }
   fail("expected an expression here");
 }
 
-ExprPtr Parser::word() {
+ExprPtr Parser::name_or_constant() {
   const uint32_t begin = token().span.begin;
   constexpr std::pair<std::string_view, Kind> constants[] = {
       {"True", Kind::True}, {"False", Kind::False}, {"None", Kind::None}};

@@ -65,12 +65,12 @@ class Parser {
   ExprPtr subscript(uint32_t begin, ExprPtr base);
   ExprPtr index();
   ExprPtr comprehension(uint32_t begin, Expr::Kind kind, ExprPtr item, ExprPtr value);
-  ExprPtr parenthesised(uint32_t begin);
+  ExprPtr parenthesized(uint32_t begin);
   ExprPtr starred_expression();
   ExprPtr list(uint32_t begin);
   ExprPtr dict(uint32_t begin);
   ExprPtr atom();
-  ExprPtr word();
+  ExprPtr name_or_constant();
   ExprPtr number(const Token& t);
   ExprPtr strings();
   void add_pieces(Span inner, bool raw, std::string& text, std::vector<ExprPtr>& pieces);

@@ -69,7 +69,7 @@ ExprPtr Parser::strings() {
       formatted = true;
       add_pieces(inner, raw, text, pieces);
     } else {
-      text += unescaped(text_, inner, raw);
+      text += unescape(text_, inner, raw);
     }
   }
   if (!formatted) {
@@ -90,7 +90,7 @@ void Parser::add_pieces(Span inner, bool raw, std::string& text, std::vector<Exp
     while (at < inner.end && bytes[at] != '{' && bytes[at] != '}') {
       at++;
     }
-    text += unescaped(text_, {first, at}, raw);
+    text += unescape(text_, {first, at}, raw);
     if (at >= inner.end) {
       return;
     }

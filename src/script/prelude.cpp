@@ -105,7 +105,7 @@ struct Parsed {
   Text text;
   Body body;
 };
-const Parsed& parsed() {
+const Parsed& prelude_body() {
   static const auto* const made = [] {
     auto* const out = new Parsed();
     out->text = std::make_shared<graph::Source>(graph::Source{source, "prelude"});
@@ -118,7 +118,7 @@ const Parsed& parsed() {
 }  // namespace
 
 bool has_prelude_function(const std::string& name) {
-  return std::any_of(parsed().body.begin(), parsed().body.end(),
+  return std::any_of(prelude_body().body.begin(), prelude_body().body.end(),
                      [&](const Stmt& s) { return s.function->name == name; });
 }
 
@@ -127,12 +127,12 @@ graph::Function* prelude_function(graph::CompilationUnit& unit, const std::strin
   if (graph::Function* const known = unit.find_function(full)) {
     return known;
   }
-  for (const Stmt& s : parsed().body) {
+  for (const Stmt& s : prelude_body().body) {
     if (s.function->name == name) {
       OpNames names;
-      graph::Schema schema = signature(*s.function, parsed().text, names, std::nullopt);
+      graph::Schema schema = signature(*s.function, prelude_body().text, names, std::nullopt);
       std::optional<Type> returns = schema.results.at(0).type;
-      Lowering lowering(unit, names, parsed().text, newest_version);
+      Lowering lowering(unit, names, prelude_body().text, newest_version);
       std::unique_ptr<graph::Graph> graph = lowering.lower(*s.function, schema, returns);
       return &unit.add_function(full, std::move(schema), std::move(graph));
     }
@@ -140,8 +140,8 @@ graph::Function* prelude_function(graph::CompilationUnit& unit, const std::strin
   return nullptr;
 }
 
-std::optional<std::string> earlier_form(const std::string& name, int64_t version, int tensors,
-                                        bool has_mode) {
+std::optional<std::string> name_in_version(const std::string& name, int64_t version, int tensors,
+                                           bool has_mode) {
   if (version < 4 && tensors > 0 && !has_mode && (name == "aten::div" || name == "aten::div_")) {
     return name.substr(6) + (tensors == 2 ? "_0_3" : "_number_0_3");
   }

@@ -14,8 +14,8 @@ RL_API bool has_prelude_function(const std::string& name);
 
 // What an op of this name was in archives of an earlier version: a name of the prelude, or nothing
 // where it has not changed. `tensors`: how many of the first two arguments are tensors.
-std::optional<std::string> earlier_form(const std::string& name, int64_t version, int tensors,
-                                        bool has_mode);
+std::optional<std::string> name_in_version(const std::string& name, int64_t version, int tensors,
+                                           bool has_mode);
 
 // `torch`, `ops`: the names of all ops.
 RL_API std::optional<Meaning> op_name(std::string_view name);

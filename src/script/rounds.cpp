@@ -7,7 +7,7 @@ using Kind = Expr::Kind;
 using NodeKind = graph::Kind;
 using TypeKind = Type::Kind;
 
-Lowering::Rounds Lowering::rounds_of_value(Value* value, Span span) {
+Lowering::Rounds Lowering::iterations_of_value(Value* value, Span span) {
   Rounds out;
   const Type type = value->type;
   if (type.is_tuple()) {
@@ -28,7 +28,7 @@ Lowering::Rounds Lowering::rounds_of_value(Value* value, Span span) {
     return out;
   }
   if (type.is(TypeKind::Dict)) {
-    return rounds_of_value(op("aten::keys", {value}, span), span);
+    return iterations_of_value(op("aten::keys", {value}, span), span);
   }
   if (!type.is(TypeKind::List) && !type.is(TypeKind::Tensor) && !type.is(TypeKind::String)) {
     fail(span, str("'", type.annotation(), "' object is not iterable"));
@@ -42,10 +42,10 @@ Lowering::Rounds Lowering::rounds_of_value(Value* value, Span span) {
   return out;
 }
 
-Lowering::Rounds Lowering::rounds_of_range(const Meaning& over, Span span) {
+Lowering::Rounds Lowering::iterations_of_range(const Meaning& over, Span span) {
   std::vector<Value*> given;
   for (const Meaning& part : over.of) {
-    Value* const value = converted(*graph_, as_value(part, span), Type{TypeKind::Int});
+    Value* const value = convert_value(*graph_, as_value(part, span), Type{TypeKind::Int});
     if (value == nullptr) {
       fail(span, "range takes integers");
     }
@@ -70,10 +70,10 @@ Lowering::Rounds Lowering::rounds_of_range(const Meaning& over, Span span) {
 }
 
 // zip, and enumerate as a zip with numbers.
-Lowering::Rounds Lowering::rounds_together(const Meaning& over, Span span) {
+Lowering::Rounds Lowering::zip_iterations(const Meaning& over, Span span) {
   std::vector<Rounds> all;
   for (const Meaning& part : over.of) {
-    all.push_back(rounds(part, span));
+    all.push_back(iterations(part, span));
   }
   if (all.empty()) {
     fail(span, "zip needs something to go over");
@@ -110,9 +110,9 @@ Lowering::Rounds Lowering::rounds_together(const Meaning& over, Span span) {
   return out;
 }
 
-Lowering::Rounds Lowering::rounds(const Meaning& over, Span span) {
+Lowering::Rounds Lowering::iterations(const Meaning& over, Span span) {
   if (over.is(Meaning::Kind::Value) || over.is(Meaning::Kind::Constant)) {
-    return rounds_of_value(as_value(over, span), span);
+    return iterations_of_value(as_value(over, span), span);
   }
   Rounds out;
   if (over.is(Meaning::Kind::Tuple)) {
@@ -124,12 +124,12 @@ Lowering::Rounds Lowering::rounds(const Meaning& over, Span span) {
     fail(span, "this is nothing that a loop goes over");
   }
   if (over.name == "range") {
-    return rounds_of_range(over, span);
+    return iterations_of_range(over, span);
   }
   if (over.name == "zip") {
-    return rounds_together(over, span);
+    return zip_iterations(over, span);
   }
-  const Rounds inner = rounds(over.of[0], span);
+  const Rounds inner = iterations(over.of[0], span);
   out.fixed = inner.fixed;
   out.count = inner.count;
   if (over.name == "enumerate") {
@@ -161,7 +161,7 @@ graph::Value* Lowering::comprehension(const Expr& e, const Type* hint) {
   const bool is_dict = e.is(Kind::DictComp);
   const size_t at_target = is_dict ? 2 : 1;
   const Expr& target = *e.of[at_target];
-  const Rounds over = rounds(meaning(*e.of[at_target + 1]), e.of[at_target + 1]->span);
+  const Rounds over = iterations(meaning(*e.of[at_target + 1]), e.of[at_target + 1]->span);
   Node* const made =
       graph_->append(is_dict ? NodeKind::DictConstruct : NodeKind::ListConstruct, {});
   std::optional<Type> type;

@@ -9,14 +9,14 @@ using Kind = Expr::Kind;
 using TypeKind = Type::Kind;
 
 namespace {
-std::optional<Meaning> named_constant(const Expr& e, Resolver& resolver) {
+std::optional<Meaning> find_constant(const Expr& e, Resolver& resolver) {
   if (e.is(Kind::Name)) {
     return resolver.find(e.text);
   }
   if (!e.is(Kind::Attribute)) {
     return {};
   }
-  const std::optional<Meaning> of = named_constant(*e.of[0], resolver);
+  const std::optional<Meaning> of = find_constant(*e.of[0], resolver);
   if (of && of->is(Meaning::Kind::Space)) {
     return of->space->find(e.text);
   }
@@ -91,7 +91,7 @@ IValue constant_value(const Expr& e, const Text& text, Resolver& resolver) {
       }
       break;
     default:
-      if (const std::optional<Meaning> found = named_constant(e, resolver)) {
+      if (const std::optional<Meaning> found = find_constant(e, resolver)) {
         if (found->is(Meaning::Kind::Constant)) {
           return found->constant;
         }

@@ -36,7 +36,7 @@ std::optional<Meaning> language_name(std::string_view name) {
 }
 
 namespace {
-void takes(const Text& text, const Expr& e, size_t least, size_t most) {
+void check_arguments(const Text& text, const Expr& e, size_t least, size_t most) {
   const size_t given = e.of.size() - 1;
   if (given < least || given > most || !e.keywords.empty()) {
     fail_at(text, e.span,
@@ -48,7 +48,7 @@ void takes(const Text& text, const Expr& e, size_t least, size_t most) {
 
 // int(x), float(x), bool(x), str(x), complex(…).
 Meaning Lowering::cast(const std::string& name, const Expr& e) {
-  takes(text_, e, 0, 2);
+  check_arguments(text_, e, 0, 2);
   const std::string function = name == "str"     ? "aten::str"
                                : name == "int"   ? "aten::Int"
                                : name == "float" ? "aten::Float"
@@ -111,8 +111,8 @@ graph::Value* Lowering::to_list(Value* value, const Type* hint, Span span) {
 }
 
 // All that a loop over it would see, as a list.
-graph::Value* Lowering::collected(const Meaning& over, Span span) {
-  const Rounds all = rounds(over, span);
+graph::Value* Lowering::collect_list(const Meaning& over, Span span) {
+  const Rounds all = iterations(over, span);
   if (all.fixed) {
     std::vector<Value*> items;
     for (size_t i = 0; i < *all.fixed; i++) {
@@ -257,14 +257,14 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
     return Meaning::list(Meaning::Kind::Iterable, name, std::move(of));
   }
   if (name == "annotate" || name == "unchecked_cast") {
-    takes(text_, e, 2, 2);
+    check_arguments(text_, e, 2, 2);
     const Type type = type_of(*e.of[1], text_, resolver_);
     Value* const given = value(*e.of[2], &type);
     if (name == "unchecked_cast") {
       return Meaning::of_value(
           graph_->append(NodeKind::UncheckedCast, {given})->output()->set_type(type));
     }
-    Value* const fitting = converted(*graph_, given, type);
+    Value* const fitting = convert_value(*graph_, given, type);
     if (fitting == nullptr) {
       fail(e.span, str("expected an expression of type ", type.annotation(), " but found one of ",
                        given->type.annotation()));
@@ -279,7 +279,7 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
     return slice_call(e);
   }
   if (name == "uninitialized") {
-    takes(text_, e, 1, 1);
+    check_arguments(text_, e, 1, 1);
     return Meaning::of_value(uninitialized(type_of(*e.of[1], text_, resolver_)));
   }
   if (name == "__new__") {
@@ -287,14 +287,17 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
         graph_->append(NodeKind::CreateObject, {})->output()->set_type(what.type));
   }
   if (name == "raise") {
-    takes(text_, e, 1, 2);
+    check_arguments(text_, e, 1, 2);
     std::vector<Value*> inputs = {value(*e.of[1])};
     inputs.push_back(e.of.size() > 2 ? value(*e.of[2]) : none());
     graph_->append(NodeKind::RaiseException, inputs, 0);
     return Meaning::of_constant(IValue(), Type{TypeKind::None});
   }
   if (name == "wait" || name == "wait method") {
-    Value* const future = what.value != nullptr ? what.value : value(*e.of.at(1));
+    if (what.value == nullptr) {
+      check_arguments(text_, e, 1, 1);
+    }
+    Value* const future = what.value != nullptr ? what.value : value(*e.of[1]);
     if (!future->type.is(TypeKind::Future)) {
       fail(e.span, "wait takes a Future");
     }
@@ -366,7 +369,7 @@ Meaning Lowering::parts_of_module(const Meaning& what) {
 Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const Type* hint) {
   const std::string& name = what.name;
   if (name == "getattr" || name == "hasattr") {
-    takes(text_, e, 2, 3);
+    check_arguments(text_, e, 2, 3);
     if (!e.of[2]->is(Kind::String)) {
       fail(e.of[2]->span, str(name, " takes a name that is written as a string"));
     }
@@ -399,24 +402,25 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
     return submodule_list(what);
   }
   if (is_part_of_module(name)) {
-    takes(text_, e, 0, 0);
+    check_arguments(text_, e, 0, 0);
     return parts_of_module(what);
   }
   if (name == "list") {
-    takes(text_, e, 0, 1);
+    check_arguments(text_, e, 0, 1);
     if (e.of.size() == 1) {
       return Meaning::of_value(list_of({}, hint, e.span));
     }
     const Meaning of = meaning(*e.of[1]);
     const bool copies = of.is(Meaning::Kind::Value) && of.value->type.is(TypeKind::List);
-    return Meaning::of_value(copies ? op("aten::list", {of.value}, e.span) : collected(of, e.span));
+    return Meaning::of_value(copies ? op("aten::list", {of.value}, e.span)
+                                    : collect_list(of, e.span));
   }
   if (name == "tuple") {
-    takes(text_, e, 1, 1);
+    check_arguments(text_, e, 1, 1);
     return Meaning::list(Meaning::Kind::Tuple, "", parts_of(meaning(*e.of[1]), e.span));
   }
   if (name == "dict") {
-    takes(text_, e, 0, 1);
+    check_arguments(text_, e, 0, 1);
     if (e.of.size() == 2) {
       return Meaning::of_value(op("aten::dict", {value(*e.of[1])}, e.span));
     }

@@ -93,12 +93,12 @@ Meaning Lowering::slice_of_parts(const std::vector<Meaning>& parts,
   if (step == 0) {
     fail(span, "slice step cannot be zero");
   }
-  const auto clamped = [&](int64_t i) {
+  const auto clamp_index = [&](int64_t i) {
     i = i < 0 ? i + size : i;
     return step > 0 ? std::clamp<int64_t>(i, 0, size) : std::clamp<int64_t>(i, -1, size - 1);
   };
-  const int64_t first = given[0] ? clamped(*given[0]) : step > 0 ? 0 : size - 1;
-  const int64_t end = given[1] ? clamped(*given[1]) : step > 0 ? size : -1;
+  const int64_t first = given[0] ? clamp_index(*given[0]) : step > 0 ? 0 : size - 1;
+  const int64_t end = given[1] ? clamp_index(*given[1]) : step > 0 ? size : -1;
   std::vector<Meaning> out;
   for (int64_t i = first; step > 0 ? i < end : i > end; i += step) {
     out.push_back(parts[static_cast<size_t>(i)]);
@@ -140,7 +140,7 @@ graph::Value* Lowering::chosen_module(Value* modules, const std::vector<std::str
       }
       return graph_->append(NodeKind::UncheckedCast, {module})->output()->set_type(type);
     };
-    return pick(here, found, [&] { return from(i + 1); }, span, "the module");
+    return select_value(here, found, [&] { return from(i + 1); }, span, "the module");
   };
   return from(0);
 }
@@ -148,7 +148,14 @@ graph::Value* Lowering::chosen_module(Value* modules, const std::vector<std::str
 Meaning Lowering::subscript(const Expr& e, const Type* hint) {
   const Meaning of = meaning(*e.of[0]);
   const std::vector<const Expr*> indices = indices_of(e);
-  const Expr& index = *indices.at(0);
+  if (indices.empty()) {  // x[()]
+    Value* const whole = as_value(of, e.of[0]->span);
+    if (!whole->type.is(TypeKind::Tensor)) {
+      fail(e.span, "an index is missing");
+    }
+    return Meaning::of_value(whole);
+  }
+  const Expr& index = *indices[0];
   const std::optional<std::vector<Meaning>> slice =
       indices.size() == 1 ? slice_of(index) : std::nullopt;
   if (of.is(Meaning::Kind::Tuple)) {
@@ -228,7 +235,7 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
   Value* view = tensor;
   int64_t next = 0;           // the dimension that the next index takes
   bool from_the_end = false;  // behind an ellipsis, where dimensions are counted backwards
-  const auto unsqueezed = [&](const Expr& index) {
+  const auto unsqueeze_at = [&](const Expr& index) {
     view = op("aten::unsqueeze", {view, integer(from_the_end ? next - 1 : next)}, index.span);
     next += from_the_end ? 0 : 1;
   };
@@ -246,13 +253,13 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
       continue;
     }
     if (const auto slice = slice_of(index)) {
-      view = sliced(view, next, *slice, index.span);
+      view = slice_tensor(view, next, *slice, index.span);
       next++;
       continue;
     }
     Value* given = value(index);
     if (given->type.is(TypeKind::None)) {
-      unsqueezed(index);
+      unsqueeze_at(index);
     } else if (given->type.is(TypeKind::Int)) {
       view = op("aten::select", {view, integer(next), given}, index.span);
       next += from_the_end ? 1 : 0;
@@ -274,8 +281,8 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
 }
 
 // A slice of one dimension; the tensor itself where it leaves nothing out.
-graph::Value* Lowering::sliced(Value* tensor, int64_t dim, const std::vector<Meaning>& slice,
-                               Span span) {
+graph::Value* Lowering::slice_tensor(Value* tensor, int64_t dim, const std::vector<Meaning>& slice,
+                                     Span span) {
   if (std::all_of(slice.begin(), slice.end(), is_left_out)) {
     return tensor;
   }
@@ -283,7 +290,7 @@ graph::Value* Lowering::sliced(Value* tensor, int64_t dim, const std::vector<Mea
   for (size_t k = 0; k < 3; k++) {
     Value* const part = k == 2 && is_left_out(slice[k]) ? integer(1) : as_value(slice[k], span);
     const bool number = part->type.is(TypeKind::Tensor);
-    arguments.push_back(number ? converted(*graph_, part, Type{TypeKind::Int}) : part);
+    arguments.push_back(number ? convert_value(*graph_, part, Type{TypeKind::Int}) : part);
   }
   return op("aten::slice", arguments, span);
 }
@@ -332,7 +339,7 @@ void Lowering::assign_subscript(const Expr& target, Value* given) {
     fail(target.span, str("items of a ", type.annotation(), " cannot be assigned to"));
   }
   const Type& item = type.of.back();
-  Value* const fitting = converted(*graph_, given, item);
+  Value* const fitting = convert_value(*graph_, given, item);
   if (fitting == nullptr) {
     fail(target.span,
          str("a ", given->type.annotation(), " does not fit into a ", type.annotation()));
@@ -392,7 +399,7 @@ void Lowering::augment_subscript(const Expr& target, const std::string& symbol, 
   op("aten::_set_item", {base, index, augmented_value(symbol, old, by, target.span)}, target.span);
 }
 
-void Lowering::augmented(const Stmt& s) {
+void Lowering::augmented_assignment(const Stmt& s) {
   const Expr& target = *s.targets[0];
   Value* const by = value(*s.value);
   if (target.is(Kind::Subscript)) {

@@ -10,6 +10,15 @@ Space::~Space() = default;
 Resolver::~Resolver() = default;
 std::optional<Type> Resolver::annotation(const std::string&) { return {}; }
 std::optional<IValue> Resolver::fallback(const std::string&, const Type&) { return {}; }
+void Resolver::spend(size_t) {}
+
+size_t parts_of(const Type& type) {
+  size_t out = 1;
+  for (const Type& part : type.of) {
+    out += parts_of(part);
+  }
+  return out;
+}
 
 namespace {
 
@@ -45,7 +54,7 @@ class Annotation {
         return {TypeKind::None};
       case Kind::Name:
       case Kind::Attribute:
-        return named(e);
+        return type_named(e);
       case Kind::String: {
         auto quoted = std::make_shared<graph::Source>(graph::Source{e.text, text_->file});
         const ExprPtr inner = parse_expression(quoted);
@@ -80,7 +89,7 @@ class Annotation {
     return e.is(Kind::Name) || e.is(Kind::Attribute) ? meaning(e) : std::nullopt;
   }
 
-  Type named(const Expr& e) const {
+  Type type_named(const Expr& e) const {
     if (const std::optional<Type> simple = simple_type(last_name(e))) {
       return *simple;
     }
@@ -155,7 +164,9 @@ class Annotation {
 }  // namespace
 
 Type type_of(const Expr& annotation, const Text& text, Resolver& resolver) {
-  return Annotation(text, resolver).type(annotation);
+  Type out = Annotation(text, resolver).type(annotation);
+  resolver.spend(parts_of(out));
+  return out;
 }
 
 }  // namespace rushlight::script

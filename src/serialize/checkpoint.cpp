@@ -103,7 +103,16 @@ const ZipReader::Entry& CheckpointReader::entry(const std::string& name) const {
 }
 
 std::string CheckpointReader::record(const std::string& name) const {
-  return zip_.read(entry(name));
+  const ZipReader::Entry& found = entry(name);
+  // Objects take many times the bytes of a pickle, so that few compressed ones might stand for very
+  // many.
+  constexpr uint64_t anyway = uint64_t{1} << 16;
+  constexpr uint64_t most_times = 8;
+  RL_CHECK(!found.compressed || !name.ends_with(".pkl") ||
+               found.size <= anyway + most_times * found.packed,
+           "PytorchStreamReader failed reading file ", name, ": ", found.packed,
+           " bytes stand for a pickle of ", found.size, ": more than objects have");
+  return zip_.read(found);
 }
 
 std::vector<std::string> CheckpointReader::records() const {

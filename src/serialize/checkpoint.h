@@ -39,6 +39,7 @@ class RL_API CheckpointReader {
   std::string record(const std::string& name) const;
   std::vector<std::string> records() const;
   uint64_t record_size(const std::string& name) const { return entry(name).size; }
+  uint64_t size() const { return zip_.source()->size(); }  // of the whole file
   // The bytes of storage KEY, which must be numel elements; the same storage whenever it is asked
   // for. Thread-safe.
   Storage storage(const std::string& key, ScalarType dtype, int64_t numel,

@@ -43,7 +43,7 @@ constexpr uint32_t multiply(uint32_t a, uint32_t b) {
 }
 
 // On the inverted register, as all functions below.
-uint32_t by_tables(uint32_t c, const unsigned char* p, size_t n) {
+uint32_t crc_by_tables(uint32_t c, const unsigned char* p, size_t n) {
   for (; n >= 8; n -= 8, p += 8) {
     uint32_t low = 0;
     uint32_t high = 0;
@@ -70,8 +70,8 @@ __attribute__((target("pclmul,sse4.1"))) inline __m128i fold(__m128i x, __m128i 
 }
 
 // n is a multiple of 16 and at least 64.
-__attribute__((target("pclmul,sse4.1"))) uint32_t by_folding(uint32_t c, const unsigned char* p,
-                                                             size_t n) {
+__attribute__((target("pclmul,sse4.1"))) uint32_t crc_by_folding(uint32_t c, const unsigned char* p,
+                                                                 size_t n) {
   const auto load = [](const unsigned char* at) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
   };
@@ -124,7 +124,7 @@ RL_WIDE inline __m512i fold_wide(__m512i x, __m512i keys, const unsigned char* n
 }
 
 // Four times as many bits at once. n is a multiple of 256 and above 0.
-RL_WIDE uint32_t by_wide_folding(uint32_t c, const unsigned char* p, size_t n) {
+RL_WIDE uint32_t crc_by_wide_folding(uint32_t c, const unsigned char* p, size_t n) {
   constexpr int64_t low = static_cast<int64_t>(folding_key(2048 + 32));
   constexpr int64_t high = static_cast<int64_t>(folding_key(2048 - 32));
   const __m512i by_2048 = _mm512_set_epi64(high, low, high, low, high, low, high, low);
@@ -145,7 +145,7 @@ RL_WIDE uint32_t by_wide_folding(uint32_t c, const unsigned char* p, size_t n) {
   _mm512_store_si512(rest + 64, x1);
   _mm512_store_si512(rest + 128, x2);
   _mm512_store_si512(rest + 192, x3);
-  return by_folding(0, rest, sizeof rest);
+  return crc_by_folding(0, rest, sizeof rest);
 }
 #undef RL_WIDE
 
@@ -154,7 +154,7 @@ RL_WIDE uint32_t by_wide_folding(uint32_t c, const unsigned char* p, size_t n) {
 }  // namespace
 
 uint32_t crc32_tables(uint32_t crc, const void* data, size_t n) {
-  return ~by_tables(~crc, static_cast<const unsigned char*>(data), n);
+  return ~crc_by_tables(~crc, static_cast<const unsigned char*>(data), n);
 }
 
 uint32_t crc32(uint32_t crc, const void* data, size_t n) {
@@ -166,19 +166,19 @@ uint32_t crc32(uint32_t crc, const void* data, size_t n) {
   crc = ~crc;
   if (can_fold_wide && n >= 1024) {
     const size_t folded = n & ~size_t{255};
-    crc = by_wide_folding(crc, p, folded);
+    crc = crc_by_wide_folding(crc, p, folded);
     p += folded;
     n -= folded;
   }
   if (can_fold && n >= 64) {
     const size_t folded = n & ~size_t{15};
-    crc = by_folding(crc, p, folded);
+    crc = crc_by_folding(crc, p, folded);
     p += folded;
     n -= folded;
   }
-  return ~by_tables(crc, p, n);
+  return ~crc_by_tables(crc, p, n);
 #else
-  return ~by_tables(~crc, p, n);
+  return ~crc_by_tables(~crc, p, n);
 #endif
 }
 

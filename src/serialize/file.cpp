@@ -220,18 +220,18 @@ void AtomicFile::put(const char* p, size_t n) {
 void AtomicFile::commit() {
   RL_CHECK(fd_ >= 0, "the file ", path_, " is closed");
   flush();
-  const auto must = [&](bool done) {
+  const auto check_done = [&](bool done) {
     if (!done) {
       throw FileError(errno, path_);
     }
   };
   if (temporary_.empty()) {
-    must(close(std::exchange(fd_, -1)) == 0);
+    check_done(close(std::exchange(fd_, -1)) == 0);
     return;
   }
-  must(!replaces_ || fsync(fd_) == 0);
-  must(close(std::exchange(fd_, -1)) == 0);
-  must(rename(temporary_.c_str(), path_.c_str()) == 0);
+  check_done(!replaces_ || fsync(fd_) == 0);
+  check_done(close(std::exchange(fd_, -1)) == 0);
+  check_done(rename(temporary_.c_str(), path_.c_str()) == 0);
   temporary_.clear();
   // The name is safe on disk only once its folder is. Some file systems cannot sync folders:
   // nothing to be done there.

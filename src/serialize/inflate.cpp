@@ -9,7 +9,7 @@
 namespace rushlight::serialize {
 namespace {
 
-[[noreturn]] void bad() { throw Error("a compressed entry of a zip file is damaged"); }
+[[noreturn]] void raise_corrupt() { throw Error("a compressed entry of a zip file is damaged"); }
 
 // The bits of a stream, the lowest of each byte first.
 class Bits {
@@ -18,7 +18,7 @@ class Bits {
   uint32_t take(int n) {
     while (count_ < n) {
       if (at_ == bytes_.size()) {
-        bad();
+        raise_corrupt();
       }
       held_ |= static_cast<uint32_t>(static_cast<unsigned char>(bytes_[at_++])) << count_;
       count_ += 8;
@@ -33,7 +33,7 @@ class Bits {
     held_ = 0;
     count_ = 0;
     if (bytes_.size() - at_ < n) {
-      bad();
+      raise_corrupt();
     }
     at_ += n;
     return bytes_.substr(at_ - n, n);
@@ -59,7 +59,7 @@ class Code {
     for (size_t length = 1; length <= 15; length++) {
       left = 2 * left - counts_[length];
       if (left < 0) {
-        bad();  // more words than there are
+        raise_corrupt();  // more words than there are
       }
       first[length + 1] = static_cast<uint16_t>(first[length] + counts_[length]);
     }
@@ -83,7 +83,7 @@ class Code {
       first = 2 * (first + count);
       word *= 2;
     }
-    bad();
+    raise_corrupt();
   }
 
  private:
@@ -110,23 +110,23 @@ void read_words(Bits& bits, const Code& literals, const Code& distances, uint64_
     }
     if (symbol < 256) {
       if (out.size() == size) {
-        bad();
+        raise_corrupt();
       }
       out += static_cast<char>(symbol);
       continue;
     }
     const size_t place = symbol - 257u;
     if (place >= std::size(length_base)) {
-      bad();
+      raise_corrupt();
     }
     const size_t length = length_base[place] + bits.take(length_bits[place]);
     const uint16_t far = distances.read(bits);
     if (far >= std::size(distance_base)) {
-      bad();
+      raise_corrupt();
     }
     const size_t distance = distance_base[far] + bits.take(distance_bits[far]);
     if (distance > out.size() || size - out.size() < length) {
-      bad();
+      raise_corrupt();
     }
     for (size_t i = 0; i < length; i++) {
       out += out[out.size() - distance];
@@ -159,7 +159,7 @@ void read_dynamic(Bits& bits, uint64_t size, std::string& out) {
       continue;
     }
     if (symbol == 16 && all.empty()) {
-      bad();
+      raise_corrupt();
     }
     const uint8_t repeated = symbol == 16 ? all.back() : uint8_t{0};
     const size_t times = symbol == 16   ? 3 + bits.take(2)
@@ -168,7 +168,7 @@ void read_dynamic(Bits& bits, uint64_t size, std::string& out) {
     all.insert(all.end(), times, repeated);
   }
   if (all.size() != literals + distances) {
-    bad();
+    raise_corrupt();
   }
   const auto middle = all.begin() + static_cast<int64_t>(literals);
   read_words(bits, Code({all.begin(), middle}), Code({middle, all.end()}), size, out);
@@ -176,7 +176,7 @@ void read_dynamic(Bits& bits, uint64_t size, std::string& out) {
 
 }  // namespace
 
-std::string inflated(std::string_view packed, uint64_t size) {
+std::string inflate(std::string_view packed, uint64_t size) {
   Bits bits(packed);
   std::string out;
   bool last = false;
@@ -188,7 +188,7 @@ std::string inflated(std::string_view packed, uint64_t size) {
       const auto byte = [&](size_t i) { return static_cast<unsigned char>(head[i]); };
       const size_t n = byte(0) | byte(1) << 8;
       if ((byte(2) | byte(3) << 8) != (~n & 0xffff) || size - out.size() < n) {
-        bad();
+        raise_corrupt();
       }
       out += bits.take_bytes(n);
     } else if (kind == 1) {
@@ -196,11 +196,11 @@ std::string inflated(std::string_view packed, uint64_t size) {
     } else if (kind == 2) {
       read_dynamic(bits, size, out);
     } else {
-      bad();
+      raise_corrupt();
     }
   }
   if (out.size() != size) {
-    bad();
+    raise_corrupt();
   }
   return out;
 }

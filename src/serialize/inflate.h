@@ -10,6 +10,6 @@
 namespace rushlight::serialize {
 
 // Exactly `size` bytes; RuntimeError where the packed ones are damaged or stand for another number.
-RL_API std::string inflated(std::string_view packed, uint64_t size);
+RL_API std::string inflate(std::string_view packed, uint64_t size);
 
 }  // namespace rushlight::serialize

@@ -112,7 +112,7 @@ class RL_API PickleWriter {
   void build() { out_ += 'b'; }           // gives the state on top to the object below it
   // Remembers what is on top under a number, and puts it there again.
   void remember(uint32_t number);
-  void recall(uint32_t number);
+  void write_get(uint32_t number);
   std::string finish();
 
  private:

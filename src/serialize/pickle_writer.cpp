@@ -51,7 +51,7 @@ void PickleWriter::remember(uint32_t number) {
   out_.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-void PickleWriter::recall(uint32_t number) {
+void PickleWriter::write_get(uint32_t number) {
   out_ += 'j';
   out_.append(reinterpret_cast<const char*>(&number), sizeof number);
 }

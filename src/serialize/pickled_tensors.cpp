@@ -24,7 +24,7 @@ const PickleNode& PickledTensors::item(const PickleNode& of, uint32_t i) const {
   return node(pickle_.items[of.value.items.first + i]);
 }
 
-std::string_view PickledTensors::called(const PickleNode& call) const {
+std::string_view PickledTensors::function_name(const PickleNode& call) const {
   const PickleNode& function = item(call, 0);
   if (function.kind != Kind::Global) {
     throw UnpicklingError("this file calls what is no global name");
@@ -33,11 +33,12 @@ std::string_view PickledTensors::called(const PickleNode& call) const {
 }
 
 Tensor PickledTensors::tensor(const PickleNode& call) {
-  const std::string_view function = called(call);
+  const std::string_view function = function_name(call);
   const PickleNode& arguments = item(call, 1);
   if (function == "torch._utils\n_rebuild_parameter") {
     const PickleNode& data = item(arguments, 0);
-    expect(data.kind == Kind::Call && called(data).starts_with("torch._utils\n_rebuild_tensor_v"),
+    expect(data.kind == Kind::Call &&
+               function_name(data).starts_with("torch._utils\n_rebuild_tensor_v"),
            "parameter");
     Tensor t = tensor(data);
     t.requires_grad_(item(arguments, 1).kind == Kind::Bool && item(arguments, 1).value.i != 0);

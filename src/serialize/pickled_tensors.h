@@ -18,7 +18,7 @@ class PickledTensors {
   // The i-th part of a tuple, call or id.
   const PickleNode& item(const PickleNode& of, uint32_t i) const;
   // "module\nname" of what is called.
-  std::string_view called(const PickleNode& call) const;
+  std::string_view function_name(const PickleNode& call) const;
   // What a call of "torch._utils\n_rebuild_…" makes.
   Tensor tensor(const PickleNode& call);
 

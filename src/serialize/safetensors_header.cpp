@@ -10,7 +10,7 @@
 namespace rushlight::serialize {
 namespace {
 
-std::optional<ScalarType> dtype_called(std::string_view name) {
+std::optional<ScalarType> dtype_named(std::string_view name) {
   for (int i = 0; i < num_dtypes && !name.empty(); i++) {
     if (name == dtype_infos[i].safetensors) {
       return static_cast<ScalarType>(i);
@@ -20,7 +20,7 @@ std::optional<ScalarType> dtype_called(std::string_view name) {
 }
 
 template <class... Parts>
-[[noreturn]] void bad(const Parts&... parts) {
+[[noreturn]] void raise_invalid(const Parts&... parts) {
   throw Error(str("Error while deserializing header: ", parts...));
 }
 
@@ -32,9 +32,9 @@ SafetensorsEntry read_entry(JsonReader& json, const std::string& name) {
   json.object([&](const std::string& key) {
     if (key == "dtype" && e.dtype == ScalarType::Undefined) {
       const std::string text = json.string();
-      const std::optional<ScalarType> found = dtype_called(text);
+      const std::optional<ScalarType> found = dtype_named(text);
       if (!found) {
-        bad("the tensor '", name, "' has the dtype ", text, ", which is not supported");
+        raise_invalid("the tensor '", name, "' has the dtype ", text, ", which is not supported");
       }
       e.dtype = *found;
     } else if (key == "shape" && !shape) {
@@ -43,12 +43,12 @@ SafetensorsEntry read_entry(JsonReader& json, const std::string& name) {
     } else if (key == "data_offsets" && offsets.empty()) {
       json.array([&] { offsets.push_back(json.natural()); });
     } else {
-      bad("the tensor '", name, "' has the unknown or repeated property '", key, "'");
+      raise_invalid("the tensor '", name, "' has the unknown or repeated property '", key, "'");
     }
   });
   if (e.dtype == ScalarType::Undefined || !shape || offsets.size() != 2 ||
       offsets[0] > offsets[1]) {
-    bad("the description of the tensor '", name, "' is incomplete");
+    raise_invalid("the description of the tensor '", name, "' is incomplete");
   }
   e.begin = static_cast<uint64_t>(offsets[0]);
   e.end = static_cast<uint64_t>(offsets[1]);
@@ -61,7 +61,7 @@ SafetensorsEntry read_entry(JsonReader& json, const std::string& name) {
     overflow |= __builtin_mul_overflow(bytes, n == 0 ? 1 : n, &bytes);
   }
   if (overflow || static_cast<uint64_t>(empty ? 0 : bytes) != e.end - e.begin) {
-    bad("the shape of the tensor '", name, "' does not go with its ", e.end - e.begin, " bytes");
+    raise_invalid("the shape of the tensor '", name, "' does not go with its ", e.end - e.begin, " bytes");
   }
   return e;
 }
@@ -78,12 +78,12 @@ void check_cover(const std::vector<SafetensorsEntry>& entries, uint64_t size) {
   uint64_t at = 0;
   for (const SafetensorsEntry* e : order) {
     if (e->begin != at) {
-      bad("invalid offset of the tensor '", e->name, "': tensors overlap or leave a hole");
+      raise_invalid("invalid offset of the tensor '", e->name, "': tensors overlap or leave a hole");
     }
     at = e->end;
   }
   if (at != size) {
-    bad("metadata incomplete, buffer not fully covered: the file has ", size,
+    raise_invalid("metadata incomplete, buffer not fully covered: the file has ", size,
         " bytes of data, the header says ", at);
   }
 }
@@ -98,23 +98,23 @@ const char* safetensors_name(ScalarType dtype) {
 SafetensorsHeader read_safetensors_header(const Source& source) {
   uint64_t length = 0;
   if (source.size() < sizeof length) {
-    bad("header too small");
+    raise_invalid("header too small");
   }
   source.read(0, &length, sizeof length);
   if (length > max_safetensors_header || length > source.size() - sizeof length) {
-    bad("header too large or invalid header length");
+    raise_invalid("header too large or invalid header length");
   }
   std::string text(length, '\0');
   source.read(sizeof length, text.data(), text.size());
   if (!text.starts_with('{')) {
-    bad("invalid start character in header: this is no safetensors file");
+    raise_invalid("invalid start character in header: this is no safetensors file");
   }
   JsonReader json(text, "Error while deserializing header: invalid JSON in header");
   SafetensorsHeader header;
   std::unordered_set<std::string> known;
   json.object([&](const std::string& name) {
     if (!known.insert(name).second) {
-      bad("the name '", name, "' is there twice");
+      raise_invalid("the name '", name, "' is there twice");
     }
     if (name == "__metadata__") {
       json.object([&](const std::string& key) {

@@ -162,7 +162,9 @@ class Loader {
 
   const PickleNode& node(uint32_t id) const { return tensors_.node(id); }
   const PickleNode& item(const PickleNode& of, uint32_t i) const { return tensors_.item(of, i); }
-  std::string_view called(const PickleNode& call) const { return tensors_.called(call); }
+  std::string_view function_name(const PickleNode& call) const {
+    return tensors_.function_name(call);
+  }
   Tensor tensor(const PickleNode& call) { return tensors_.tensor(call); }
 
   void visit(uint32_t id, const std::string& name, int depth) {
@@ -173,7 +175,7 @@ class Loader {
     }
     const PickleNode& n = node(id);
     if (n.kind == Kind::Call) {
-      const std::string_view function = called(n);
+      const std::string_view function = function_name(n);
       if (function != "collections\nOrderedDict") {
         if (function.starts_with("torch._utils\n_rebuild_")) {
           state_.emplace_back(name, tensor(n));
@@ -234,7 +236,7 @@ class Loader {
     }
     bool is_dict = n.kind == Kind::Dict;
     if (n.kind == Kind::Call) {
-      const std::string_view function = called(n);
+      const std::string_view function = function_name(n);
       if (function.starts_with("torch._utils\n_rebuild_")) {
         return tensor(n);
       }
@@ -266,14 +268,14 @@ class Loader {
     return is_dict ? IValue::dict(std::move(dict)) : IValue::list(std::move(list));
   }
 
-  static std::string joined(const std::string& prefix, std::string_view name) {
+  static std::string join_name(const std::string& prefix, std::string_view name) {
     return prefix.empty() ? std::string(name) : str(prefix, '.', name);
   }
 
   void visit_list(uint32_t first, uint32_t count, int64_t index, const std::string& name,
                   int depth) {
     for (uint32_t k = 0; k < count; k++) {
-      visit(pickle_.items[first + k], joined(name, std::to_string(index + k)), depth + 1);
+      visit(pickle_.items[first + k], join_name(name, std::to_string(index + k)), depth + 1);
     }
   }
 
@@ -283,7 +285,7 @@ class Loader {
       if (key.kind == Kind::String || key.kind == Kind::Int) {
         const std::string text =
             key.kind == Kind::Int ? std::to_string(key.value.i) : std::string(key.bytes);
-        visit(pickle_.items[step.first + k + 1], joined(name, text), depth + 1);
+        visit(pickle_.items[step.first + k + 1], join_name(name, text), depth + 1);
       }
     }
   }
@@ -336,7 +338,7 @@ void save(const std::vector<Tensor>& tensors, std::ostream& stream) {
 }
 
 namespace {
-Tensor only(StateDict state, const std::string& where) {
+Tensor single_tensor(StateDict state, const std::string& where) {
   RL_CHECK(state.size() == 1, where, " holds ", state.size(), " tensors, not one");
   return std::move(state[0].second);
 }
@@ -370,11 +372,11 @@ IValue pickle_load(const std::vector<char>& data) {
 }
 
 Tensor load_tensor(const std::string& path) {
-  return only(load_state_dict(path), "the file " + path);
+  return single_tensor(load_state_dict(path), "the file " + path);
 }
 
 void load(Tensor& tensor, std::istream& stream) {
-  tensor = only(load_state_dict(stream), "this stream");
+  tensor = single_tensor(load_state_dict(stream), "this stream");
 }
 
 void load(std::vector<Tensor>& tensors, std::istream& stream) {

@@ -28,8 +28,12 @@ constexpr uint16_t max_16 = std::numeric_limits<uint16_t>::max();
 constexpr uint16_t field_64 = 1;            // extra field with 64-bit sizes
 constexpr uint16_t field_padding = 0x4246;  // "FB", as PyTorch pads
 constexpr uint64_t alignment = 64;
-constexpr uint16_t deflated = 8;                      // the method of compression
-constexpr uint64_t max_inflated = uint64_t{1} << 24;  // what a compressed entry may stand for
+constexpr uint16_t deflated = 8;  // the method of compression
+// What a compressed entry may stand for: texts of programs take a tenth of their size, and seldom a
+// thirtieth.
+constexpr uint64_t max_inflated = uint64_t{1} << 24;
+constexpr uint64_t inflated_anyway = uint64_t{1} << 18;
+constexpr uint64_t most_times = 64;
 
 template <class T>
 T number_at(const char* p) {
@@ -43,7 +47,7 @@ uint32_t u32(const char* p) { return number_at<uint32_t>(p); }
 uint64_t u64(const char* p) { return number_at<uint64_t>(p); }
 
 template <class... Parts>
-[[noreturn]] void bad(const Parts&... parts) {
+[[noreturn]] void raise_invalid(const Parts&... parts) {
   throw Error(str("PytorchStreamReader failed reading zip archive: ", parts...));
 }
 
@@ -63,7 +67,7 @@ void take_64(std::string_view extra, uint64_t& size, uint64_t& packed, uint64_t&
           continue;
         }
         if (values.size() < 8) {
-          bad("the entry '", name, "' lacks its 64-bit sizes");
+          raise_invalid("the entry '", name, "' lacks its 64-bit sizes");
         }
         *value = u64(values.data());
         values.remove_prefix(8);
@@ -115,7 +119,7 @@ constexpr uint32_t no_date = 0x00210000;
 ZipReader::ZipReader(std::shared_ptr<Source> source) : source_(std::move(source)) {
   const uint64_t file = source_->size();
   if (file < end_size) {
-    bad("not a ZIP archive: ", file, " bytes are too few");
+    raise_invalid("not a ZIP archive: ", file, " bytes are too few");
   }
   // The end record closes the file but for a comment.
   const size_t tail_size = static_cast<size_t>(std::min<uint64_t>(file, end_size + max_16));
@@ -124,7 +128,7 @@ ZipReader::ZipReader(std::shared_ptr<Source> source) : source_(std::move(source)
   size_t at = tail_size - end_size;
   while (u32(&tail[at]) != end_signature || u16(&tail[at + 20]) != tail_size - end_size - at) {
     if (at == 0) {
-      bad("failed finding central directory: the file is cut or no zip file");
+      raise_invalid("failed finding central directory: the file is cut or no zip file");
     }
     at--;
   }
@@ -134,11 +138,11 @@ ZipReader::ZipReader(std::shared_ptr<Source> source) : source_(std::move(source)
   uint64_t size = u32(end + 12);
   uint64_t offset = u32(end + 16);
   if (u16(end + 4) != 0 || u16(end + 6) != 0 || u16(end + 8) != count) {
-    bad("archives in several volumes are not supported");
+    raise_invalid("archives in several volumes are not supported");
   }
   if (count == max_16 || size == max_32 || offset == max_32) {
     if (directory_end < locator64_size + end64_size) {
-      bad("failed finding central directory: its 64-bit form is missing");
+      raise_invalid("failed finding central directory: its 64-bit form is missing");
     }
     char locator[locator64_size];
     source_->read(directory_end - locator64_size, locator, sizeof locator);
@@ -146,11 +150,11 @@ ZipReader::ZipReader(std::shared_ptr<Source> source) : source_(std::move(source)
     const uint64_t where = u64(locator + 8);
     if (u32(locator) != locator64_signature ||
         where > directory_end - locator64_size - end64_size) {
-      bad("failed finding central directory: its 64-bit form is damaged");
+      raise_invalid("failed finding central directory: its 64-bit form is damaged");
     }
     source_->read(where, end64, sizeof end64);
     if (u32(end64) != end64_signature || u64(end64 + 24) != u64(end64 + 32)) {
-      bad("failed finding central directory: its 64-bit form is damaged");
+      raise_invalid("failed finding central directory: its 64-bit form is damaged");
     }
     directory_end = where;
     count = u64(end64 + 32);
@@ -158,7 +162,7 @@ ZipReader::ZipReader(std::shared_ptr<Source> source) : source_(std::move(source)
     offset = u64(end64 + 48);
   }
   if (offset > directory_end || size > directory_end - offset || count > size / directory_header) {
-    bad("the central directory does not fit into the file");
+    raise_invalid("the central directory does not fit into the file");
   }
   read_directory(offset, size, count);
   locate_data(offset);
@@ -171,14 +175,14 @@ void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
   entries_.reserve(count);
   for (uint64_t i = 0; i < count; i++) {
     if (rest.size() < directory_header || u32(rest.data()) != directory_signature) {
-      bad("the central directory is damaged at entry ", i);
+      raise_invalid("the central directory is damaged at entry ", i);
     }
     const char* p = rest.data();
     const size_t name_size = u16(p + 28);
     const size_t extra_size = u16(p + 30);
     const size_t whole = directory_header + name_size + extra_size + u16(p + 32);
     if (whole > rest.size()) {
-      bad("the central directory is damaged at entry ", i);
+      raise_invalid("the central directory is damaged at entry ", i);
     }
     Entry entry;
     entry.name.assign(p + directory_header, name_size);
@@ -189,19 +193,21 @@ void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
     take_64(rest.substr(directory_header + name_size, extra_size), entry.size, packed, entry.offset,
             entry.name);
     if ((u16(p + 8) & 1) != 0) {
-      bad("the entry '", entry.name, "' is encrypted");
+      raise_invalid("the entry '", entry.name, "' is encrypted");
     }
     const uint16_t method = u16(p + 10);
     if (method != 0 && method != deflated) {
-      bad("the entry '", entry.name, "' is compressed by the unknown method ", method);
+      raise_invalid("the entry '", entry.name, "' is compressed by the unknown method ", method);
     }
     entry.packed = packed;
     entry.compressed = method == deflated;
-    if (entry.compressed && entry.size > max_inflated) {
-      bad("the entry '", entry.name, "' stands for ", entry.size, " bytes, more than any text has");
+    if (entry.compressed && (entry.size > max_inflated ||
+                             entry.size / most_times > packed + inflated_anyway / most_times)) {
+      raise_invalid("the entry '", entry.name, "' stands for ", entry.size,
+                    " bytes, more than any text has");
     }
     if (!entry.compressed && packed != entry.size) {
-      bad("the entry '", entry.name, "' has two different sizes");
+      raise_invalid("the entry '", entry.name, "' has two different sizes");
     }
     entries_.push_back(std::move(entry));
     rest.remove_prefix(whole);
@@ -209,7 +215,7 @@ void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
   by_name_.reserve(entries_.size());
   for (size_t i = 0; i < entries_.size(); i++) {
     if (!by_name_.emplace(entries_[i].name, i).second) {
-      bad("the entry '", entries_[i].name, "' is there twice");
+      raise_invalid("the entry '", entries_[i].name, "' is there twice");
     }
   }
 }
@@ -227,22 +233,22 @@ void ZipReader::locate_data(uint64_t directory) {
     const uint64_t begin = entry.offset;
     char header[entry_header];
     if (begin > directory || directory - begin < entry_header) {
-      bad("the entry '", entry.name, "' lies beyond the file");
+      raise_invalid("the entry '", entry.name, "' lies beyond the file");
     }
     source_->read(begin, header, sizeof header);
     const size_t name_size = u16(header + 26);
     const uint64_t before = entry_header + name_size + u16(header + 28);
     if (u32(header) != entry_signature || u16(header + 8) != (entry.compressed ? deflated : 0) ||
         name_size != entry.name.size()) {
-      bad("the header of the entry '", entry.name, "' is damaged");
+      raise_invalid("the header of the entry '", entry.name, "' is damaged");
     }
     if (before > directory - begin || entry.packed > directory - begin - before) {
-      bad("the entry '", entry.name, "' lies beyond the file");
+      raise_invalid("the entry '", entry.name, "' lies beyond the file");
     }
     name.resize(name_size);
     source_->read(begin + entry_header, name.data(), name_size);
     if (name != entry.name) {
-      bad("the entry '", entry.name, "' has another name in its header");
+      raise_invalid("the entry '", entry.name, "' has another name in its header");
     }
     entry.offset = begin + before;
     ranges.push_back({begin, entry.offset + entry.packed, &entry});
@@ -251,8 +257,8 @@ void ZipReader::locate_data(uint64_t directory) {
             [](const Range& a, const Range& b) { return a.begin < b.begin; });
   for (size_t i = 1; i < ranges.size(); i++) {
     if (ranges[i].begin < ranges[i - 1].end) {
-      bad("the entries '", ranges[i - 1].entry->name, "' and '", ranges[i].entry->name,
-          "' overlap");
+      raise_invalid("the entries '", ranges[i - 1].entry->name, "' and '", ranges[i].entry->name,
+                    "' overlap");
     }
   }
 }
@@ -264,14 +270,15 @@ const ZipReader::Entry* ZipReader::find(std::string_view name) const {
 
 void ZipReader::read(const Entry& entry, void* to) const {
   if (entry.compressed) {
-    bad("the entry '", entry.name, "' is compressed, and data of tensors is stored as it is");
+    raise_invalid("the entry '", entry.name,
+                  "' is compressed, and data of tensors is stored as it is");
   }
   const uint32_t crc = checksum(entry.size, [&](uint64_t at, size_t n) {
     source_->read(entry.offset + at, static_cast<char*>(to) + at, n);
     return static_cast<const char*>(to) + at;
   });
   if (entry.crc != 0 && crc != entry.crc) {  // 0: nobody has said it
-    bad("the entry '", entry.name, "' is damaged: its checksum differs");
+    raise_invalid("the entry '", entry.name, "' is damaged: its checksum differs");
   }
 }
 
@@ -279,9 +286,9 @@ std::string ZipReader::read(const Entry& entry) const {
   if (entry.compressed) {
     std::string packed(entry.packed, '\0');
     source_->read(entry.offset, packed.data(), packed.size());
-    std::string bytes = inflated(packed, entry.size);
+    std::string bytes = inflate(packed, entry.size);
     if (entry.crc != 0 && crc32(0, bytes.data(), bytes.size()) != entry.crc) {
-      bad("the entry '", entry.name, "' is damaged: its checksum differs");
+      raise_invalid("the entry '", entry.name, "' is damaged: its checksum differs");
     }
     return bytes;
   }

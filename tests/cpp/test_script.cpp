@@ -183,6 +183,82 @@ RL_TEST(modules_from_archives) {
   CHECK_THROWS(Error, "empty", jit::Module().parameters());
 }
 
+RL_TEST(modules_made_in_cpp) {
+  jit::Module inner("Scale");
+  inner.register_parameter("weight", full({2}, 3.0), false);
+  inner.define(R"(
+def twice(self, x):
+    return x * 2
+def forward(self, x, by: float = 1.0):
+    return self.twice(x) * self.weight * by
+)");
+  jit::Module net("Net");
+  net.register_module("inner", inner);
+  net.register_buffer("shift", ones({2}));
+  net.register_attribute("n", Type{Type::Kind::Int}, 4);
+  net.define(R"(
+def forward(self, x):
+    self.n = self.n + 1
+    return self.inner(x) + self.shift * self.n
+)");
+  const Tensor x = ones({2});
+  CHECK(net.forward({x}).toTensor().sum().item<float>() == 22);
+  CHECK(inner.run_method("forward", x, 2.0).toTensor().sum().item<float>() == 24);
+  CHECK(net.attr("n").toInt() == 5 && net.is_training());
+  CHECK(net.named_children()[0].name == "inner" && net.named_children()[0].value == inner);
+  CHECK(net.named_parameters()[0].name == "inner.weight");
+  CHECK(net.named_buffers().size() == 1 && net.named_attributes(false).size() == 4);
+  StringSink sink;
+  script::write_module(net, sink, "net", {});
+  CHECK(load(sink.bytes).forward({x}).toTensor().sum().item<float>() == 24);
+  net.eval();
+  CHECK(!inner.is_training());
+  CHECK_THROWS(Error, "already", net.register_buffer("n", ones({1})));
+  CHECK_THROWS(Error, "another", net.register_attribute("m", Type{Type::Kind::Int}, "text"));
+  CHECK_THROWS(Error, "functions alone", net.define("x = 1\n"));
+  CHECK_THROWS(Error, "undefined value y", net.define("def f(self):\n    return y\n"));
+  jit::Module other("Net");
+  other.register_module("inner", net);
+  CHECK_THROWS(Error, "two classes", script::write_module(other, sink, "net", {}));
+}
+
+RL_TEST(hooks_run_around_forward) {
+  jit::Module net("Net");
+  net.define(R"(
+def forward(self, x):
+    return x + 1
+def before(self, given: Tuple[Tensor]) -> Tuple[Tensor]:
+    return (given[0] * 2,)
+def behind(self, given: Tuple[Tensor], out: Tensor) -> Tensor:
+    return out * 10 + given[0]
+def seen(self, given: Tuple[Tensor], out: Tensor) -> None:
+    pass
+)");
+  net.type().pre_hooks = {"before"};
+  net.type().hooks = {"seen", "behind"};
+  const Tensor x = full({1}, 3.0);
+  CHECK(net.forward({x}).toTensor().item<float>() == 4);
+  CHECK(net({x}).toTensor().item<float>() == 76);
+  StringSink sink;
+  script::write_module(net, sink, "net", {});
+  CHECK(load(sink.bytes)({x}).toTensor().item<float>() == 76);
+}
+
+RL_TEST(functions_of_text) {
+  const auto unit = jit::compile(R"(
+def scaled(x, by: int = 2):
+    return x * by
+def f(x, n: int):
+    for i in range(n):
+        x = scaled(x, i + 1)
+    return x
+)");
+  CHECK(unit->run_method("f", ones({1}), 4).toTensor().item<float>() == 24);
+  CHECK(unit->find_function("g") == nullptr);
+  CHECK_THROWS(Error, "no function 'g'", unit->get_function("g"));
+  CHECK_THROWS(Error, "undefined value y", jit::compile("def f(x):\n    return y\n"));
+}
+
 RL_TEST(archives_come_back) {
   const jit::Module net = load(archive());
   StringSink sink;

@@ -114,11 +114,11 @@ RL_TEST(the_cpu_answers_trivially) {
   const Stream stream = Stream::current(Device(kCPU));
   CHECK(stream.query() && stream.id() == 0 && stream == Stream::make(Device(kCPU)));
   const Event event;
-  CHECK(event.query() && !event.recorded());
+  CHECK(event.query() && !event.is_recorded());
   event.record(stream);
   stream.wait(event);
   event.synchronize();
-  CHECK(event.recorded() && event.handle() == nullptr);
+  CHECK(event.is_recorded() && event.handle() == nullptr);
   synchronize(Device(kCPU));
   CHECK(stream_of(*(ones({2}).requires_grad_() * 2).grad_fn()) == Stream());
 }

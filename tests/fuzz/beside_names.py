@@ -213,18 +213,30 @@ def does(kind, given):
             names_of(v).untyped_storage().resize_(0) for v in "abcd" if names_of(v).is_leaf
         ],
         "clear_dict": lambda: names_of("y").__dict__.clear(),
-        "enter_mode": lambda: Answering("fit").__enter__(),
+        "enter_mode": enter_mode,
         "zero": lambda: t.zero_(),
         "remove": lambda: [h.remove() for h in _handles],
         "add": lambda: names_of("y").register_hook(hook("made:fit")),
     }
-    if kind in deeds:
-        deeds[kind]()
-    return
+    depth = getattr(_local, "deeds", 0)
+    if depth > 20:  # what a program does without end is its own fault
+        raise RuntimeError("done by itself")
+    _local.deeds = depth + 1
+    try:
+        deeds.get(kind, lambda: None)()
+    finally:
+        _local.deeds = depth
+
+
+def enter_mode():
+    """One mode that stays for the rest of the program: each of several would answer what the others do."""
+    if not _modes:
+        _modes.append(Answering("fit").__enter__())
 
 
 _space = {}
 _handles = []
+_modes = []
 
 
 def names_of(name):
@@ -237,6 +249,7 @@ def begin(space):
     global _space
     _space = space
     _handles.clear()
+    _modes.clear()
     while torch._C._torch_dispatch_modes():
         torch._C._pop_torch_dispatch_mode(torch._C._torch_dispatch_modes()[-1])
 

@@ -11,7 +11,7 @@ import random
 import re
 
 from gen import schema, table
-from gen.overloads import registered
+from gen.registry import overloads_of_form
 from tests.ops import harness
 
 ALL_DTYPES = harness.DTYPES["all"]
@@ -496,7 +496,9 @@ class Maker:
                 text = f"ops.{name}({spelt([(None, target), *args])})"
         elif form == "boxed":
             overload = (
-                self.pick(registered(op, "inplace" if op.inplace_only else "functional")).overload
+                self.pick(
+                    overloads_of_form(op, "inplace" if op.inplace_only else "functional")
+                ).overload
                 or "default"
             )
             positional = [p for p in args if p[0] is None or p[0] in {a.name for a in op.args}]

@@ -193,6 +193,25 @@ PartsFunction traced_as(const OpFunction& function) {
 
 }  // namespace rushlight
 
+// ======== src/meanings.cpp
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include <unordered_map>
+
+#include "ops/batching.h"
+
+namespace rushlight {
+
+
+batching::Meanings batching::meanings_of(const OpFunction& function) {
+  static const std::unordered_map<const OpFunction*, Meanings> known = {
+  };
+  const auto found = known.find(&function);
+  return found == known.end() ? Meanings() : found->second;
+}
+
+}  // namespace rushlight
+
 // ======== include/generated/sparse.h
 // Generated from the op table by `python -m gen`. Do not edit.
 
@@ -294,17 +313,17 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
     }
   }
   Ref<Node> node;
-  if (grad_asked(asked) && (grad_wanted(self) || grad_wanted(other))) {
+  if (may_record_grad(asked) && (needs_grad(self) || needs_grad(other))) {
     node = Ref<Node>::steal(new Node(&descriptor_fused_scale));
-    [[maybe_unused]] const bool want_self = grad_wanted(self);
-    [[maybe_unused]] const bool want_other = grad_wanted(other);
+    [[maybe_unused]] const bool want_self = needs_grad(self);
+    [[maybe_unused]] const bool want_other = needs_grad(other);
     add_edges(*node, self);
     add_edges(*node, other);
     node->save(want_other ? self : Tensor());
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
   }
-  Tensor made_ = RL_LIKELY(!asked_below(asked, self, other)) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, function_fused_scale_functional_0, self, other, alpha);
+  Tensor made_ = RL_LIKELY(!asks_handler_below(asked, self, other)) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, function_fused_scale_functional_0, self, other, alpha);
   if (node) {
     const auto& result = made_;
     set_history(result, node);
@@ -347,20 +366,20 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
       return const_cast<Tensor&>(self);
     }
   }
-  const bool record = grad_asked(asked) && (grad_wanted(self) || grad_wanted(other));
+  const bool record = may_record_grad(asked) && (needs_grad(self) || needs_grad(other));
   check_inplace("fused_scale_", self, record);
   Ref<Node> node;
   if (record) {
     node = Ref<Node>::steal(new Node(&descriptor_fused_scale));
-    [[maybe_unused]] const bool want_self = grad_wanted(self);
-    [[maybe_unused]] const bool want_other = grad_wanted(other);
+    [[maybe_unused]] const bool want_self = needs_grad(self);
+    [[maybe_unused]] const bool want_other = needs_grad(other);
     add_edges(*node, self);
     add_edges(*node, other);
     node->save(want_other ? value_before(self) : Tensor());
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
   }
-  RL_LIKELY(!asked_below(asked, self, other)) ? static_cast<void>(run_fused_scale(self, other, alpha, &self, false)) : dispatch_boxed<void>(dispatch_lower, function_fused_scale_inplace_0, self, other, alpha);
+  RL_LIKELY(!asks_handler_below(asked, self, other)) ? static_cast<void>(run_fused_scale(self, other, alpha, &self, false)) : dispatch_boxed<void>(dispatch_lower, function_fused_scale_inplace_0, self, other, alpha);
   count_write(self);
   if (node) {
     rebase_history(self, node);
@@ -409,9 +428,9 @@ Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& oth
       return const_cast<Tensor&>(out);
     }
   }
-  check_out_grad("fused_scale", tls.grad_mode && (grad_wanted(self) || grad_wanted(other) || grad_wanted(out)));
+  check_out_grad("fused_scale", tls.grad_mode && (needs_grad(self) || needs_grad(other) || needs_grad(out)));
   check_out_tangents("fused_scale", self, other, out);
-  if (RL_UNLIKELY(asked_below(asked, out, self, other))) {
+  if (RL_UNLIKELY(asks_handler_below(asked, out, self, other))) {
     dispatch_boxed<void>(dispatch_lower, function_fused_scale_out_0, out, self, other, alpha);
     count_write(out);
     return const_cast<Tensor&>(out);
@@ -468,14 +487,14 @@ Tensor tangent_fused_scale(const Tensor& self, const Tensor& other, const Scalar
 Tensor forward::fused_scale_functional_0(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const forward::Pass pass(self, other);
   auto made = rushlight::fused_scale(self, other, alpha);
-  pass.give(made, tangent_fused_scale(self, other, alpha, made, pass.of(self), pass.of(other)));
+  pass.set_tangents(made, tangent_fused_scale(self, other, alpha, made, pass.of(self), pass.of(other)));
   return made;
 }
 
 Tensor& forward::fused_scale_inplace_0(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const forward::Pass pass(self, other);
   const Tensor before = pass.values(self, false);
-  const Tensor tangent = tangent_fused_scale(forward::unwritten(self, self, before), forward::unwritten(other, self, before), alpha, self, pass.before(self), pass.of(other));
+  const Tensor tangent = tangent_fused_scale(forward::value_before_write(self, self, before), forward::value_before_write(other, self, before), alpha, self, pass.before(self), pass.of(other));
   rushlight::fused_scale_(self, other, alpha);
   pass.write(self, tangent);
   return const_cast<Tensor&>(self);
@@ -513,9 +532,9 @@ PyObject* fused_scale_run([[maybe_unused]] const Arguments& a) {
       const auto& other = a.tensor_or_number(1);
       const auto& alpha = a.scalar(2, 1);
       if (a.inplace()) {
-        return finish_given(a, a.object(0), [&] { rushlight::fused_scale_(self, other, alpha); });
+        return finish_with(a, a.object(0), [&] { rushlight::fused_scale_(self, other, alpha); });
       }
-      if (a.given(3)) {
+      if (a.is_given(3)) {
         return finish_out<1>(a, 3, "fused_scale", [&](const Tensor& out) { rushlight::fused_scale_out(out, self, other, alpha); });
       }
       return finish(a, [&] { return rushlight::fused_scale(self, other, alpha); });

@@ -29,7 +29,7 @@ import numpy as np
 import pytest
 
 from gen import table
-from gen.overloads import registered
+from gen.registry import overloads_of_form
 from tests.ops import more
 
 # Where the suite runs; conftest.py skips what the device has no kernel for.
@@ -220,7 +220,7 @@ def boxed_of(module, op, form=None):
     """A call of an op in boxed form: of the widest of its overloads that takes the arguments."""
     packet = getattr(module.ops.rushlight if op.own else module.ops.aten, op.name)
     form = form or ("inplace" if op.inplace_only else "functional")
-    found = sorted(registered(op, form), key=lambda o: -len(o.args))
+    found = sorted(overloads_of_form(op, form), key=lambda o: -len(o.args))
     names = [o.overload or "default" for o in found]
 
     def call(*args, **kwargs):

@@ -49,7 +49,7 @@ SAMPLES = {
     "linalg_matrix_rank.tol_tensor": ["x(2, 4, 3), m.full((2,), 0.1)"],
     "_lu_permutation": ["same(3, 2, 3, dtype='int32'), 4"],
     "linalg_tensorinv": ["regular(6, 6, seen_as=(2, 3, 3, 2))", "regular(6, 6, seen_as=(6, 3, 2)), 1"],
-    "linalg_tensorsolve": ["regular(6, 6, seen_as=(2, 3, 6)), x(2, 3)"],
+    "linalg_tensorsolve": ["regular(6, 6, seen_as=(2, 3, 6)), x(2, 3)", "regular(6, 6, seen_as=(6, 2, 3)), x(2, 3), (0,)"],
     "linalg_qr": [*_ANY, *(f"{s}, mode={mode!r}" for s in _ANY for mode in ("complete", "r"))],
     "qr": ["x(4, 2)", "x(4, 2), False"],
     "geqrf": _ANY,

@@ -55,7 +55,7 @@ ERRORS = {
     "_int_mm": [("x(2, 3), x(3, 4)", RuntimeError, "self must be of int8 or uint8"),
                 ("x(2, 3).to(m.int8), x(3, 4).to(m.uint8)", RuntimeError, "mat2 must be of int8"),
                 ("x(2, 3).to(m.int8), x(4, 4).to(m.int8)", RuntimeError, "must be as many, not 3 and 4")],
-    "tensordot": [("x(2, 3), x(2, 3), [0], [1]", RuntimeError, "contracted dimensions need to match, but first has size 2 in dim 0 and second has size 3 in dim 1"),
+    "tensordot": [("x(2, 3), x(2, 3), [0], [1]", RuntimeError, "contracted dimensions need to match"),
                   ("x(2, 3), x(2, 3), [0, 0], [0, 1]", RuntimeError, "appears multiple times"), ("x(2, 3), x(2, 3), [0], [0, 1]", RuntimeError, "should have the same length"),
                   ("x(2), x(2).double(), [0], [0]", RuntimeError, "same dtype")],
     "mm": [

@@ -115,7 +115,7 @@ ERRORS = {
         ("x(3, 4), ints(3, high=4), 1, 1.0, x(4, 1)", ValueError, "weight must be one-dimensional"),
     ],
     "binary_cross_entropy": [("same(2.0), same(1.0)", RuntimeError, "should be between 0 and 1")],
-    "binary_cross_entropy_with_logits": [("x(1), x(2)", ValueError, "must be the same as input size")],
+    "binary_cross_entropy_with_logits": [("x(1), x(2)", ValueError, "must be the same as")],
     "embedding": [
         ("x(3, 2), m.tensor([3])", IndexError, "index out of range in self"),
         ("x(3, 2), m.tensor([-1])", IndexError, "index out of range in self"),

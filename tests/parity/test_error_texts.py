@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from . import error_texts
+from . import error_calls, error_texts
 
 pytest.importorskip("torch")
 
@@ -33,21 +33,79 @@ ALLOWED = (
     "must be either a floating point or complex dtype got",
     "received an invalid combination of arguments got",
     "ipu xpu mkldnn",
+    "must be tuple of ints",
+    "input and target should have the same size",
+    "because the unspecified dimension size can be any value",
+    "at least one input tensor to require gradient",
+    "dtype can require gradients",
+    "must be greater than or equal to zero",
+    "requested buffer length bytes after offset bytes must not be greater than actual buffer",
+    "both buffer length and count must not be",
+    "offset bytes must be non negative and no greater than buffer length bytes",
+    "only integer tensors of a single element can be converted to an index",
+    "one of default lite reduce overhead",
+    "fan in and fan out can not be computed",
+    "in loading for",
+    "no comparison pair was able to handle inputs",
+    "access accelerator device when none is available",
+    "parameter group dampening",
+    "jacobian mismatch for output with respect to input",
 )
-FEWEST = 1000  # calls that both refuse; fewer would mean that the calls are not bad
+# What Python itself and its library say.
+PYTHONS = (
+    "positional arguments but were given",
+    "positional argument but were given",
+    "positional arguments but positional arguments and keyword only",
+    "positional argument but positional arguments and keyword only",
+    "indices must be integers or",
+    "can only concatenate",
+    "argument must be a string",
+    "argument after must be a mapping not",
+    "dictionary update sequence element",
+    "can't mix strings and bytes in path components",
+    "argument must be str bytes or object not",
+    "must be a type a tuple of types or a union",
+    "incompatible function arguments the following argument types are supported",
+)
+# Calls that both refuse; fewer would mean that the calls are not bad.
+FEWEST = 1000
+FEWEST_IN_PYTHON = 3000
+
+
+def sentences(rows):
+    """The runs of words that messages share with PyTorch's, where they are longer than a phrase."""
+    long = {}
+    for op, call, ours, theirs in rows:
+        run = error_texts.shared(error_texts.words(ours, op), error_texts.words(theirs, op))
+        text = " ".join(run)
+        if len(run) > error_texts.MOST and not any(known in text for known in ALLOWED + PYTHONS):
+            long.setdefault(text, f"{op}: {call}: {ours[:160]}")
+    lines = [f"{run}\n    {example}" for run, example in sorted(long.items())]
+    return f"{len(lines)} to say in words of our own:\n" + "\n".join(lines) if lines else ""
 
 
 @pytest.mark.timeout(900)
 def test_messages_share_a_phrase_and_no_sentence():
     rows = list(error_texts.refusals())
     assert len(rows) >= FEWEST
-    long = {}
-    for op, call, ours, theirs in rows:
-        run = error_texts.shared(error_texts.words(ours, op), error_texts.words(theirs, op))
-        if len(run) > error_texts.MOST and not any(a in " ".join(run) for a in ALLOWED):
-            long.setdefault(" ".join(run), f"{op}({call}): {ours[:160]}")
-    lines = [f"{run}\n    {example}" for run, example in sorted(long.items())]
-    assert not lines, f"{len(lines)} to say in words of our own:\n" + "\n".join(lines)
+    assert not sentences(rows)
+
+
+@pytest.mark.timeout(1800)
+def test_messages_of_layers_optimizers_data_and_graphs_share_no_sentence():
+    rows = error_calls.refusals()
+    assert len(rows) >= FEWEST_IN_PYTHON
+    assert not sentences(rows)
+
+
+def test_spoiled_calls_have_one_bad_argument():
+    calls = [
+        call for _, call in error_calls.spoiled("m.nn.Linear(2, bias=True)(x(4))", {"m": None})
+    ]
+    assert calls[0] == "m.nn.Linear(2, 3, 3, 3, 3, 3, 3, 3, 3, 3, bias=True)(x(4))"
+    assert "m.nn.Linear(-99, bias=True)(x(4))" in calls
+    assert "m.nn.Linear(2, bias='a')(x(4))" in calls
+    assert not any("x('a')" in call for call in calls)  # what makes arguments is no call to spoil
 
 
 def test_words_leave_facts_out():

@@ -407,7 +407,7 @@ def test_wrong_order():
         scaler.update()
     with pytest.raises(RuntimeError, match="Closure"):
         scaler.step(optimizer, closure=lambda: None)
-    with pytest.raises(ValueError, match="iterable of Tensors"):
+    with pytest.raises(ValueError, match="several in an iterable"):
         scaler.scale(3)
 
 

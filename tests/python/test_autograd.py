@@ -120,7 +120,7 @@ def test_grad_errors():
         torch.autograd.grad(y, torch.ones(1))
     with raises("`inputs` argument to `grad\\(\\)` cannot be empty"):
         torch.autograd.grad(y, [])
-    with raises("Mismatch in shape: grad_output\\[0\\] has a shape of torch.Size\\(\\[2\\]\\)"):
+    with raises("Mismatch in shape: grad_output\\[0\\] is of torch.Size\\(\\[2\\]\\)"):
         (x * 2).backward(torch.ones(2))
     with raises("Expected allow_unused to be True", ValueError):
         torch.autograd.grad(y, unused, allow_unused=False, materialize_grads=True)

@@ -1,5 +1,6 @@
 """`torch.export.export`: graphs, signatures, modules made of them, and what is refused."""
 
+import io
 from dataclasses import dataclass
 
 import pytest
@@ -418,3 +419,30 @@ def test_make_fx_decompositions():
     table = {aten.t.default: lambda x: NotImplemented}
     traced = make_fx(lambda x: x.t(), table)(torch.randn(2, 3))
     assert "aten.t.default" in traced.code
+
+
+MODES = {"nearest": 3, "nearest-exact": 3, "linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("factor", [1.7, 0.6, 2.0])
+def test_images_by_factors(mode, factor):
+    """The factor says what lies where, also where the sizes have another ratio; given sizes may differ from both."""
+
+    class Resized(nn.Module):
+        def forward(self, x):
+            by_factor = F.interpolate(x, scale_factor=factor, mode=mode)
+            if mode != "nearest":
+                return by_factor
+            return by_factor, torch.ops.aten.upsample_nearest1d.default(x, [5], factor)
+
+    torch.manual_seed(0)
+    x = torch.randn(1, 2, *[4, 5, 7][: MODES[mode] - 2])
+    program = export(Resized(), (x,))
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    file.seek(0)
+    for module in (program.module(), torch.export.load(file).module()):
+        found, expected = module(x), Resized()(x)
+        pairs = zip(found, expected, strict=True) if mode == "nearest" else [(found, expected)]
+        assert all(torch.equal(a, b) for a, b in pairs)

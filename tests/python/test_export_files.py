@@ -263,3 +263,30 @@ def test_no_text_of_a_file_becomes_code():
                 module(*args, **kwargs)
             except (ValueError, NotImplementedError, RuntimeError, AssertionError, TypeError):
                 continue
+
+
+def test_records_that_are_nested_deep_or_unpack_to_more():
+    file = saved(export(nn.Linear(2, 2), (torch.ones(1, 2),)))
+    deep = b'{"graph_module": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with pytest.raises(ValueError, match="nested too deep"):
+        load(changed(file, lambda n, c: deep if n == "models/model.json" else c))
+    with pytest.raises(ValueError, match="holds no record"):
+        load(changed(file, lambda n, c: b"[]" if n == "models/model.json" else c))
+
+    def compressed(method, content):
+        out = io.BytesIO()
+        with zipfile.ZipFile(file) as before, zipfile.ZipFile(out, "w") as after:
+            for name in before.namelist():
+                is_weight = name.endswith("weight_0")
+                how = method if is_weight else zipfile.ZIP_STORED
+                after.writestr(name, content if is_weight else before.read(name), how)
+        out.seek(0)
+        return out
+
+    weight = bytes(16)
+    assert load(compressed(zipfile.ZIP_DEFLATED, weight)).state_dict["weight"].sum() == 0
+    with pytest.raises(RuntimeError, match="no text is so large"):
+        load(compressed(zipfile.ZIP_DEFLATED, bytes(1 << 24)))
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with pytest.raises(RuntimeError, match="compressed by the method"):
+            load(compressed(method, weight))

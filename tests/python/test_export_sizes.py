@@ -379,3 +379,27 @@ def test_sizes_are_numbers():
     assert n == 10 and hash(n) == hash(10) and f"{n}" == "s0" and f"{n:3d}" == " 10"
     assert str(n // 2 + 1) == "(s0//2) + 1" and str(3 - n) == "-s0 + 3"
     assert type(int(n)) is int and not isinstance(max(n, 3), bool)
+
+
+@pytest.mark.parametrize(("factor", "rest"), [(2, 0), (3, 1), (1, 5)])
+def test_sizes_that_stand_alone_for_an_expression(factor, rest):
+    """`2*n` of a module: the numbers of n's range, doubled, and no others; also where another size follows it."""
+
+    class Two(nn.Module):
+        def forward(self, x, y):
+            return x * 2, y + 1
+
+    n = Dim("n", min=2, max=10)
+    example = (torch.ones(factor * 4 + rest, 3), torch.ones(4))
+    sizes = ({0: factor * n + rest if rest else factor * n}, {0: n})
+    module = export(Two(), example, dynamic_shapes=sizes).module()
+    alone = export(nn.Identity(), example[:1], dynamic_shapes=sizes[:1]).module()
+    allowed = {factor * k + rest for k in range(2, 11)}
+    for size in range(1, factor * 11 + rest + 3):
+        x, y = torch.ones(size, 3), torch.ones(max((size - rest) // factor, 0))
+        for call, given in ((alone, (x,)), (module, (x, y))):
+            if size in allowed:
+                call(*given)
+            else:
+                with pytest.raises(AssertionError, match="Guard failed"):
+                    call(*given)

@@ -301,3 +301,76 @@ def test_an_ellipsis_of_the_result_alone_stands_for_nothing():
     assert torch.einsum("ab->...", a).shape == ()
     (grad,) = torch.autograd.grad(torch.einsum("ab,bc->...ac", a, b).sum(), a)
     assert torch.allclose(grad, b.sum(1).expand(2, 3))
+
+
+LABELS = {
+    "cross_entropy": lambda x, t: F.cross_entropy(x, t),
+    "smoothed": lambda x, t: F.cross_entropy(x, t, label_smoothing=0.1),
+    "weighed": lambda x, t: F.cross_entropy(x, t, weight=torch.full((3,), 2.0, dtype=x.dtype)),
+    "nll_loss": lambda x, t: F.nll_loss(x.log_softmax(1), t),
+    "nll_loss_2d": lambda x, t: F.nll_loss(x.log_softmax(1)[..., None, None], t[..., None, None]),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_a_mean_over_ignored_samples_alone(name):
+    """It is NaN for all logits, so that nothing changes it: all its derivatives are 0."""
+    target = torch.full((2,), -100)
+    x = torch.tensor([[1.0, 2, -1], [0, 3, 0.5]], dtype=torch.float64, requires_grad=True)
+    scale = torch.ones((), dtype=torch.float64, requires_grad=True)
+    loss = LABELS[name](x, target) * scale
+    assert math.isnan(loss.item())
+    (first,) = torch.autograd.grad(loss, x, create_graph=True)
+    second = torch.autograd.grad(first.sin().sum(), [x, scale])
+    for t in (first, *second):
+        assert torch.equal(t, torch.zeros_like(t))
+    tangent = torch.func.jvp(
+        lambda x: LABELS[name](x, target), (x.detach(),), (torch.ones_like(x),)
+    )[1]
+    assert tangent.item() == 0
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+def test_derivatives_of_losses_beside_ignored_samples(name, reduction):
+    target = torch.tensor([1, -100, 0])
+    torch.manual_seed(0)
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    logits = (lambda x: x) if name == "cross_entropy" else (lambda x: x.log_softmax(1))
+    f = lambda x, s: getattr(F, name)(logits(x), target, reduction=reduction) * s
+    scale = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(f, (x, scale))
+    assert torch.autograd.gradgradcheck(f, (x, scale))
+
+
+def test_elu_of_an_infinite_slope():
+    x = torch.tensor([-1.0, -0.0, 0.0, 2.0, INF])
+    assert F.elu(x, INF).tolist() == [-INF, 0, 0, 2, INF]
+    assert F.elu(x, -INF).tolist() == [INF, 0, 0, 2, INF]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_variances_without_degrees_of_freedom(dtype):
+    x = torch.tensor([1.0, 2, 4], dtype=dtype)
+    with pytest.warns(UserWarning, match="degrees of freedom"):
+        assert torch.var(x, correction=3).item() == torch.std(x, correction=INF).item() == INF
+    assert math.isnan(torch.var(x, correction=math.nan).item())
+
+
+def test_numbers_that_are_none():
+    x = torch.tensor([0.0, 1, -2])
+    for order in (math.nan, torch.tensor(math.nan).item()):
+        assert math.isnan(torch.linalg.vector_norm(x, order).item())
+        assert math.isnan(torch.linalg.vector_norm(torch.zeros(3), order).item())
+    y = x.clone().requires_grad_()
+    torch.linalg.vector_norm(y, math.nan).backward()
+    assert y.grad.isnan().all()
+    for low, high in ((math.nan, 1), (-1, math.nan)):
+        assert F.hardtanh(x, low, high).isnan().all() and x.clamp(low, high).isnan().all()
+    assert not torch.kaiser_window(5, beta=800.0).isnan().any()
+    assert torch.kaiser_window(4, beta=INF).isnan().any()
+    with pytest.raises(RuntimeError, match="non-negative"):
+        F.cosine_similarity(x, x, 0, eps=math.nan)
+    rows = torch.tensor([[3.0, 4.0], [0.5, 8.0]])
+    shortened = F.embedding(torch.tensor([0, 1]), rows, max_norm=1, norm_type=-INF)
+    assert torch.allclose(shortened, torch.tensor([[1.0, 4 / 3], [0.5, 8.0]]))

@@ -198,3 +198,33 @@ def test_errors_of_python_pass_through():
         graph._run(torch.ones(1))
     with pytest.raises(RuntimeError, match="Traceback of TorchScript"):
         graph._run("text")
+
+
+def test_nodes_in_no_block_use_values_too():
+    """A node that was made and never put anywhere does not hinder the graph from running."""
+    graph = _C.Graph()
+    x = graph.addInput("x")
+    kept = graph.create("aten::relu", [x])
+    node = graph.create("aten::neg", [x])
+    graph.insertNode(node)
+    graph.registerOutput(node.output())
+    assert graph._run(torch.ones(2)).tolist() == [-1, -1] and kept is not None
+
+
+def test_passes_refuse_what_is_not_well_formed():
+    graph = _C.Graph()
+    x = graph.addInput("x")
+    graph.insertNode(graph.create("prim::If", [x], 1))  # without blocks
+    for name in dir(_C):
+        if name.startswith("_jit_pass_"):
+            with pytest.raises(RuntimeError, match="well formed"):
+                getattr(_C, name)(graph)
+
+
+def test_lists_and_texts_that_memory_cannot_hold():
+    unit = torch.jit.CompilationUnit(
+        "def items(n: int):\n  return [1] * n\ndef tabs(s: str, n: int):\n  return s.expandtabs(n)\n"
+    )
+    for call in (lambda: unit.items(1 << 39), lambda: unit.tabs("\t\t", (1 << 63) - 1)):
+        with pytest.raises(RuntimeError, match=r"too long|allocate memory"):
+            call()

@@ -219,3 +219,25 @@ def test_index_of_a_zero_dimensional_tensor():
 def test_many_new_dimensions():
     with pytest.raises((IndexError, RuntimeError)):
         T[(None,) * 200]
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+@pytest.mark.parametrize(
+    "value", [torch.tensor(2 + 1j), torch.tensor([2 + 1j]), torch.tensor(2), [2.0, 2.0, 2.0]]
+)
+def test_a_bool_as_the_index(value):
+    """All of a tensor, or nothing of it, as a new dimension in front of size 1 or 0; values are converted as by copy_."""
+    value = value if isinstance(value, torch.Tensor) else torch.tensor(value)
+    y = torch.ones(3)
+    y[True] = value
+    assert y.tolist() == [2, 2, 2]
+    y[False] = torch.zeros(())
+    assert y.tolist() == [2, 2, 2]
+    whole = torch.ones(3, requires_grad=True)
+    copy = whole * 1
+    copy[True] = torch.zeros(())
+    copy.sum().backward()
+    assert whole.grad.tolist() == [0, 0, 0]
+    for index in (True, False):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            y[index] = 1j

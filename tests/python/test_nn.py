@@ -140,8 +140,8 @@ def test_differences_are_told():
         "Error(s) in loading state_dict for Net:\n"
         '\tMissing key(s) in state_dict: "mean". \n'
         '\tUnexpected key(s) in state_dict: "third.weight". \n'
-        "\tsize mismatch for first.weight: copying a param with shape torch.Size([2, 2]) into "
-        "one with shape torch.Size([3, 4])."
+        "\tsize mismatch for first.weight: the checkpoint has the shape torch.Size([2, 2]), the "
+        "module torch.Size([3, 4])."
     )
     result = Net().load_state_dict(OrderedDict(mean=torch.ones(3)), strict=False)
     assert len(result.missing_keys) == 4 and result.unexpected_keys == []
@@ -355,7 +355,7 @@ def test_dropout():
     values = sorted(set(layer(torch.ones(1000)).tolist()))
     assert values == pytest.approx([0, 4 / 3])
     assert torch.equal(layer.eval()(torch.ones(5)), torch.ones(5))
-    with pytest.raises(ValueError, match="has to be between 0 and 1, but got 2"):
+    with pytest.raises(ValueError, match="has to be between 0 and 1, not 2"):
         nn.Dropout(2)
 
 

@@ -493,3 +493,28 @@ def test_nothing_is_loaded_before_it_is_used():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_one_bound_leaves_infinity_as_it_is():
+    class Bounded(nn.Module):
+        def forward(self, x):
+            return x.clamp(min=0), x.clamp(max=0), x.clamp(-1, 1), F.relu(x)
+
+    x = torch.tensor([float("inf"), -float("inf"), 1.0])
+    program = torch.onnx.export(Bounded(), (x,))
+    for found, expected in zip(program(x), Bounded()(x), strict=True):
+        assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("factor", [1.7, 0.6])
+def test_images_are_resampled_by_the_factor(factor):
+    class Resized(nn.Module):
+        def forward(self, x):
+            return [
+                F.interpolate(x, scale_factor=factor, mode=m)
+                for m in ("nearest", "bilinear", "nearest-exact")
+            ]
+
+    x = torch.randn(1, 2, 5, 7)
+    for found, expected in zip(torch.onnx.export(Resized(), (x,))(x), Resized()(x), strict=True):
+        assert torch.allclose(found, expected, atol=1e-5)

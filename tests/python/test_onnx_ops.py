@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from gen.overloads import registered
+from gen.registry import overloads_of_form
 from rushlight.onnx._registry import lowerings
 from rushlight.onnx.errors import UnsupportedOperatorError
 from rushlight.utils import _pytree as pytree
@@ -43,7 +43,7 @@ NOT_THESE = {
 
 
 def overloads(op):
-    return {f"aten.{o.name}.{o.overload or 'default'}" for o in registered(op, "functional")}
+    return {f"aten.{o.name}.{o.overload or 'default'}" for o in overloads_of_form(op, "functional")}
 
 
 def lowered():

@@ -128,7 +128,7 @@ def test_state(copied):
         (
             lambda: optim.SGD([parameter(1.0)], 0.1, nesterov=True),
             ValueError,
-            "Nesterov momentum requires a momentum and zero dampening",
+            "Nesterov momentum requires a momentum above 0",
         ),
     ],
 )
@@ -281,3 +281,43 @@ def test_complex_numbers_step_as_two_real_ones(name, options):
         for optimizer in pairs:
             optimizer.step()
     torch.testing.assert_close(torch.view_as_real(p.detach()), q.detach())
+
+
+@pytest.mark.parametrize("differentiable", [False, True])
+def test_variances_of_gradients_are_not_negative(differentiable):
+    """Of equal gradients rounding leaves a negative one, of large ones the squares overflow."""
+    sizes = torch.tensor([1e200, 0.1, 1 / 3, 1e-3, 1e-200, 0.0], dtype=torch.float64)
+    weights = torch.zeros(6, dtype=torch.float64, requires_grad=True)
+    weights = weights.clone() if differentiable else weights  # which is no leaf, and may be written
+    options = {"centered": True, "lr": 1e-3, "alpha": 0.9, "differentiable": differentiable}
+    optimizer = torch.optim.RMSprop([weights], **options)
+    for _ in range(500):
+        weights.grad = sizes.clone()
+        optimizer.step()
+    assert weights.isfinite().all(), weights
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Adadelta",
+        "Adagrad",
+        "Adam",
+        "AdamW",
+        "Adamax",
+        "NAdam",
+        "RAdam",
+        "RMSprop",
+        "SGD",
+        "ASGD",
+        "Rprop",
+    ],
+)
+@pytest.mark.parametrize("size", [1e200, 1e-200, 0.0, 1e155])
+def test_steps_along_extreme_gradients_are_numbers(name, size):
+    weights = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    optimizer = getattr(torch.optim, name)([weights], lr=1e-3)
+    for _ in range(10):
+        weights.grad = torch.tensor([size, -size, 1.0], dtype=torch.float64)
+        optimizer.step()
+    assert not weights.isnan().any(), weights

@@ -42,7 +42,7 @@ def writes_elements(op):
 
 
 def warns(op):
-    return op.kernel.expanded == "warned"
+    return op.kernel.shares == "warned"
 
 
 WRITTEN = [

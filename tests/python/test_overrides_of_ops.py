@@ -227,7 +227,7 @@ def test_tags():
     assert torch.Tag.view_copy in aten.expand_copy.default.tags
     assert torch.Tag.data_dependent_output in aten._local_scalar_dense.default.tags
     assert torch.Tag.reduction in aten.sum.default.tags
-    from gen.tags import WORDS
+    from gen.registry import TAGS
 
-    assert [tag.name for tag in torch.Tag] == WORDS
-    assert [tag.value for tag in torch.Tag] == list(range(len(WORDS)))
+    assert [tag.name for tag in torch.Tag] == TAGS
+    assert [tag.value for tag in torch.Tag] == list(range(len(TAGS)))

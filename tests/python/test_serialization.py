@@ -590,3 +590,19 @@ def test_the_environment_says_how_files_are_read(monkeypatch, asked, value):
     if is_set:
         with pytest.raises(RuntimeError, match="Only one of"):
             loads()
+
+
+def test_messages_do_not_show_what_is_nested_deep():
+    """An id of a storage whose type is a list within lists, deeper than a text of it could be made."""
+    out = io.BytesIO()
+    torch.save(torch.ones(2), out)
+    with zipfile.ZipFile(out) as before:
+        entries = {name: before.read(name) for name in before.namelist()}
+    deep = b"]" * 5000 + b"a" * 4999
+    bad = io.BytesIO()
+    with zipfile.ZipFile(bad, "w") as after:
+        for name, content in entries.items():
+            after.writestr(name, content.replace(b"ctorch\nFloatStorage\n", deep))
+    bad.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="a list is no type of storage"):
+        torch.load(bad)

@@ -18,6 +18,7 @@ from rushlight.func import (
     vjp,
     vmap,
 )
+from rushlight.utils._python_dispatch import TorchDispatchMode
 
 
 def loop(f, *args):
@@ -667,3 +668,56 @@ def test_sparse_results_of_slices_are_refused():
             vmap(lambda x, layout=layout: x.to_sparse(layout=layout))(torch.rand(2, 3, 3))
     with pytest.raises(NotImplementedError, match="cannot be a result"):
         vmap(lambda x: torch.sparse_coo_tensor([[0, 1, 1]], x, (3,)))(torch.rand(2, 3))
+
+
+def test_leaves_that_are_made_for_a_slice():
+    """A leaf of one slice has that slice's gradient; one from outside has the sum over all of them."""
+    outer = torch.ones(3, requires_grad=True)
+    x = torch.arange(6.0).view(2, 3)
+
+    def of(make):
+        def f(x):
+            w = make()
+            return torch.autograd.grad((w * w * x).sum(), w)[0]
+
+        return vmap(f)(x)
+
+    assert torch.equal(of(lambda: torch.ones(3, requires_grad=True)), 2 * x)
+    assert torch.equal(of(lambda: outer.detach().requires_grad_()), 2 * x)
+    assert torch.equal(of(lambda: outer), (2 * x).sum(0).expand(2, 3))
+
+    def accumulated(x):
+        w = torch.full((3,), 2.0, requires_grad=True)
+        (w * x).sum().backward()
+        return w.grad
+
+    assert torch.equal(vmap(accumulated)(x), x)
+
+    def nested(x):
+        w = torch.ones(
+            (), requires_grad=True
+        )  # of the outer level: shared by the slices of the inner one
+        inner = vmap(lambda v: torch.autograd.grad(w * v, w)[0])
+        return inner(x)
+
+    assert torch.equal(vmap(nested)(x), x.sum(1, keepdim=True).expand(2, 3))
+
+
+@pytest.mark.timeout(60)
+def test_modes_that_answer_with_any_shape_end():
+    class Answers(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return torch.ones(2)
+
+    a = torch.ones(2, 3, 5, 2, 1)
+    mask = torch.zeros(2, 1, 1, 1, dtype=torch.bool)
+    for f in (
+        lambda t: t * a,
+        lambda t: torch.where(mask, t, a),
+        lambda t: t.index_put((mask[0],), t),
+    ):
+        with Answers():
+            try:
+                torch.vmap(f)(a)
+            except (RuntimeError, ValueError, IndexError) as error:
+                assert "internal" not in str(error)

@@ -89,9 +89,9 @@ class RL_API Backend {
   virtual void begin_group() {}
   virtual WorkPtr end_group(Milliseconds timeout);
   // Whether ranks may have inputs of different lengths in `all_gather` and `reduce_scatter`.
-  virtual bool takes_uneven() const { return false; }
+  virtual bool accepts_uneven() const { return false; }
   // The rank that another one has given up waiting for, as it said; -1 where it said nothing.
-  virtual int lost_by([[maybe_unused]] int rank) const { return -1; }
+  virtual int rank_lost_by([[maybe_unused]] int rank) const { return -1; }
   // Say to the others that this one gives up waiting for `rank`.
   virtual void give_up([[maybe_unused]] int rank) {}
 
@@ -128,7 +128,7 @@ class RL_API AtOnce {
   ~AtOnce();
   AtOnce(const AtOnce&) = delete;
   AtOnce& operator=(const AtOnce&) = delete;
-  static bool asked();
+  static bool is_active();
 
  private:
   bool before_;
@@ -183,7 +183,7 @@ class RL_API Launcher {
   // This process's place among those that were started together.
   virtual Place enter() = 0;
   // What rank 0 says, to all, each of which calls it.
-  virtual std::string tell(const std::string& text) = 0;
+  virtual std::string broadcast_text(const std::string& text) = 0;
 };
 
 // What a plug-in's `rushlight_distributed_plugin` returns.

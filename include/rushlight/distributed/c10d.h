@@ -83,7 +83,7 @@ class Store : public rushlight::intrusive_ptr_target {
   bool hasExtendedApi() const { return store_->has_extended_api(); }
   intrusive_ptr<Store> clone() { return make_intrusive<Store>(store_->clone()); }
 
-  const std::shared_ptr<engine::Store>& shared() const { return store_; }
+  const std::shared_ptr<engine::Store>& engine_store() const { return store_; }
 
  private:
   static std::string text(const std::vector<uint8_t>& value) {
@@ -115,7 +115,8 @@ class FileStore : public Store {
 class PrefixStore : public Store {
  public:
   PrefixStore(const std::string& prefix, const intrusive_ptr<Store>& store)
-      : Store(std::make_shared<engine::PrefixStore>(prefix, store->shared())), store_(store) {}
+      : Store(std::make_shared<engine::PrefixStore>(prefix, store->engine_store())),
+        store_(store) {}
   intrusive_ptr<Store> getUnderlyingStore() { return store_; }
 
  private:
@@ -135,14 +136,14 @@ struct TCPStoreOptions {
 class TCPStore : public Store {
  public:
   explicit TCPStore(const std::string& host, const TCPStoreOptions& options = {})
-      : TCPStore(made(host, options)) {}
+      : TCPStore(make_store(host, options)) {}
   const std::string& getHost() const noexcept { return tcp_->host(); }
   uint16_t getPort() const noexcept { return tcp_->port(); }
 
  private:
   explicit TCPStore(const std::shared_ptr<engine::TcpStore>& tcp) : Store(tcp), tcp_(tcp) {}
-  static std::shared_ptr<engine::TcpStore> made(const std::string& host,
-                                                const TCPStoreOptions& options) {
+  static std::shared_ptr<engine::TcpStore> make_store(const std::string& host,
+                                                      const TCPStoreOptions& options) {
     engine::TcpStoreOptions o;
     o.port = options.port;
     if (options.numWorkers.has_value()) {
@@ -260,54 +261,58 @@ class Backend : public rushlight::intrusive_ptr_target {
     return allreduce(tensors, opts);
   }
   intrusive_ptr<Work> reduce(std::vector<Tensor>& tensors, const ReduceOptions& opts = {}) {
-    const Tensor& t = only(tensors);
+    const Tensor& t = single_tensor(tensors);
     return work(engine_->reduce(t, root(opts.rootRank), opts.reduceOp.reduction(), time(opts)),
                 tensors);
   }
   // outputs[0][r] has what rank r has as its input.
   intrusive_ptr<Work> allgather(std::vector<std::vector<Tensor>>& outputs,
                                 std::vector<Tensor>& inputs, const AllgatherOptions& opts = {}) {
-    const Tensor& input = only(inputs);
-    return work(engine_->all_gather(parts(outputs, input), input, time(opts)), outputs[0]);
+    const Tensor& input = single_tensor(inputs);
+    return work(engine_->all_gather(tensors_of_ranks(outputs, input), input, time(opts)),
+                outputs[0]);
   }
   // The output has the inputs of all ranks, one after the other.
   intrusive_ptr<Work> _allgather_base(Tensor& output, Tensor& input,
                                       const AllgatherOptions& opts = {}) {
-    return work(engine_->all_gather(cut(output, input), flat(input), time(opts)), {output});
+    return work(
+        engine_->all_gather(split_by_rank(output, input), flatten_checked(input), time(opts)),
+        {output});
   }
   // outputs is empty but on the root.
   intrusive_ptr<Work> gather(std::vector<std::vector<Tensor>>& outputs, std::vector<Tensor>& inputs,
                              const GatherOptions& opts = {}) {
-    const Tensor& input = only(inputs);
+    const Tensor& input = single_tensor(inputs);
     const int to = root(opts.rootRank);
     RL_CHECK_VALUE(to == getRank() || outputs.empty(), "gather: requires empty output on non-root");
-    const std::vector<Tensor> all = to == getRank() ? parts(outputs, input) : std::vector<Tensor>();
+    const std::vector<Tensor> all =
+        to == getRank() ? tensors_of_ranks(outputs, input) : std::vector<Tensor>();
     return work(engine_->gather(all, input, to, time(opts)), all);
   }
   // inputs is empty but on the root.
   intrusive_ptr<Work> scatter(std::vector<Tensor>& outputs,
                               std::vector<std::vector<Tensor>>& inputs,
                               const ScatterOptions& opts = {}) {
-    const Tensor& output = only(outputs);
+    const Tensor& output = single_tensor(outputs);
     const int from = root(opts.rootRank);
     RL_CHECK_VALUE(from == getRank() || inputs.empty(),
                    "scatter: requires empty input on non-root");
     const std::vector<Tensor> all =
-        from == getRank() ? parts(inputs, output) : std::vector<Tensor>();
+        from == getRank() ? tensors_of_ranks(inputs, output) : std::vector<Tensor>();
     return work(engine_->scatter(output, all, from, time(opts)), outputs);
   }
   intrusive_ptr<Work> reduce_scatter(std::vector<Tensor>& outputs,
                                      std::vector<std::vector<Tensor>>& inputs,
                                      const ReduceScatterOptions& opts = {}) {
-    const Tensor& output = only(outputs);
-    return work(engine_->reduce_scatter(output, parts(inputs, output), opts.reduceOp.reduction(),
-                                        time(opts)),
+    const Tensor& output = single_tensor(outputs);
+    return work(engine_->reduce_scatter(output, tensors_of_ranks(inputs, output),
+                                        opts.reduceOp.reduction(), time(opts)),
                 outputs);
   }
   intrusive_ptr<Work> _reduce_scatter_base(Tensor& output, Tensor& input,
                                            const ReduceScatterOptions& opts = {}) {
-    return work(engine_->reduce_scatter(flat(output), cut(input, output), opts.reduceOp.reduction(),
-                                        time(opts)),
+    return work(engine_->reduce_scatter(flatten_checked(output), split_by_rank(input, output),
+                                        opts.reduceOp.reduction(), time(opts)),
                 {output});
   }
   intrusive_ptr<Work> alltoall(std::vector<Tensor>& outputs, std::vector<Tensor>& inputs,
@@ -322,12 +327,14 @@ class Backend : public rushlight::intrusive_ptr_target {
     return work(engine_->barrier(time(opts)), {});
   }
   intrusive_ptr<Work> send(std::vector<Tensor>& tensors, int dstRank, int tag) {
-    return work(engine_->send(only(tensors), dstRank, static_cast<uint32_t>(tag), timeout_),
-                tensors);
+    return work(
+        engine_->send(single_tensor(tensors), dstRank, static_cast<uint32_t>(tag), timeout_),
+        tensors);
   }
   intrusive_ptr<Work> recv(std::vector<Tensor>& tensors, int srcRank, int tag) {
-    return work(engine_->receive(only(tensors), srcRank, static_cast<uint32_t>(tag), timeout_),
-                tensors);
+    return work(
+        engine_->receive(single_tensor(tensors), srcRank, static_cast<uint32_t>(tag), timeout_),
+        tensors);
   }
   intrusive_ptr<Work> recvAnysource(std::vector<Tensor>& tensors, int tag) {
     return recv(tensors, -1, tag);
@@ -356,7 +363,7 @@ class Backend : public rushlight::intrusive_ptr_target {
                    "process groups exchange tensors in host memory");
     RL_CHECK_VALUE(t.layout() == rushlight::kStrided, "process groups exchange dense tensors");
   }
-  static Tensor detached(const Tensor& t) {
+  static Tensor detach_checked(const Tensor& t) {
     check(t);
     return t.requires_grad() ? t.detach() : t;
   }
@@ -364,18 +371,18 @@ class Backend : public rushlight::intrusive_ptr_target {
     RL_CHECK_VALUE(!tensors.empty(), "requires non-empty tensor list");
     std::vector<Tensor> all;
     for (const Tensor& t : tensors) {
-      all.push_back(detached(t));
+      all.push_back(detach_checked(t));
     }
     return all;
   }
-  static Tensor only(const std::vector<Tensor>& tensors) {
+  static Tensor single_tensor(const std::vector<Tensor>& tensors) {
     RL_CHECK_VALUE(tensors.size() == 1, "requires a single-element tensor list, but got ",
                    tensors.size());
-    return detached(tensors[0]);
+    return detach_checked(tensors[0]);
   }
   // One tensor of each rank, all like `one`.
-  std::vector<Tensor> parts(const std::vector<std::vector<Tensor>>& lists,
-                            const Tensor& one) const {
+  std::vector<Tensor> tensors_of_ranks(const std::vector<std::vector<Tensor>>& lists,
+                                       const Tensor& one) const {
     RL_CHECK_VALUE(lists.size() == 1 && lists[0].size() == static_cast<size_t>(getSize()),
                    "requires a single list with ", getSize(), " tensors");
     for (const Tensor& t : lists[0]) {
@@ -385,14 +392,14 @@ class Backend : public rushlight::intrusive_ptr_target {
     }
     return dense(lists[0]);
   }
-  static Tensor flat(const Tensor& t) {
+  static Tensor flatten_checked(const Tensor& t) {
     check(t);
     RL_CHECK_VALUE(t.is_contiguous(), "requires contiguous tensors");
-    return detached(t).view({-1});
+    return detach_checked(t).view({-1});
   }
   // The parts of a tensor that has one like `one` of each rank.
-  std::vector<Tensor> cut(const Tensor& whole, const Tensor& one) const {
-    const Tensor all = flat(whole);
+  std::vector<Tensor> split_by_rank(const Tensor& whole, const Tensor& one) const {
+    const Tensor all = flatten_checked(whole);
     RL_CHECK_VALUE(all.numel() == one.numel() * getSize() && all.scalar_type() == one.scalar_type(),
                    "the larger tensor must have ", getSize(),
                    " times as many elements as the smaller one, of the same type");
@@ -453,11 +460,11 @@ class ProcessGroupGloo : public Backend {
       device.interface = std::string(name == nullptr ? "" : name);
       device.interface = device.interface.substr(0, device.interface.find(','));
       if (device.interface.empty()) {
-        device.hostname = engine::local_address(*store->shared());
+        device.hostname = engine::local_address(*store->engine_store());
       }
     }
-    return engine::load_plugin("gloo").make(
-        {store->shared()->clone(), rank, size, options.timeout, device.interface, device.hostname});
+    return engine::load_plugin("gloo").make({store->engine_store()->clone(), rank, size,
+                                             options.timeout, device.interface, device.hostname});
   }
 };
 

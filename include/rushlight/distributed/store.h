@@ -102,7 +102,7 @@ class RL_API Values {
 };
 
 // The sum of a number in a store and another; ValueError where the value is none.
-RL_API std::string added(const std::string* value, int64_t amount);
+RL_API std::string add_to_value(const std::string* value, int64_t amount);
 
 // For the threads of one process.
 class RL_API HashStore : public Store {
@@ -158,8 +158,8 @@ class RL_API PrefixStore : public Store {
   void set_timeout(Milliseconds timeout) override { store_->set_timeout(timeout); }
 
  private:
-  std::string of(const std::string& key) const { return prefix_ + "/" + key; }
-  std::vector<std::string> of(const std::vector<std::string>& keys) const;
+  std::string add_prefix(const std::string& key) const { return prefix_ + "/" + key; }
+  std::vector<std::string> add_prefix(const std::vector<std::string>& keys) const;
 
   std::string prefix_;
   std::shared_ptr<Store> store_;
@@ -200,6 +200,6 @@ class RL_API FileStore : public Store {
 };
 
 // `keys` as an error names them.
-RL_API std::string listed(const std::vector<std::string>& keys);
+RL_API std::string join_keys(const std::vector<std::string>& keys);
 
 }  // namespace rushlight::distributed

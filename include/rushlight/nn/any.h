@@ -81,20 +81,21 @@ AnyValue call_with(M& module, std::vector<AnyValue>& given, Arguments<A...>,
   }
 }
 template <class M, class... Used>
-AnyValue call_some(M& module, std::vector<AnyValue>& given, Arguments<Used...> used, Arguments<>) {
+AnyValue call_unpacked(M& module, std::vector<AnyValue>& given, Arguments<Used...> used,
+                       Arguments<>) {
   RL_CHECK(given.size() == sizeof...(Used), module.name(), "'s forward() method expects ",
            sizeof...(Used), " argument(s), but received ", given.size());
   return call_with(module, given, used, std::index_sequence_for<Used...>());
 }
 template <class M, class... Used, class Next, class... Rest>
-AnyValue call_some(M& module, std::vector<AnyValue>& given, Arguments<Used...> used,
-                   Arguments<Next, Rest...>) {
+AnyValue call_unpacked(M& module, std::vector<AnyValue>& given, Arguments<Used...> used,
+                       Arguments<Next, Rest...>) {
   if constexpr (decltype(can_call<M>(used))::value) {
     if (given.size() == sizeof...(Used)) {
       return call_with(module, given, used, std::index_sequence_for<Used...>());
     }
   }
-  return call_some(module, given, Arguments<Used..., Next>(), Arguments<Rest...>());
+  return call_unpacked(module, given, Arguments<Used..., Next>(), Arguments<Rest...>());
 }
 }  // namespace detail
 
@@ -106,8 +107,8 @@ class AnyModule {
       : module_(std::move(module)),
         type_(&typeid(M)),
         call_([](Module& m, std::vector<AnyValue>& a) {
-          return detail::call_some(static_cast<M&>(m), a, detail::Arguments<>(),
-                                   typename detail::ForwardOf<M>::type());
+          return detail::call_unpacked(static_cast<M&>(m), a, detail::Arguments<>(),
+                                       typename detail::ForwardOf<M>::type());
         }) {}
   template <class M, std::enable_if_t<std::is_base_of_v<Module, M>, int> = 0>
   explicit AnyModule(M&& module) : AnyModule(std::make_shared<M>(std::forward<M>(module))) {}

@@ -199,7 +199,7 @@ class HolderBase {  // what does not depend on the type of the object, so that i
  protected:
   HolderBase() = default;
   explicit HolderBase(std::shared_ptr<void> object) : impl_(std::move(object)) {}
-  void* checked() const {
+  void* checked_impl() const {
     RL_CHECK(impl_ != nullptr, "Accessing empty ModuleHolder");
     return impl_.get();
   }
@@ -227,11 +227,11 @@ class ModuleHolder : public HolderBase {
   Contained& operator*() { return *get(); }
   const Contained& operator*() const { return *get(); }
   std::shared_ptr<Contained> ptr() const {
-    checked();
+    checked_impl();
     return std::static_pointer_cast<Contained>(impl_);
   }
-  Contained* get() { return static_cast<Contained*>(checked()); }
-  const Contained* get() const { return static_cast<const Contained*>(checked()); }
+  Contained* get() { return static_cast<Contained*>(checked_impl()); }
+  const Contained* get() const { return static_cast<const Contained*>(checked_impl()); }
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
     return get()->forward(std::forward<Args>(args)...);

@@ -89,12 +89,12 @@ class RL_API Cloneable2 : public Base {
   std::shared_ptr<Module> clone(const std::optional<Device>& device = {}) const override {
     const NoGradGuard no_grad;
     auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this).options);
-    copy->take_values(const_cast<Cloneable2&>(*this), device);
+    copy->copy_values_from(const_cast<Cloneable2&>(*this), device);
     return copy;
   }
 
  private:
-  void take_values(Module& other, const std::optional<Device>& device) {
+  void copy_values_from(Module& other, const std::optional<Device>& device) {
     Module::clone_(other, device);
   }
   void clone_(Module& other, const std::optional<Device>& device) final {

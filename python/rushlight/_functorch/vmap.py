@@ -57,7 +57,7 @@ def _flat_dims(dims, spec):
 def check_randomness(randomness):
     if randomness not in _RANDOMNESS:
         raise RuntimeError(
-            "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+            "Only allowed values for randomness are 'error', 'different' and 'same', not "
             f"{randomness}"
         )
 

@@ -124,7 +124,7 @@ class GradScaler:
                 copies = copies or _PerDevice(scale)
                 return value * copies.on(value.device)
             if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-                raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+                raise ValueError("outputs must be a Tensor or several in an iterable")
             items = map(scale_value, value)
             return type(value)(items) if isinstance(value, (list, tuple)) else items
 

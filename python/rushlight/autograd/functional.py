@@ -24,7 +24,7 @@ _JACOBIAN = "The jacobian of the user-provided function"
 def _as_tuple(value: Any, what: str, function: str) -> tuple[tuple[Any, ...], bool]:
     if isinstance(value, _C.TensorBase):
         return (value,), False
-    expected = f"{function}: {what} must be either a Tensor or a tuple of them"
+    expected = f"{function}: {what} must be either a Tensor or several in a tuple"
     if not isinstance(value, tuple):
         raise TypeError(f"{expected}, but got {type(value)}")
     for i, v in enumerate(value):
@@ -107,7 +107,7 @@ def _vectors(v, like, what, function):
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
-                f"The vector v can only be None if {what} is a single Tensor with a single element."
+                f"The vector v can only be None where {what} is a Tensor of one element"
             )
         return (rushlight.ones_like(like[0]),)
     vectors, several = _as_tuple(v, "v", function)
@@ -120,7 +120,7 @@ def _vectors(v, like, what, function):
     for i, (a, b) in enumerate(zip(vectors, like, strict=True)):
         if a.shape != b.shape:
             which = f"Entry {i} in v" if len(like) > 1 or several else "v"
-            raise RuntimeError(f"{which} has invalid size: should be {b.shape} but got {a.shape}.")
+            raise RuntimeError(f"{which} has invalid size: {a.shape}, where {b.shape} is expected")
     return vectors
 
 
@@ -129,8 +129,8 @@ def _result(values, several, create_graph):
     return values if several else values[0]
 
 
-_INPUT_SCALAR = "the input to the user-provided function"
-_OUTPUT_SCALAR = "the user-provided function's output"
+_INPUT_SCALAR = "the argument of the function"
+_OUTPUT_SCALAR = "the result of the function"
 
 
 def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
@@ -182,8 +182,8 @@ def jacobian(
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
-            'Expected strategy to be either "forward-mode" or "reverse-mode". The first pays where '
-            "the function has more outputs than inputs."
+            'Expected strategy to be either of two: "reverse-mode", or "forward-mode" for a '
+            "function that has more outputs than inputs"
         )
     if strict and vectorize:
         raise RuntimeError(

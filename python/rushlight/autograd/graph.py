@@ -158,7 +158,7 @@ def register_multi_grad_hook(tensors, fn: Callable[..., Any], *, mode: str = "al
     computed" is known only when the backward ends, so fn is then called by the last that comes.
     """
     if mode not in ("all", "any"):
-        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+        raise ValueError(f"Expects mode to be one of 'all' and 'any', not {mode!r}")
     tensors = tuple(tensors)
     if mode == "any":
         seen: set[int] = set()

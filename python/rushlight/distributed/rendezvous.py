@@ -51,9 +51,7 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs):
 
 
 def _error(scheme, message):
-    return ValueError(
-        f"Error initializing torch.distributed using {scheme}:// rendezvous: {message}"
-    )
+    return ValueError(f"Error initializing torch.distributed using {scheme}://: {message}")
 
 
 def _number(query, name, scheme):
@@ -102,7 +100,7 @@ def _env(_parts, query, timeout: timedelta = default_pg_timeout, **_):
         for name in names:
             if os.environ.get(name):
                 return os.environ[name]
-        raise _error("env", f"environment variable {names[0]} expected, but not set")
+        raise _error("env", f"there is no {names[0]} (environment variable {names[0]} expected)")
 
     rank = int(query["rank"] if "rank" in query else variable(*(p[0] for p in _LAUNCHERS)))
     if "world_size" in query:

@@ -133,9 +133,9 @@ class TransformedDistribution(Distribution):
         if isinstance(transforms, Transform):
             transforms = [transforms]
         elif not isinstance(transforms, list):
-            raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
+            raise ValueError(f"transforms must be a Transform or list, not {transforms!r}")
         elif not all(isinstance(t, Transform) for t in transforms):
-            raise ValueError("transforms must be a Transform or a list of Transforms")
+            raise ValueError("transforms must be a Transform or several of them in a list")
         self.transforms = transforms
 
         base_shape = base_distribution.batch_shape + base_distribution.event_shape

@@ -78,9 +78,7 @@ def _one_matrix(error: type, **given: Any) -> tuple[str, Tensor]:
     """The one matrix that is given, with its name."""
     found = [(name, value) for name, value in given.items() if value is not None]
     if len(found) != 1:
-        raise error(
-            "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
-        )
+        raise error("Exactly one of covariance_matrix or precision_matrix or scale_tril is needed")
     name, matrix = found[0]
     if matrix.dim() < 2:
         raise ValueError(
@@ -272,11 +270,9 @@ class LowRankMultivariateNormal(Distribution):
                 f"{cov_factor.shape}"
             )
         if cov_factor.shape[-2:-1] != event_shape:
-            raise ValueError(
-                f"cov_factor must be a batch of matrices with shape {event_shape[0]} x m"
-            )
+            raise ValueError(f"cov_factor must be a batch of matrices of {event_shape[0]} rows")
         if cov_diag.shape[-1:] != event_shape:
-            raise ValueError(f"cov_diag must be a batch of vectors with shape {event_shape}")
+            raise ValueError(f"cov_diag must be a batch of vectors of {event_shape[0]} elements")
         try:
             batch = rushlight.broadcast_shapes(
                 loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]
@@ -414,7 +410,9 @@ class Wishart(_ByMatrix, ExponentialFamily):
         event_shape = matrix.shape[-2:]
         n = event_shape[-1]
         if df.le(n - 1).any():
-            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
+            raise ValueError(
+                f"Value of df={df} expected to be greater than {n - 1}, the number of rows minus 1"
+            )
         setattr(self, name, matrix.expand(batch + event_shape))
         self.df = df.expand(batch)
         Distribution.__init__(self, batch, event_shape, validate_args)

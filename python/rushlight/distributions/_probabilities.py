@@ -32,7 +32,7 @@ class ProbsOrLogits:
     @staticmethod
     def _check_given(probs: Any, logits: Any) -> None:
         if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+            raise ValueError("Either `probs` or `logits` must be specified: give one of the two")
 
     def _set_parameter(self, probs: Any, logits: Any) -> None:
         """Takes what is given, made tensors already."""

@@ -433,7 +433,7 @@ class _Parts(Transform):
 
     def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int) -> None:
         if not all(isinstance(t, Transform) for t in tseq):
-            raise AssertionError("All elements of tseq must be Transform instances")
+            raise AssertionError("All elements of tseq must be Transform objects")
         super().__init__(cache_size=cache_size)
         self.transforms = [t.with_cache(cache_size) if cache_size else t for t in tseq]
         self.dim = dim

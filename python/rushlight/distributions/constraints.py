@@ -437,7 +437,7 @@ class _Sequence(Constraint):
 
     def __init__(self, cseq: Sequence[Constraint], dim: int):
         if not all(isinstance(c, Constraint) for c in cseq):
-            raise AssertionError("All elements of cseq must be Constraint instances")
+            raise AssertionError("All elements of cseq must be Constraint objects")
         self.cseq = list(cseq)
         self.dim = dim
 

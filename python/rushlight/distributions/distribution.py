@@ -227,7 +227,10 @@ class Distribution:
     def _validate_sample(self, value: Any) -> None:
         """ValueError if a value's shape does not fit or it lies outside of the support."""
         if not isinstance(value, Tensor):
-            raise ValueError("The value argument to log_prob must be a Tensor")
+            raise ValueError(
+                "The value argument to log_prob must be of class Tensor, not "
+                f"{type(value).__name__}"
+            )
         own = self._extended_shape()
         cut = value.dim() - len(self._event_shape)
         if value.shape[cut:] != self._event_shape:

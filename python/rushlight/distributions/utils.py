@@ -35,7 +35,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """
     if not all(is_tensor_like(value) or isinstance(value, (int, float)) for value in values):
         raise ValueError(
-            "Input arguments must all be instances of Number or Tensor, or be tensor-like, but got "
+            "Input arguments must all be instances of numbers, tensors or classes like them, not "
             f"{', '.join(type(value).__name__ for value in values)}"
         )
     first = next((value for value in values if isinstance(value, Tensor)), None)

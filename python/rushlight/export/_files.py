@@ -45,7 +45,7 @@ def save(
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(
-            f"The 'ep' parameter must be an instance of 'ExportedProgram', got {type(ep).__name__}"
+            f"The 'ep' parameter must be an instance of 'ExportedProgram', not {type(ep).__name__}"
         )
     model = json.dumps(model_record(ep, opset_version), allow_nan=False)
     records = [
@@ -144,23 +144,36 @@ def load(
             "program can run"
         )
     stem = name.removeprefix("models/").removesuffix(".json")
-    model = json.loads(reader.get_record(name))
+    model = _record(reader, name)
     for space, number in (expected_opset_version or {}).items():
-        if model.get("opset_version", {}).get(space) != number:
+        told = model.get("opset_version") or {}
+        if told.get(space) != number:
             raise ValueError(
-                f"{f} has opset version {model.get('opset_version', {}).get(space)} of {space}, "
-                f"expected {number}"
+                f"{f} has opset version {told.get(space)} of {space}, expected {number}"
             )
     try:
         state = _tensors(reader, "weights", f"{stem}_weights_config.json")
         constants = _tensors(reader, "constants", f"{stem}_constants_config.json")
         program = program_of(model, state, constants, _examples(reader, stem))
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
         raise ValueError(f"{f} is damaged: {type(error).__name__}: {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"{f} is damaged: its parts are nested too deep") from error
     for wanted in extra_files or {}:
         if reader.has_record(f"extra/{wanted}") and extra_files is not None:
             extra_files[wanted] = reader.get_record(f"extra/{wanted}").decode()
     return program
+
+
+def _record(reader: PyTorchFileReader, name: str) -> dict[str, Any]:
+    """A record of the file's JSON."""
+    try:
+        record = json.loads(reader.get_record(name))
+    except RecursionError as error:
+        raise ValueError(f"{name} of a .pt2 file is damaged: it is nested too deep") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"{name} of a .pt2 file is damaged: it holds no record")
+    return record
 
 
 def _text(reader: PyTorchFileReader, name: str) -> str | None:
@@ -182,7 +195,7 @@ def _tensors(reader: PyTorchFileReader, folder: str, config: str) -> dict[str, A
     """The tensors of a folder; those on one storage share it."""
     if not reader.has_record(f"data/{folder}/{config}"):
         return {}
-    told = json.loads(reader.get_record(f"data/{folder}/{config}"))["config"]
+    told = _record(reader, f"data/{folder}/{config}")["config"]
     storages: dict[str, Any] = {}
     made: dict[str, Any] = {}
     result = {}

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from rushlight import Tensor, nn
+from rushlight.export._expressions import Expression
 from rushlight.export._sizes import SizeInt
 from rushlight.utils import _pytree as pytree
 
@@ -100,20 +101,46 @@ def range_guards(inputs: list[Any], ranges: dict[Any, Any]) -> list[str]:
         for node in inputs
         if isinstance(node.meta["val"], SizeInt)
     ]
-    guards = []
+    guards, settled = [], set()
     for text, expr in sizes:
         if expr.name is not None and expr.name not in of_symbol:
             of_symbol[expr.name] = text
-            known = ranges.get(expr)
-            if known is not None and known.lower > 0:
-                guards.append(f"{text} >= {known.lower}")
-            if known is not None and known.bounded:
-                guards.append(f"{text} <= {known.upper}")
+            settled.add(text)
+            guards += _within(text, ranges.get(expr), 1, 0)
+    for text, expr in sizes:  # what stands in no size alone: 2*n is even
+        name, factor, rest = _linear(expr)
+        if name is not None and name not in of_symbol:
+            shifted = f"({text} - {rest})" if rest else text
+            of_symbol[name] = f"({shifted} // {factor})"
+            settled.add(text)
+            guards += [f"{shifted} % {factor} == 0"] if factor > 1 else []
+            guards += _within(text, ranges.get(Expression.symbol(name)), factor, rest)
     for text, expr in sizes:
-        other = of_symbol.get(expr.name or "") != text and expr.symbols() <= set(of_symbol)
-        if other and expr.functions() <= set(_SPACE):
+        known = text not in settled and expr.symbols() <= set(of_symbol)
+        if known and expr.functions() <= set(_SPACE):
             guards.append(f"{text} == {python_text(expr, of_symbol)}")
     return guards
+
+
+def _within(text: str, known: Any, factor: int, rest: int) -> list[str]:
+    """Conditions that a size is `factor` times a number of a range, and `rest`."""
+    guards = []
+    if known is not None and factor * known.lower + rest > 0:
+        guards.append(f"{text} >= {factor * known.lower + rest}")
+    if known is not None and known.bounded:
+        guards.append(f"{text} <= {factor * known.upper + rest}")
+    return guards
+
+
+def _linear(expr: Any) -> tuple[str | None, int, int]:
+    """The name, the factor and the rest of `factor * name + rest`; None for anything else."""
+    rest = expr.terms.get((), 0)
+    others = {m: c for m, c in expr.terms.items() if m}
+    name = Expression(dict.fromkeys(others, 1)).name
+    factor = next(iter(others.values()), 0)
+    if name is None or not isinstance(factor, int) or not isinstance(rest, int) or factor <= 0:
+        return None, 0, 0
+    return name, factor, rest
 
 
 def python_text(expr: Any, of_symbol: dict[str, str]) -> str:

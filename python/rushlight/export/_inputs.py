@@ -24,12 +24,12 @@ def check_arguments(mod: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     """
     if not isinstance(mod, nn.Module):
         raise ValueError(
-            f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}. A function "
+            f"Expected `mod` to be an instance of `torch.nn.Module`, not {type(mod)}. A function "
             "is exported as the forward method of a module."
         )
     if not isinstance(args, tuple):
         raise UserError(
-            f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}"
+            f"Expecting `args` to be a tuple of the positional arguments, not {type(args)}"
         )
     kwargs = {} if kwargs is None else kwargs
     if not isinstance(kwargs, dict):

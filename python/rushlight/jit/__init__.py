@@ -1,29 +1,27 @@
-"""TorchScript: archives, programs of text, decorators and questions.
+"""TorchScript: programs of Python source, of text, of traces and of archives, which run in C++.
 
-`load` reads archives and `save` writes them again; their programs run as graphs, in C++, and so do
-those of a `CompilationUnit`. Source of Python is not compiled yet: `script` and `trace` give back
-the functions that they are given, and modules under a class that is a `ScriptModule`, with a
-warning, so that a program runs as it is written. What a program does can be recorded as a graph
-(`_get_trace_graph`).
+`script` compiles functions, classes and modules with all that they call, `trace` records what a
+function does, `CompilationUnit` compiles text. `load` reads archives and `save` writes programs.
+Here are the functions of users; marks and questions are in `_marks.py`, the compiler's view of
+Python in `_meanings.py`, `_functions.py`, `_classes.py`, `_modules.py` and `_methods.py`.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
-import copy
 import functools
 import sys
-import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rushlight import Tensor, nn
+from rushlight import Tensor
 from rushlight._C import JITException as Error
+from rushlight._lazy import lazy
 from rushlight._warnings import warn
 from rushlight.futures import Future
-from rushlight.jit._marks import (
+from rushlight.jit._marks import (  # noqa: F401
     Attribute,
-    ScriptMethod,
     _overload,
     _overload_method,
     _overloads,
@@ -36,7 +34,16 @@ from rushlight.jit._marks import (
     script_method,
     unused,
 )
-from rushlight.jit._script import ScriptFunction, ScriptModule
+from rushlight.jit._script import (  # noqa: F401
+    RecursiveScriptModule,
+    ScriptFunction,
+    ScriptMethod,
+    ScriptModule,
+    ScriptWarning,
+    TopLevelTracedModule,
+    TracedModule,
+    TracerWarning,
+)
 from rushlight.utils import _pytree
 
 __all__ = [
@@ -52,6 +59,7 @@ __all__ = [
     "TopLevelTracedModule",
     "TracedModule",
     "TracerWarning",
+    "TracingCheckError",
     "annotate",
     "enable_onednn_fusion",
     "export",
@@ -78,93 +86,12 @@ __all__ = [
     "wait",
 ]
 
-_is = isinstance  # the name is a function of this module below
+if TYPE_CHECKING:
+    from ._trace import TracingCheckError, trace, trace_module
+else:
+    __getattr__, __dir__ = lazy(__name__, "", {"_trace": "TracingCheckError trace trace_module"})
 
-
-class TracerWarning(Warning):
-    """A warning about a trace that would be wrong for other inputs."""
-
-
-class ScriptWarning(Warning):
-    """A warning about a program that TorchScript would run in another way."""
-
-
-# ---- types that programs ask about ----
-
-
-class RecursiveScriptModule(ScriptModule):
-    """The class of a module that `script` returns; it runs the module as Python.
-
-    It is of the module's class, too, and runs as Python; parameters, submodules and hooks are the
-    module's, in one place, so that what one changes the other sees.
-    """
-
-    def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("script modules are made by script(): nothing is compiled yet")
-
-    @property
-    def original_name(self) -> str:
-        """The name of the module's class."""
-        return _original(self).__name__
-
-    def _get_name(self):
-        return type(self).__name__
-
-    def extra_repr(self):
-        inner = _original(self).extra_repr(self)
-        return f"original_name={self.original_name}" + (f", {inner}" if inner else "")
-
-    def __reduce_ex__(self, protocol):
-        return _as_script, (_without_script(self), _script_base(self))
-
-    def __deepcopy__(self, memo):
-        made = _as_script(copy.deepcopy(_without_script(self), memo), _script_base(self))
-        memo[id(self)] = made
-        return made
-
-    def __copy__(self):
-        return _as_script(copy.copy(_without_script(self)), _script_base(self))
-
-
-class TracedModule(RecursiveScriptModule):
-    """The class of submodules of a module that `trace` returns."""
-
-
-class TopLevelTracedModule(TracedModule):
-    """The class of a module that `trace` returns."""
-
-
-# By the classes of modules and of scripts: the class that is both.
-_SCRIPTS: weakref.WeakKeyDictionary[type, dict[type, Any]] = weakref.WeakKeyDictionary()
-
-
-def _original(script: Any) -> Any:
-    return type(script).__bases__[1]
-
-
-def _script_base(script: Any) -> type:
-    return type(script).__bases__[0]
-
-
-def _as_script(module: Any, base: type) -> Any:
-    """The module under a class that is `base` and its own; a script as it is."""
-    if _is(module, ScriptModule):
-        return module
-    kinds = _SCRIPTS.setdefault(type(module), {})
-    kind = kinds[base]() if base in kinds else None
-    if kind is None:
-        space = {"__module__": base.__module__, "__doc__": base.__doc__}
-        kind = type(base.__name__, (base, type(module)), space)
-        kinds[base] = weakref.ref(kind)
-    made = object.__new__(kind)
-    object.__setattr__(made, "__dict__", module.__dict__)
-    return made
-
-
-def _without_script(script: Any) -> Any:
-    made = object.__new__(_original(script))
-    object.__setattr__(made, "__dict__", script.__dict__)
-    return made
+_is = builtins.isinstance  # the name is a function of this module
 
 
 class CompilationUnit:
@@ -201,25 +128,15 @@ class CompilationUnit:
 
 def is_tracing() -> bool:
     """Whether the ops of this thread are being recorded in a graph."""
-    trace = sys.modules.get("rushlight.jit._trace")
-    return trace is not None and trace.state() is not None
+    recording = sys.modules.get("rushlight.jit._recording")
+    return recording is not None and recording.state() is not None
 
 
 # ---- what would compile ----
 
-_told: set[str] = set()
-
 
 def _deprecate(function: str, instead: str) -> None:
     warn(f"`torch.jit.{function}` is deprecated: {instead}", DeprecationWarning)
-
-
-def _tell(function: str, what: str) -> None:
-    """Warns that a function is deprecated; that nothing is compiled, once in a process."""
-    _deprecate(function, "`torch.compile` and `torch.export` take programs as they are")
-    if function not in _told:
-        _told.add(function)
-        warn(f"torch.jit.{function}: source of Python is not compiled yet; {what} runs as Python")
 
 
 def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inputs=None) -> Any:
@@ -239,14 +156,14 @@ def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inpu
     if optimize is not None:
         warn("`optimize` is deprecated and has no effect: programs are always optimised")
     _deprecate("script", "`torch.compile` and `torch.export` take programs as they are")
-    return _compile(obj)
+    return _compile(obj, sys._getframe(1 + _frames_up))
 
 
-def _compile(obj: Any) -> Any:
+def _compile(obj: Any, frame: Any = None) -> Any:
     """`script`, without a warning."""
     from rushlight.jit import _scripts
 
-    return _scripts.script(obj)
+    return _scripts.script(obj, frame)
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Any:
@@ -259,37 +176,6 @@ def script_if_tracing(fn: Callable[..., Any]) -> Any:
     wrapper.__original_fn = fn
     wrapper.__script_if_tracing_wrapper = True
     return wrapper
-
-
-def trace(
-    func: Callable[..., Any] | None,
-    example_inputs=None,
-    optimize=None,
-    check_trace=True,
-    check_inputs=None,
-    check_tolerance: float = 1e-5,
-    strict=True,
-    _force_outplace=False,
-    _module_class=None,
-    _compilation_unit=None,
-    example_kwarg_inputs=None,
-    _store_inputs=True,
-) -> Any:
-    """Return the function itself, or the module as a traced module, with a warning."""
-    if not callable(func):
-        raise RuntimeError(f"trace() takes a function or a module, not {type(func)}")
-    _tell("trace", "what is given")
-    return _as_script(func, TopLevelTracedModule) if _is(func, nn.Module) else func
-
-
-def trace_module(mod, inputs, *args, **kwargs):
-    """Return the module as a traced module, with a warning."""
-    if not _is(mod, nn.Module):
-        raise AttributeError("expected torch.nn.Module as the first argument")
-    if not _is(inputs, dict):
-        raise AttributeError("expected a dictionary of (method_name, input) pairs")
-    _tell("trace_module", "the module")
-    return _as_script(mod, TopLevelTracedModule)
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
@@ -328,7 +214,7 @@ def save(m, f, _extra_files=None):
         f: a path, or what has `write()`.
         _extra_files: a dict of texts or bytes that are written beside it, by name.
 
-    Raises `RuntimeError` of modules that are Python, of which there is no program to write.
+    Raises `RuntimeError` of what is no program, and of programs that call Python.
     """
     from rushlight.jit._program import ProgramModule, UnitFunction
     from rushlight.jit._program import save as save_program
@@ -338,8 +224,8 @@ def save(m, f, _extra_files=None):
         return
     if not _is(m, ProgramModule):
         raise RuntimeError(
-            "rushlight writes no TorchScript files yet of modules that run as Python: save "
-            "m.state_dict() with torch.save"
+            f"jit.save() writes programs, and a {type(m).__name__} is none: compile it with "
+            "jit.script, or save m.state_dict() with torch.save"
         )
     save_program(m, f, _extra_files)
 
@@ -385,6 +271,9 @@ def fork(func, *args, **kwargs) -> Future:
 def wait(future: Future) -> Any:
     """Wait for a future and return its result."""
     return future.wait()
+
+
+_fork, _wait = fork, wait
 
 
 @contextlib.contextmanager
@@ -434,19 +323,17 @@ def _get_trace_graph(
         args: its positional arguments: tensors, or containers of them.
         kwargs: its keyword arguments.
         strict: accepted: containers are taken apart.
-        _force_outplace: refused: nodes are the ops that ran.
+        _force_outplace: record ops in place as those that give new tensors.
         return_inputs: give a copy of the arguments, too, as they were before it ran.
         _return_inputs_states: give the arguments before and after it ran, too.
     """
-    from rushlight.jit._trace import get_trace_graph
+    from rushlight.jit._trace_graph import get_trace_graph
 
-    if _force_outplace:
-        raise NotImplementedError("_get_trace_graph(): ops in place stay what they are")
     before = None
     if return_inputs or _return_inputs_states:
         given = args if _is(args, tuple) else (args,)
         before = _pytree.tree_map_only(Tensor, lambda t: t.detach().clone(), given)
-    graph, outs = get_trace_graph(f, args, kwargs)
+    graph, outs = get_trace_graph(f, args, kwargs, _force_outplace)
     if return_inputs:
         return graph, outs, before
     if _return_inputs_states:

@@ -13,7 +13,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor, nn
 from rushlight.jit import _functions, _library, _meanings, _program, _source
-from rushlight.jit._meanings import Answer, Scope, compiled, meaning_of, new_name, unit
+from rushlight.jit._meanings import Answer, Names, Scope, compiled, meaning_of, new_name, unit
 
 
 @meaning_of(type)
@@ -42,26 +42,35 @@ def describe_class(kind: type, name: str) -> Answer:
     if issubclass(kind, nn.Module):
         return None
     if _meanings.is_own(kind):
-        raise RuntimeError(f"compiled code cannot use the class {kind.__module__}.{kind.__name__}")
+        raise RuntimeError(
+            f"compiled code cannot use '{name}', the class {kind.__module__}.{kind.__name__}"
+        )
     return "class", compile_class(kind)
+
+
+def is_plain(kind: Any) -> bool:
+    """Whether a class is neither an enum, a named tuple, an interface nor this library's own."""
+    special = issubclass(kind, (enum.Enum, tuple, BaseException))
+    marked = getattr(kind, "__torch_script_interface__", False)
+    return not (special or marked or _meanings.is_own(kind) or kind in _meanings.SIMPLE)
 
 
 class ClassOwner:
     """Compiles the methods of a class of Python when they are first asked for."""
 
-    def __init__(self, kind: type, name: str, scope: type[Scope]) -> None:
+    def __init__(
+        self, kind: type, name: str, scope: type[Scope], names: dict[str, Any] | None = None
+    ) -> None:
         self.kind, self.name, self._scope = kind, name, scope
         self.methods: list[str] = []  # that an interface wants
-        self._names = {kind.__name__: kind}  # and what any of its methods names
+        # What names mean around the class, and what any of its methods names.
+        self._names = {**(names or {}), kind.__name__: kind}
         for value in vars(kind).values():
             if isinstance(value, types.FunctionType):
                 self._names = {**_free_values(value), **self._names}
 
     def _scope_of(self, function: Any) -> Scope:
-        return self._scope(function, **self._names)
-
-    def submodules(self) -> None:
-        """A class is no list of modules."""
+        return self._scope(function, self._names)
 
     def member(self, name: str) -> Answer:
         """A method, which is compiled now, a property, or a constant of the class."""
@@ -107,8 +116,13 @@ def _accessors(name: str) -> tuple[str | None, str | None]:
     return getter, setter
 
 
-def compile_class(kind: Any, scope: type[Scope] = Scope) -> str:
-    """Compile a class of Python once, with all its methods; its name in programs."""
+def compile_class(
+    kind: Any, scope: type[Scope] = Scope, names: dict[str, Any] | None = None
+) -> str:
+    """Compile a class of Python once, with all its methods; its name in programs.
+
+    `names`: what names mean where it is compiled, beside those that its methods know.
+    """
     known = compiled.get(kind)
     if known is not None:
         return known
@@ -121,7 +135,7 @@ def compile_class(kind: Any, scope: type[Scope] = Scope) -> str:
     _program.python_classes[name] = kind
     try:
         unit.add_class(name, "class")
-        owner = _meanings.owners[name] = ClassOwner(kind, name, scope)
+        owner = _meanings.owners[name] = ClassOwner(kind, name, scope, names)
         if dataclasses.is_dataclass(kind):
             _compile_dataclass(kind, name)
         methods = [m for m, f in vars(kind).items() if _is_method(f)]
@@ -139,7 +153,10 @@ def script_object(value: Any) -> _program.RecursiveScriptClass:
     handle = unit.create(compiled[type(value)])
     for name, _, _ in handle.attributes():
         handle.set(name, getattr(value, name))
-    return _program.RecursiveScriptClass(handle)
+    made = _program.RecursiveScriptClass(handle)
+    known = {name for name, _, _ in handle.attributes()} | set(handle.methods())
+    made.__dict__.update({k: v for k, v in vars(value).items() if k not in known})
+    return made
 
 
 def _is_method(value: Any) -> bool:
@@ -167,36 +184,10 @@ def _compile_dataclass(kind: Any, name: str) -> None:
         arguments.append(f"{field.name}: '{text}'" + (" = None" if has_default else ""))
         lines.append(f"  self.{field.name} = {field.name}\n")
     source = f"def __init__({', '.join(arguments)}):\n" + ("".join(lines) or "  pass\n")
-    unit.compile("__init__", source, "", 1, FieldScope(name, defaults), name, "method", None)
+    unit.compile("__init__", source, "", 1, Names(defaults), name, "method", None)
     equal = " and ".join(f"self.{f.name} == other.{f.name}" for f in dataclasses.fields(kind))
     source = f"def __eq__(self, other: '{name}') -> bool:\n  return {equal or 'True'}\n"
-    unit.compile("__eq__", source, "", 1, FieldScope(name, {}), name, "method", None)
-
-
-class FieldScope:
-    """The names of a text that is made of a class's fields: classes of programs."""
-
-    def __init__(self, name: str, defaults: dict[str, Any]) -> None:
-        self._name, self._defaults = name, defaults
-
-    def find(self, name: str) -> Answer:
-        """A package of classes, of which a type's text names one."""
-        return ("space", _meanings.Package(name)) if name == "__torch__" else None
-
-    def member(self, class_name: str, name: str) -> Answer:
-        """Fields are attributes already."""
-        owner = _meanings.owners.get(class_name)
-        return owner.member(name) if owner is not None else None
-
-    def submodules(self, class_name: str) -> None:
-        """Classes are no lists of modules."""
-
-    def annotation(self, parameter: str) -> None:
-        """Types are in the text."""
-
-    def fallback(self, parameter: str) -> tuple[Any] | None:
-        """The default of a field, as a tuple of one."""
-        return (self._defaults[parameter],) if parameter in self._defaults else None
+    unit.compile("__eq__", source, "", 1, Names(), name, "method", None)
 
 
 def compile_named_tuple(kind: Any) -> str:
@@ -254,7 +245,7 @@ def interface_methods(kind: type) -> list[str]:
 def compile_interface(kind: Any) -> str:
     """The common interface of several classes as one of programs; its name."""
     name = compiled[kind] = new_name(kind)
-    unit.add_class(name, "interface")
+    unit.add_class(name, "module interface" if issubclass(kind, nn.Module) else "interface")
     owner = _meanings.owners[name] = ClassOwner(kind, name, Scope)
     owner.methods = interface_methods(kind)
     for method in owner.methods:

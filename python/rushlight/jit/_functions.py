@@ -45,6 +45,8 @@ class LibraryScope(Scope):
         """What a free name means."""
         if name == "torch":
             return "ops", "torch"
+        if name == "PackedSequence":
+            return _meanings.describe_class(nn.utils.rnn.PackedSequence)
         value = self._globals.get(name, getattr(_library, name, None))
         if isinstance(value, types.FunctionType):
             return "function", compile_function(value, LibraryScope)
@@ -80,10 +82,8 @@ def _op_of(function: Any, name: str) -> Answer:
     known = getattr(_library, own, None)
     if getattr(nn.functional, own, None) is function and isinstance(known, types.FunctionType):
         return library_function(own)
-    if getattr(rushlight, own, None) is function:
-        known = getattr(_library, f"torch_{own}", None)
-        if known is not None:
-            return "function", compile_function(known, LibraryScope)
+    if getattr(rushlight, own, None) is function and hasattr(_library, f"torch_{own}"):
+        return library_function(f"torch_{own}")
     for space, prefix in _spaces():
         for called in (own, name):
             if getattr(space, called, None) is function:

@@ -53,22 +53,5 @@ def compile_hooks(module: nn.Module, owner: Any) -> None:
     head = ", ".join(f"{name}: {text}" for name, text in rows[1:])
     source = f"def _call_with_hooks(self{', ' if head else ''}{head}):\n"
     source += "\n".join(lines) + "\n  return result\n"
-    scope = _HookScope()
+    scope = _meanings.Names()
     unit.compile("_call_with_hooks", source, "", 1, scope, owner.name, "method", None)
-
-
-class _HookScope:
-    """The names of the text that calls hooks: types of programs alone."""
-
-    def find(self, name: str) -> _meanings.Answer:
-        """A package of classes, of which a type's text names one."""
-        return ("space", _meanings.Package(name)) if name == "__torch__" else None
-
-    member = _meanings.Scope.member
-    submodules = _meanings.Scope.submodules
-
-    def annotation(self, parameter: str) -> None:
-        """Types are in the text."""
-
-    def fallback(self, parameter: str) -> None:
-        """Defaults are those of `forward`, which Python fills in."""

@@ -40,7 +40,7 @@ def unused(fn: _F) -> _F:
 
 
 def ignore(drop: Any = False, **kwargs) -> Any:
-    """Marks a function that stays Python code, which compiled code calls; with or without arguments.
+    """Marks a function that stays Python code, which compiled code calls back.
 
     Args:
         drop: whether compiled code raises instead.
@@ -60,7 +60,7 @@ def interface(obj: _F) -> _F:
     return obj
 
 
-class ScriptMethod:
+class MarkedMethod:
     """A method of a `ScriptModule` that is compiled when the module has been made."""
 
     def __init__(self, function: Any) -> None:
@@ -78,7 +78,7 @@ class ScriptMethod:
 
 def script_method(fn: Any) -> Any:
     """Marks a method of a `ScriptModule` that is compiled."""
-    return ScriptMethod(fn)
+    return MarkedMethod(fn)
 
 
 # Signatures by the qualified names of the functions that they are of.

@@ -53,7 +53,7 @@ def new_name(obj: Any) -> str:
 def free_name(package: str, name: str) -> str:
     """The name in a package, or in one within it where that is taken."""
     full, number = f"{package}.{name}", 0
-    while full in _taken:
+    while full in _taken or unit.has_class(full):  # freezing makes classes, too
         full = f"{package}.___torch_mangle_{number}.{name}"
         number += 1
     _taken.add(full)
@@ -255,38 +255,20 @@ def defaults_of(function: Any) -> dict[str, Any]:
     }
 
 
-class Scope:
-    """The names around a function, and the classes that its methods are of."""
+class Names:
+    """What names mean to a text that is compiled; of one that is made here: the classes of types.
 
-    def __init__(self, function: Any, **names: Any) -> None:
-        self._own = names
-        cells = function.__closure__ or ()
-        self._closure = dict(zip(function.__code__.co_freevars, cells, strict=True))
-        self._globals = function.__globals__
-        self._defaults = defaults_of(function)
-        self._annotations = getattr(function, "__annotations__", {})
+    Args:
+        defaults: of its parameters, by their names.
+    """
 
-    def of_overload(self, overload: Any) -> Scope:
-        """The same names, with the types and the defaults of a signature."""
-        self._defaults = {**self._defaults, **defaults_of(overload)}
-        self._annotations = getattr(overload, "__annotations__", {})
-        return self
+    def __init__(self, defaults: dict[str, Any] | None = None) -> None:
+        self._defaults = defaults or {}
+        self._annotations: dict[str, Any] = {}
 
     def find(self, name: str) -> Answer:
-        """What a free name means."""
-        if name in self._own:
-            return describe(self._own[name], name)
-        if name == "__torch__":  # in the text of a type
-            return "space", Package(name)
-        if name in self._closure:
-            try:
-                return describe(self._closure[name].cell_contents, name)
-            except ValueError:  # the cell is empty: what it names does not exist yet
-                return None
-        if name in self._globals:
-            return describe(self._globals[name], name)
-        value = getattr(builtins, name, None)
-        return describe(value, name) if isinstance(value, type) else None
+        """What a free name means: here the packages of classes, which texts of types name."""
+        return ("space", Package(name)) if name == "__torch__" else None
 
     def member(self, class_name: str, name: str) -> Answer:
         """What an object has beside attributes and compiled methods."""
@@ -294,9 +276,9 @@ class Scope:
         return owner.member(name) if owner is not None else None
 
     def submodules(self, class_name: str) -> list[str] | None:
-        """The names in a list or dict of modules, in order."""
-        owner = owners.get(class_name)
-        return owner.submodules() if owner is not None else None
+        """The names in a list or dict of modules, in order; None of others."""
+        parts = getattr(owners.get(class_name), "submodules", None)
+        return parts() if parts is not None else None
 
     def annotation(self, parameter: str) -> str | None:
         """The type of a parameter, where its annotation has been evaluated."""
@@ -306,3 +288,35 @@ class Scope:
     def fallback(self, parameter: str) -> tuple[Any] | None:
         """The default of a parameter, as a tuple of one."""
         return (self._defaults[parameter],) if parameter in self._defaults else None
+
+
+class Scope(Names):
+    """The names around a function."""
+
+    def __init__(self, function: Any, names: dict[str, Any] | None = None) -> None:
+        super().__init__(defaults_of(function))
+        self._own = names or {}
+        cells = function.__closure__ or ()
+        self._closure = dict(zip(function.__code__.co_freevars, cells, strict=True))
+        self._globals = function.__globals__
+        self._annotations = getattr(function, "__annotations__", {})
+
+    def of_overload(self, overload: Any) -> Scope:
+        """The same names, with the types and the defaults of a signature."""
+        self._defaults = {k: v for k, v in self._defaults.items() if k in defaults_of(overload)}
+        self._annotations = getattr(overload, "__annotations__", {})
+        return self
+
+    def find(self, name: str) -> Answer:
+        """What a free name means."""
+        if name in self._own:
+            return describe(self._own[name], name)
+        if name in self._closure:
+            try:
+                return describe(self._closure[name].cell_contents, name)
+            except ValueError:  # the cell is empty: what it names does not exist yet
+                return None
+        if name in self._globals:
+            return describe(self._globals[name], name)
+        value = getattr(builtins, name, None)
+        return describe(value, name) if isinstance(value, type) else super().find(name)

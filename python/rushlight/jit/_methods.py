@@ -12,7 +12,7 @@ from rushlight import nn
 from rushlight.jit import _functions, _meanings, _source
 from rushlight.jit._functions import LibraryScope, compile_method
 from rushlight.jit._library import LAYERS
-from rushlight.jit._marks import ScriptMethod
+from rushlight.jit._marks import MarkedMethod
 from rushlight.jit._meanings import Answer, Scope, unit
 from rushlight.jit._script import ScriptModule
 
@@ -31,7 +31,7 @@ def found_in(kind: type, name: str) -> tuple[Any, type[Scope]]:
                 return vars(other)[name], LibraryScope
         if name in vars(one):
             found = vars(one)[name]
-            return found.function if isinstance(found, ScriptMethod) else found, Scope
+            return found.function if isinstance(found, MarkedMethod) else found, Scope
     return None, Scope
 
 
@@ -107,15 +107,30 @@ def _method(owner: Any, name: str, function: Any, scope: type[Scope]) -> Answer:
     marked = _functions.overloads_of(function)
     if marked:
         return "overloads", tuple(("method", one) for one in _overloads(owner, function, marked))
-    if not unit.has_method(owner.name, name):
-        _compile(owner, name, function, scope)
+    names = [name]
+    if scope is LibraryScope:
+        while found_in(type(owner.module), f"{name}__{len(names)}")[0] is not None:
+            names.append(f"{name}__{len(names)}")
+    for one in names:
+        if not unit.has_method(owner.name, one):
+            _compile(
+                owner, one, function if one == name else found_in(type(owner.module), one)[0], scope
+            )
+    if len(names) > 1:
+        return "overloads", tuple(("method", one) for one in names)
     return "method", name
 
 
 def _compile(owner: Any, name: str, function: Any, scope: type[Scope]) -> None:
     signature = None
     if name == "__setstate__" and not function.__annotations__:  # it takes what __getstate__ gives
-        _method(owner, "__getstate__", *found_in(type(owner.module), "__getstate__"))
+        getter, scope_of_getter = found_in(type(owner.module), "__getstate__")
+        if not is_named_function(getter):
+            raise RuntimeError(
+                f"{type(owner.module).__name__}.__setstate__() takes what __getstate__() gives, "
+                "and there is none: define it, or annotate the state"
+            )
+        _method(owner, "__getstate__", getter, scope_of_getter)
         state = unit.signature(f"{owner.name}.__getstate__")[1]
         arguments = list(inspect.signature(function).parameters)
         signature = f"def __setstate__({arguments[0]}, {arguments[1]}: {state}) -> None:\n  pass\n"
@@ -146,28 +161,9 @@ def _flat_weights(owner: Any) -> Answer:
     if not unit.has_method(owner.name, "__flat_weights_getter"):
         listed = ", ".join(f"self.{name}" for name in owner.module._flat_weights_names)
         source = f"def _flat_weights(self) -> List[Tensor]:\n  return [{listed}]\n"
-        scope = _PlainScope()
+        scope = _meanings.Names()
         unit.compile("__flat_weights_getter", source, "", 1, scope, owner.name, "method", None)
     return "property", "__flat_weights_getter"
-
-
-class _PlainScope:
-    """No names: those of a text that is made here."""
-
-    def find(self, name: str) -> Answer:
-        """Nothing."""
-
-    def member(self, class_name: str, name: str) -> Answer:
-        """Nothing."""
-
-    def submodules(self, class_name: str) -> None:
-        """Nothing."""
-
-    def annotation(self, parameter: str) -> None:
-        """Nothing."""
-
-    def fallback(self, parameter: str) -> None:
-        """Nothing."""
 
 
 # ---- what is compiled of a module ----------------------------------------------------------------
@@ -177,7 +173,7 @@ def wanted_methods(module: nn.Module) -> list[str]:
     """`forward`, where the module has one, and what is exported."""
     kind = type(module)
     if isinstance(module, ScriptModule):
-        marked = (name for name in dir(kind) if isinstance(getattr(kind, name, None), ScriptMethod))
+        marked = (name for name in dir(kind) if isinstance(getattr(kind, name, None), MarkedMethod))
         return list(marked)
     forward, _ = found_in(kind, "forward")
     own = is_named_function(forward) and forward is not vars(nn.Module).get("forward")

@@ -141,6 +141,9 @@ def shape_of(module: nn.Module, children: dict[str, Any], share: bool) -> tuple[
     for name, value in vars(module).items():
         if (name in _OWN and name != "training") or name == "__constants__":
             continue
+        if name in getattr(module, "__jit_ignored_attributes__", ()):
+            plain.append(name)
+            continue
         if isinstance(value, Attribute):
             add(name, "attribute", _meanings.type_text(value.type), value.value)
             continue

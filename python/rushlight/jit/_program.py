@@ -12,49 +12,13 @@ from collections import namedtuple
 from typing import Any
 
 from rushlight import _C, nn
-from rushlight.jit import RecursiveScriptModule, ScriptFunction
+from rushlight.jit import RecursiveScriptModule, ScriptFunction, _script
+from rushlight.jit._views import inlined, optimised, with_constants
 
 _TABLES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
 
 
-def _inlined(graph: Any) -> Any:
-    """A copy of a graph whose calls are what they call."""
-    copy = graph.copy()
-    _C._jit_pass_inline(copy)
-    return copy
-
-
-def _optimised(graph: Any) -> Any:
-    copy = _inlined(graph)
-    for simplifies in (
-        _C._jit_pass_constant_propagation,
-        _C._jit_pass_peephole,
-        _C._jit_pass_cse,
-        _C._jit_pass_dce,
-    ):
-        simplifies(copy)
-    return copy
-
-
-def _with_constants(code: tuple[str, list]) -> tuple[str, _Constants]:
-    text, constants = code
-    return text, _Constants({f"c{i}": value for i, value in enumerate(constants)})
-
-
-class _Constants:
-    """The constants that a text names: an attribute each, and a dict of them."""
-
-    def __init__(self, const_mapping: dict[str, Any]) -> None:
-        self.const_mapping = const_mapping
-
-    def __getattr__(self, name):
-        try:
-            return self.__dict__["const_mapping"][name]
-        except KeyError:
-            raise AttributeError(f"the text names no constant '{name}'") from None
-
-
-class ScriptMethod:
+class ScriptMethod(_script.ScriptMethod):
     """A method of a program, bound to its object."""
 
     def __init__(self, handle: Any, name: str) -> None:
@@ -74,7 +38,7 @@ class ScriptMethod:
     @property
     def inlined_graph(self):
         """A copy of the graph whose calls are what they call."""
-        return _inlined(self.graph)
+        return inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -82,9 +46,9 @@ class ScriptMethod:
         return self._handle.code(self.name)[0]
 
     @property
-    def code_with_constants(self):
+    def codewith_constants(self):
         """The text, and the constants that it names."""
-        return _with_constants(self._handle.code(self.name))
+        return with_constants(self._handle.code(self.name))
 
     @property
     def schema(self):
@@ -116,7 +80,7 @@ class UnitFunction(ScriptFunction):
     @property
     def inlined_graph(self):
         """A copy of the graph whose calls are what they call."""
-        return _inlined(self.graph)
+        return inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -124,9 +88,9 @@ class UnitFunction(ScriptFunction):
         return self._unit.code(self.qualified_name)[0]
 
     @property
-    def code_with_constants(self):
+    def codewith_constants(self):
         """The text, and the constants that it names."""
-        return _with_constants(self._unit.code(self.qualified_name))
+        return with_constants(self._unit.code(self.qualified_name))
 
     @property
     def schema(self):
@@ -135,7 +99,7 @@ class UnitFunction(ScriptFunction):
 
     def graph_for(self, *args, **kwargs):
         """A copy of the graph as it is run: calls are what they call, constants are computed."""
-        return _optimised(self.graph)
+        return optimised(self.graph)
 
     def _as_module(self):
         return ProgramModule._around(self._unit.module_of(self.qualified_name), {})
@@ -190,12 +154,15 @@ class RecursiveScriptClass:
 
 
 def _forwarded(name):
-    """A special method that the program's method of the same name carries out."""
+    """A special method that is the program's, or that of the module that was compiled."""
 
     def method(self, *args):
-        if name not in self._program_methods:
+        if name in self._program_methods:
+            return self._c.call(name, args, {})
+        original = getattr(self.__dict__.get("_original"), name, None)
+        if original is None:
             raise NotImplementedError(f"{self.original_name} has no compiled method {name}()")
-        return self._c.call(name, args, {})
+        return original(self, *args)
 
     method.__name__ = name
     return method
@@ -273,6 +240,8 @@ class ProgramModule(RecursiveScriptModule):
 
     def forward(self, *args, **kwargs):
         """Runs the program's `forward`."""
+        if "forward__1" in self._program_methods and args and isinstance(args[0], tuple):
+            return self._run("forward__1", args, kwargs)  # a PackedSequence
         if "forward" not in self._program_methods and self._python_forward is not None:
             return type(self)._python_forward(self, *args, **kwargs)
         if "forward" not in self._program_methods:
@@ -373,7 +342,7 @@ class ProgramModule(RecursiveScriptModule):
     @property
     def inlined_graph(self):
         """A copy of the graph of `forward` whose calls are what they call."""
-        return _inlined(self.graph)
+        return inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -381,9 +350,9 @@ class ProgramModule(RecursiveScriptModule):
         return self._c.code("forward")[0]
 
     @property
-    def code_with_constants(self):
+    def codewith_constants(self):
         """The text of `forward`, and the constants that it names."""
-        return _with_constants(self._c.code("forward"))
+        return with_constants(self._c.code("forward"))
 
     def save(self, f, **kwargs):
         """Write the module as an archive; see `jit.save`."""

@@ -1,4 +1,4 @@
-"""The bases of compiled functions and modules."""
+"""The bases of compiled functions and modules, by the module that PyTorch has them in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import weakref
 from typing import Any
 
 from rushlight import nn
-from rushlight.jit._marks import ScriptMethod
+from rushlight.jit._marks import Attribute, MarkedMethod, script_method  # noqa: F401
+
+
+class TracerWarning(Warning):
+    """A warning about a trace that would be wrong for other inputs."""
+
+
+class ScriptWarning(Warning):
+    """A warning about a program that TorchScript would run in another way."""
 
 
 class ScriptFunction:
@@ -15,6 +23,13 @@ class ScriptFunction:
 
     def __init__(self, *args, **kwargs) -> None:
         raise RuntimeError("compiled functions are made by script() and trace()")
+
+
+class ScriptMethod:
+    """A compiled method."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        raise RuntimeError("compiled methods are made by script() and trace()")
 
 
 class ScriptMeta(type(nn.Module)):
@@ -41,7 +56,7 @@ def _program_class(kind: Any) -> Any:
 
         space = {"__module__": kind.__module__, "__doc__": kind.__doc__}
         forward = next((vars(k)["forward"] for k in kind.__mro__ if "forward" in vars(k)), None)
-        if forward is not vars(nn.Module).get("forward") and not isinstance(forward, ScriptMethod):
+        if forward is not vars(nn.Module).get("forward") and not isinstance(forward, MarkedMethod):
             space["_python_forward"] = forward
         known = _classes[kind] = type(kind.__name__, (ProgramModule, kind), space)
     return known
@@ -65,3 +80,20 @@ class ScriptModule(nn.Module, metaclass=ScriptMeta):
             return
         _scripts.define(handle.name, src, scope)
         self.__dict__["_program_methods"] = frozenset(handle.methods())
+
+
+class RecursiveScriptModule(ScriptModule):
+    """The class of modules of programs, which `script` and `load` return."""
+
+    _is_program = True
+
+    def __init__(self, *args, **kwargs) -> None:
+        raise RuntimeError("modules of programs come from jit.load, jit.script and jit.trace")
+
+
+class TracedModule(RecursiveScriptModule):
+    """The class of submodules of a module that `trace` returns."""
+
+
+class TopLevelTracedModule(TracedModule):
+    """The class of a module that `trace` returns."""

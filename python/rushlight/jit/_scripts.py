@@ -12,16 +12,17 @@ from rushlight.jit import _classes, _functions, _hooks, _meanings, _methods, _mo
 from rushlight.jit._meanings import unit
 from rushlight.jit._modules import Made, program_object
 from rushlight.jit._program import ProgramModule, UnitFunction
+from rushlight.jit.frontend import NotSupportedError
 
 
-def script(obj: Any) -> Any:
-    """Compile a function, a class or a module."""
+def script(obj: Any, frame: Any = None) -> Any:
+    """Compile a function, a class or a module; `frame`: where names of a class are looked for."""
     if isinstance(obj, UnitFunction | ProgramModule):
         return obj
     if isinstance(obj, nn.Module):
         return script_module(obj)
     if isinstance(obj, type):
-        return _script_class(obj)
+        return _script_class(obj, frame)
     if type(obj) in _meanings.compiled:
         return _classes.script_object(obj)
     if not callable(obj):
@@ -41,12 +42,14 @@ def script(obj: Any) -> Any:
     return _functions.script_function(obj)
 
 
-def _script_class(kind: Any) -> Any:
+def _script_class(kind: Any, frame: Any) -> Any:
     if issubclass(kind, nn.Module) and not getattr(kind, "__torch_script_interface__", False):
         raise RuntimeError(
-            f"Type '{kind}' cannot be compiled since it inherits from nn.Module: pass an instance"
+            f"{kind} is a class of modules (it inherits from nn.Module): compile one of its objects"
         )
-    if _classes.describe_class(kind, kind.__name__) is None:
+    if frame is not None and _classes.is_plain(kind):
+        _classes.compile_class(kind, names=dict(frame.f_locals))
+    elif _classes.describe_class(kind, kind.__name__) is None:
         raise RuntimeError(f"the class '{kind}' cannot be compiled: programs have it already")
     return kind
 
@@ -144,9 +147,17 @@ def define(class_name: str, text: str, scope: Any) -> list[str]:
     names = []
     for source, line in _texts_of_functions(text):
         name = source.split("(", 1)[0].removeprefix("def").strip()
-        unit.compile(name, source, "<string>", line, scope, class_name, "method", None)
+        _compile_text(name, source, line, scope, class_name)
         names.append(name)
     return names
+
+
+def _compile_text(name: str, source: str, line: int, scope: Any, class_name: str | None) -> None:
+    form = "static" if class_name is None else "method"
+    try:
+        unit.compile(name, source, "<string>", line, scope, class_name, form, None)
+    except NotSupportedError as error:  # of text it is an error as any other
+        raise RuntimeError(str(error)) from None
 
 
 def _texts_of_functions(text: str) -> list[tuple[str, int]]:
@@ -165,14 +176,15 @@ def define_functions(text: str, scope: FrameScope, functions: dict[str, UnitFunc
         if name in functions:
             raise RuntimeError(f"method '{name}' already defined: the unit has such a function")
         full = _meanings.free_name("__torch__", name)
-        unit.compile(full, source, "<string>", line, scope, None, "static", None)
+        _compile_text(full, source, line, scope, None)
         functions[name] = UnitFunction(unit, full)
 
 
-class FrameScope:
+class FrameScope(_meanings.Names):
     """The names of a running function of Python, which a text is defined in."""
 
     def __init__(self, frame: Any, find: Any = None) -> None:
+        super().__init__()
         self._names = {**frame.f_globals, **frame.f_locals}
         self._find = find
         self.functions: dict[str, UnitFunction] = {}  # whose names come first
@@ -189,13 +201,4 @@ class FrameScope:
         value = getattr(builtins, name, None)
         if isinstance(value, type):
             return _meanings.describe(value, name)
-        return ("ops", "torch") if name == "torch" else None
-
-    member = _meanings.Scope.member
-    submodules = _meanings.Scope.submodules
-
-    def annotation(self, parameter: str) -> None:
-        """Types are what the text says."""
-
-    def fallback(self, parameter: str) -> None:
-        """Defaults are what the text says."""
+        return ("ops", "torch") if name == "torch" else super().find(name)

@@ -42,7 +42,7 @@ def hints_of(function: Any) -> dict[str, Any]:
 
 
 def header_of(function: Any) -> tuple[str, str, int]:
-    """`source_of` without the statements: what a function takes and returns, and types in comments."""
+    """`source_of` without the statements, but with the types that comments say."""
     source, file, line = source_of(function)
     first = ast.parse(source).body[0].body[0]
     lines = source.splitlines()

@@ -19,11 +19,11 @@ BroadcastingList2 = BroadcastingListCls()
 BroadcastingList3 = BroadcastingListCls()
 
 __all__ = [
+    "Any",
     "BroadcastingList1",
     "BroadcastingList2",
     "BroadcastingList3",
     "BroadcastingListCls",
-    "Any",
     "Dict",
     "Future",
     "List",

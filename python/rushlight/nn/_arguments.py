@@ -23,7 +23,7 @@ def _probability(p):
             f"dropout(): argument 'p' must be a number, not {type(p).__name__}"
         ) from None
     if is_none:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        raise ValueError(f"dropout probability has to be between 0 and 1, not {p}")
     return p
 
 
@@ -52,7 +52,7 @@ def _positive_margin(margin):
     """The margin of the triplet loss, checked."""
     if margin <= 0:
         raise ValueError(
-            f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
+            f"TripletMarginLoss: expected margin to be greater than 0, but it is {margin}"
         )
     return margin
 

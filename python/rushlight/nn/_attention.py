@@ -48,13 +48,13 @@ def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
     kind = "batched" if n == 3 else "unbatched"
     if key.dim() != n or value.dim() != n:
         raise AssertionError(
-            f"For {kind} ({n}-D) `query`, expected `key` and `value` to be {n}-D but found "
-            f"{key.dim()}-D and {value.dim()}-D tensors respectively"
+            f"For {kind} ({n}-D) `query`, expected `key` and `value` to be {n}-D, not "
+            f"{key.dim()}-D and {value.dim()}-D"
         )
     if key_padding_mask is not None and key_padding_mask.dim() != n - 1:
         raise AssertionError(
             f"For {kind} ({n}-D) `query`, expected `key_padding_mask` to be `None` or {n - 1}-D "
-            f"but found {key_padding_mask.dim()}-D tensor instead"
+            f"and not {key_padding_mask.dim()}-D"
         )
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
@@ -133,7 +133,7 @@ class Heads(NamedTuple):
                 raise AssertionError("use_separate_proj_weight is True but a projection is None")
             if key.shape[:2] != value.shape[:2]:
                 raise AssertionError(
-                    f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                    f"key's sequence and batch dims differ from value's: {key.shape[:2]} and "
                     f"{value.shape[:2]}"
                 )
             return _project_each((query, key, value), self.weight, self.bias)
@@ -179,8 +179,8 @@ def _check_mask_shape(mask, batch, heads, length, keys):
             expected = (batch * heads, *expected)
         if tuple(mask.shape) != expected:
             raise RuntimeError(
-                f"The shape of the {mask.dim()}D attn_mask is {tuple(mask.shape)}, but should be "
-                f"{expected}."
+                f"The shape of the {mask.dim()}D attn_mask is {tuple(mask.shape)}, where "
+                f"{expected} is expected"
             )
 
 
@@ -273,7 +273,7 @@ def attend(
     batch, length, width = query.shape[batch_dim], query.shape[length_dim], query.shape[-1]
     if width != layer.embed_dim:
         raise AssertionError(
-            f"was expecting embedding dimension of {layer.embed_dim}, but got {width}"
+            f"was expecting embedding dimension of {layer.embed_dim}: the query has {width}"
         )
     head_dim = width // num_heads
     if head_dim * num_heads != width:

@@ -21,7 +21,7 @@ def _reduction(reduction, size_average=None, reduce=None):
         reduction = _arguments._reduction(reduction, size_average, reduce)
     number = _NUMBERS.get(reduction)
     if number is None:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise ValueError(f"'{reduction}' is not a valid value for reduction")
     return number
 
 

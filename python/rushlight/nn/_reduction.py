@@ -10,7 +10,7 @@ _NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 def get_enum(reduction: str) -> int:
     """The number of a reduction in aten: none 0, mean 1, sum 2."""
     if reduction not in _NUMBERS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise ValueError(f"'{reduction}' is not a valid value for reduction")
     return _NUMBERS[reduction]
 
 

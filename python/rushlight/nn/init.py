@@ -165,7 +165,7 @@ def dirac_(tensor: Tensor, groups: int = 1):
 
 
 def _calculate_fan_in_and_fan_out(tensor):
-    _check_matrix(tensor, "Fan in and fan out can not be computed for tensor")
+    _check_matrix(tensor, "Fan in and fan out can not be computed")
     outputs, inputs, *field = tensor.shape
     return inputs * math.prod(field), outputs * math.prod(field)
 
@@ -173,13 +173,13 @@ def _calculate_fan_in_and_fan_out(tensor):
 def _check_matrix(tensor, complaint):
     """ValueError for less than a matrix."""
     if tensor.dim() < 2:
-        raise ValueError(f"{complaint} with fewer than 2 dimensions: the shape is {tensor.shape}")
+        raise ValueError(f"{complaint}: the shape {tensor.shape} has fewer than 2 dimensions")
 
 
 def _calculate_correct_fan(tensor, mode):
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+        raise ValueError(f"Mode {mode} not supported: it is 'fan_in' or 'fan_out'")
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return fan_in if mode == "fan_in" else fan_out
 
@@ -262,7 +262,10 @@ def kaiming_normal_(
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: _C.Generator | None = None):
     """Fill with a (semi-)orthogonal matrix times `gain`; later dimensions count as one."""
     if tensor.dim() < 2:
-        raise ValueError("Only tensors with 2 or more dimensions are supported")
+        raise ValueError(
+            "Only tensors with 2 or more dimensions can be orthogonal, not one with "
+            f"{tensor.ndimension()}"
+        )
     if 0 in tensor.shape:
         return tensor
     rows, columns = tensor.size(0), math.prod(tensor.shape[1:])

@@ -376,7 +376,8 @@ def clamp(g: Builder, self: Value, min: Any, max: Any) -> Value:
     x = g.cast(self, g.result.dtype)
     if x.dtype in (rushlight.float32, rushlight.float64, rushlight.int32, rushlight.int64):
         low, high = (None if v is None else g.operand(v, x.dtype) for v in (min, max))
-        if all(v is None or v.shape == () for v in (low, high)):
+        # Where a bound is left out, Clip stops at the largest number, below infinity.
+        if low is not None and high is not None and low.shape == high.shape == ():
             return g.Clip(x, low, high)
     for kind, bound in (("Max", min), ("Min", max)):
         if bound is not None:

@@ -110,7 +110,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+                f"anneal_strategy must be one of 'cos' or 'linear', not {anneal_strategy!r}"
             )
         self._anneal_func_type = anneal_strategy
         max_lrs = _per_group(optimizer, max_lr, "values for max_lr")

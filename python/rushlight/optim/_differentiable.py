@@ -122,7 +122,9 @@ def rmsprop_step_(
         square = _average(square, g * g, alpha)
         if centered:
             mean = _average(mean, g, alpha)
-            square = square - mean * mean
+            # A variance is not negative but for rounding; of squares that overflow it is infinite.
+            spread = (square - mean * mean).clamp(min=0)
+            square = rushlight.where(square.isinf(), square, spread)
         move = g / (square.sqrt() + eps)
         if momentum > 0:
             move = buffer.mul_(momentum).add_(move)

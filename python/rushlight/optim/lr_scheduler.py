@@ -166,7 +166,9 @@ class ConstantLR(LRScheduler):
         self, optimizer: Optimizer, factor=1.0 / 3, total_iters: int = 5, last_epoch: int = -1
     ) -> None:
         if factor > 1.0 or factor < 0:
-            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+            raise ValueError(
+                f"Constant multiplicative factor expected between 0 and 1: factor is {factor}"
+            )
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -202,7 +204,9 @@ class LinearLR(LRScheduler):
                 f"start_factor is {start_factor}"
             )
         if end_factor > 1.0 or end_factor < 0:
-            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+            raise ValueError(
+                f"Ending multiplicative factor expected between 0 and 1: end_factor is {end_factor}"
+            )
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters
@@ -480,7 +484,9 @@ def _check_together(owner, schedulers, optimizer):
     name = type(owner).__name__
     for i, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
-            raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+            raise TypeError(
+                f"{name} at index {i} should have an attribute `optimizer`, as schedulers have"
+            )
         if isinstance(scheduler, ReduceLROnPlateau):
             raise ValueError(
                 f"{name} does not support `ReduceLROnPlateau` (at index {i} of the schedules): its "
@@ -504,7 +510,7 @@ class SequentialLR(LRScheduler):
     def __init__(self, optimizer: Optimizer, schedulers, milestones, last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
             raise ValueError(
-                f"{type(self).__name__} expects at least one scheduler, but got no scheduler."
+                f"{type(self).__name__} expects at least one scheduler in its list, which is empty"
             )
         _check_together(self, schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:

@@ -67,7 +67,10 @@ class Muon(ParameterwiseOptimizer):
     ) -> None:
         _check_settings(lr, momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
-            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
+            raise ValueError(
+                f"Adjust learning rate function {adjust_lr_fn} is not known: it is 'original' or "
+                "'match_rms_adamw'"
+            )
         names = "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn"
         super().__init__(params, _settings(names, locals()))
         for group in self.param_groups:

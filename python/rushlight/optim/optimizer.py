@@ -327,7 +327,7 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(
-                    "optimizer can only optimize Tensors, but one of the params is "
+                    "optimizer can only optimize Tensors, and this parameter is of type "
                     f"{rushlight.typename(p)}"
                 )
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):

@@ -52,7 +52,10 @@ class SGD(Optimizer):
         _check_settings(lr, momentum=momentum, weight_decay=weight_decay)
         _check_ways(foreach, fused, differentiable)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+            raise ValueError(
+                f"Nesterov momentum requires a momentum above 0 ({momentum}) and no dampening "
+                f"({dampening})"
+            )
         names = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
         super().__init__(params, _settings(names, locals()))
 

@@ -194,11 +194,11 @@ class SWALR(LRScheduler):
             group["swa_lr"] = _copy_rate(rate)
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}"
+                f"anneal_strategy must by one of 'cos' or 'linear', not {anneal_strategy!r}"
             )
         self._anneal_strategy = anneal_strategy
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, not {anneal_epochs}")
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 

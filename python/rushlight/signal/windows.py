@@ -43,7 +43,7 @@ def _window(name, M, sym, options, values):
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if layout is not None and layout is not _C.strided:
-        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+        raise ValueError(f"{name} is implemented for strided tensors only, not {layout}")
     dtype = _ops.get_default_dtype() if dtype is None else dtype
     if dtype not in (_C.float32, _C.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")

@@ -21,7 +21,7 @@ namespace {
 using Buffer = gloo::transport::UnboundBuffer;
 
 // What Gloo says begins with a place in its sources.
-std::string without_place(const std::string& why) {
+std::string without_source_location(const std::string& why) {
   const size_t end = why.front() == '[' ? why.find("] ") : std::string::npos;
   return end == std::string::npos ? why : why.substr(end + 2);
 }
@@ -121,7 +121,7 @@ class GlooMessage : public Message {
     try {
       f();
     } catch (const std::exception& e) {
-      throw BackendError(without_place(e.what()));
+      throw BackendError(without_source_location(e.what()));
     }
   }
 
@@ -191,7 +191,8 @@ std::shared_ptr<Backend> make(const BackendOptions& options) {
     context->setTimeout(options.timeout);
     return make_message_backend(options.rank, options.size, std::make_unique<GlooChannel>(context));
   } catch (const std::exception& e) {
-    throw BackendError(str("gloo could not connect the processes: ", without_place(e.what())));
+    throw BackendError(
+        str("gloo could not connect the processes: ", without_source_location(e.what())));
   }
 }
 

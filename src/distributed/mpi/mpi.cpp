@@ -76,7 +76,7 @@ class Mpi {
     virtual bool cancel() = 0;
   };
   virtual Launcher::Place place() = 0;
-  virtual std::string tell(const std::string& text) = 0;
+  virtual std::string broadcast_text(const std::string& text) = 0;
   virtual std::unique_ptr<Comm> group(const std::vector<int>& ranks) = 0;
   virtual std::unique_ptr<Request> send(const void* memory, size_t bytes, int to, int tag,
                                         Comm& comm) = 0;
@@ -141,7 +141,7 @@ class MpiOf : public Mpi {
     return place;
   }
 
-  std::string tell(const std::string& text) override {
+  std::string broadcast_text(const std::string& text) override {
     std::array<char, 1024> told{};
     RL_CHECK_VALUE(text.size() < told.size(), "more than ", told.size(), " bytes to tell");
     std::memcpy(told.data(), text.data(), text.size());
@@ -420,7 +420,8 @@ struct Shared {
     }
     // Messages of the same tag meet in the order in which they were sent, which is the order in
     // which collectives await them: that two slots share a tag does no harm.
-    return half + 1 + static_cast<int>(mixed(slot) % static_cast<uint64_t>(mpi.largest_tag - half));
+    return half + 1 +
+           static_cast<int>(mix_bits(slot) % static_cast<uint64_t>(mpi.largest_tag - half));
   }
 };
 
@@ -434,7 +435,7 @@ class MpiMessage : public Message {
     }
     // What is sent cannot be taken back; it may well arrive yet.
     const auto start = Clock::now();
-    while (sends_ && arrives() && Clock::now() - start < std::chrono::seconds(1)) {
+    while (sends_ && is_pending() && Clock::now() - start < std::chrono::seconds(1)) {
       sched_yield();
     }
     const std::lock_guard<std::mutex> lock(shared_->mpi.mutex);
@@ -482,7 +483,7 @@ class MpiMessage : public Message {
     shared_->pending.insert(this);
   }
   // Whether it is still under way.
-  bool arrives() {
+  bool is_pending() {
     try {
       return !test();
     } catch (const BackendError&) {
@@ -571,10 +572,10 @@ class MpiLauncher : public Launcher {
     const std::lock_guard<std::mutex> lock(mpi.mutex);
     return mpi.place();
   }
-  std::string tell(const std::string& text) override {
+  std::string broadcast_text(const std::string& text) override {
     Mpi& mpi = enter_mpi();
     const std::lock_guard<std::mutex> lock(mpi.mutex);
-    return mpi.tell(text);
+    return mpi.broadcast_text(text);
   }
 };
 

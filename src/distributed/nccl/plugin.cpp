@@ -71,10 +71,14 @@ struct Batch {
   nccl::Comm comm() const { return communicator->handle; }
   void* stream() const { return reinterpret_cast<void*>(communicator->stream.id()); }
   // Dense memory of an input, and of an output that is written back.
-  Tensor input(const Tensor& t) { return kept(dense(kept(t))); }
-  Tensor output(const Tensor& t) { return written(t, kept(dense_output(kept(t)))); }
-  Tensor in_place(const Tensor& t) { return written(t, kept(dense(kept(t)))); }
-  Tensor kept(const Tensor& t) {
+  Tensor input(const Tensor& t) { return keep_tensor(dense(keep_tensor(t))); }
+  Tensor output(const Tensor& t) {
+    return write_back_later(t, keep_tensor(dense_output(keep_tensor(t))));
+  }
+  Tensor in_place(const Tensor& t) {
+    return write_back_later(t, keep_tensor(dense(keep_tensor(t))));
+  }
+  Tensor keep_tensor(const Tensor& t) {
     const Device device = communicator->stream.device();
     RL_CHECK_VALUE(t.device() == device, what, ": tensors must be on the same GPU device, not on ",
                    device, " and ", t.device());
@@ -83,7 +87,7 @@ struct Batch {
   }
 
  private:
-  Tensor written(const Tensor& to, Tensor from) {
+  Tensor write_back_later(const Tensor& to, Tensor from) {
     if (!to.is_contiguous()) {
       after.emplace_back([=] { write_back(to, from); });
     }
@@ -109,7 +113,7 @@ bool have_one_length(const Tensors& list) {
                      [&](const Tensor& t) { return t.numel() == list[0].numel(); });
 }
 // Memory for tensors of one length, and the part of it that is one tensor's.
-Tensor make_joined(const Tensors& list) {
+Tensor make_flat_buffer(const Tensors& list) {
   return make_empty({static_cast<int64_t>(list.size()) * list[0].numel()}, list[0].dtype(),
                     list[0].device());
 }
@@ -156,7 +160,7 @@ class NcclBackend : public Backend {
   }
   const char* name() const override { return "nccl"; }
   DeviceType device_type() const override { return kCUDA; }
-  bool takes_uneven() const override { return true; }
+  bool accepts_uneven() const override { return true; }
 
   void shutdown() override { end(false); }
   void abort() override { end(true); }
@@ -164,7 +168,7 @@ class NcclBackend : public Backend {
   void connect(Device device, Milliseconds timeout) override {
     const std::lock_guard<std::recursive_mutex> lock(calls_);
     check_usable();
-    everybody(resolve_device(device), timeout);
+    communicator_of_all(resolve_device(device), timeout);
   }
 
   // ---- what goes together ----
@@ -244,13 +248,13 @@ class NcclBackend : public Backend {
                                   b.stream()));
       };
       for (const Tensor& t : outputs) {
-        b.kept(t);
+        b.keep_tensor(t);
       }
       if (are_adjacent(outputs)) {
         gather(outputs[0]);
         return;
       }
-      const Tensor joined = b.kept(make_joined(outputs));
+      const Tensor joined = b.keep_tensor(make_flat_buffer(outputs));
       gather(joined);
       b.after.emplace_back([=] {
         for (size_t r = 0; r < outputs.size(); r++) {
@@ -273,10 +277,10 @@ class NcclBackend : public Backend {
       }
       Tensor joined = inputs[0];
       for (const Tensor& t : inputs) {
-        b.kept(t);
+        b.keep_tensor(t);
       }
       if (!are_adjacent(inputs)) {
-        joined = b.kept(make_joined(inputs));
+        joined = b.keep_tensor(make_flat_buffer(inputs));
         for (size_t r = 0; r < inputs.size(); r++) {
           copy_raw(part_of(joined, r, inputs[r]), inputs[r], true);
         }
@@ -443,8 +447,8 @@ class NcclBackend : public Backend {
     RL_CHECK_AS(BackendError, group_ == nullptr || !group_->failed, what,
                 ": a call of its group has failed");
     const Device device = like.device();
-    Communicator& c =
-        group_ == nullptr && peer >= 0 ? pair(peer, device, timeout) : everybody(device, timeout);
+    Communicator& c = group_ == nullptr && peer >= 0 ? pair(peer, device, timeout)
+                                                     : communicator_of_all(device, timeout);
     c.stream.wait(Stream::current(device));
     const StreamGuard guard(c.stream);
     Batch alone;
@@ -469,7 +473,7 @@ class NcclBackend : public Backend {
     Communicator& c = *batch.communicator;
     const auto deadline = Clock::now() + timeout;
     api_.check(api_.GroupEnd());
-    settle(c.handle, deadline, batch.what);
+    wait_until_done(c.handle, deadline, batch.what);
     for (const nccl::Op op : batch.ops) {
       api_.check(api_.RedOpDestroy(op, c.handle));
     }
@@ -497,7 +501,7 @@ class NcclBackend : public Backend {
   }
 
   // Until a call that NCCL carries out by and by is done.
-  void settle(nccl::Comm comm, Clock::time_point deadline, const std::string& what) {
+  void wait_until_done(nccl::Comm comm, Clock::time_point deadline, const std::string& what) {
     auto pause = std::chrono::microseconds(20);
     for (;;) {
       int state = nccl::success;
@@ -514,7 +518,7 @@ class NcclBackend : public Backend {
     }
   }
 
-  Communicator& everybody(Device device, Milliseconds timeout) {
+  Communicator& communicator_of_all(Device device, Milliseconds timeout) {
     const auto found = of_all_.find(device.index());
     if (found != of_all_.end()) {
       return found->second;
@@ -567,7 +571,7 @@ class NcclBackend : public Backend {
     nccl::Comm comm = nullptr;
     try {
       api_.check(api_.CommInitRankConfig(&comm, count, id, number, &config));
-      settle(comm, deadline, "connecting the processes");
+      wait_until_done(comm, deadline, "connecting the processes");
     } catch (...) {
       if (comm != nullptr) {
         (void)api_.CommAbort(comm);
@@ -594,12 +598,12 @@ class NcclBackend : public Backend {
         wake_.wait_for(lock, poll_interval);
       }
       publish(lock);
-      look(lock);
+      finish_ended_works(lock);
     }
   }
 
   // Lets go what has ended; fails where something went wrong.
-  void look(std::unique_lock<std::mutex>& lock) {
+  void finish_ended_works(std::unique_lock<std::mutex>& lock) {
     const std::list<std::shared_ptr<Queued>> works = under_way_;
     std::vector<std::shared_ptr<Queued>> ended;
     std::string wrong;
@@ -747,7 +751,7 @@ class NcclBackend : public Backend {
       const nccl::Comm comm = std::exchange(c.handle, nullptr);
       try {
         api_.check(api_.CommFinalize(comm));
-        settle_finalized(comm);
+        wait_until_finalized(comm);
         api_.check(api_.CommDestroy(comm));
       } catch (const std::exception&) {
         (void)api_.CommAbort(comm);  // nobody waits for what it would have said
@@ -755,7 +759,7 @@ class NcclBackend : public Backend {
     });
   }
   // All works have ended, so that this takes no time; one that hangs is aborted.
-  void settle_finalized(nccl::Comm comm) {
+  void wait_until_finalized(nccl::Comm comm) {
     for (int i = 0; i < 2000; i++) {
       int state = nccl::success;
       api_.check(api_.CommGetAsyncError(comm, &state));

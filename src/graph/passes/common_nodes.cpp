@@ -24,7 +24,7 @@ class Merger {
       const auto same = std::find_if(found.begin(), found.end(),
                                      [&](const Node* other) { return are_equal(*node, *other); });
       if (same != found.end()) {
-        become(node, (*same)->outputs());
+        replace_with_values(node, (*same)->outputs());
         changed = true;
       } else {
         seen_[key].push_back(node);

@@ -85,7 +85,7 @@ bool propagate(const Block& block, bool tensors) {
     } else if (may_run(*node, tensors)) {
       std::optional<IValue> value = result_of(*node);
       if (value && is_small(*value)) {
-        become_constant(node, std::move(*value));
+        replace_with_constant(node, std::move(*value));
         changed = true;
       }
     } else {
@@ -118,7 +118,7 @@ bool pool_constants(Graph& graph) {
       return same_constants(*node->output(), *other);
     });
     if (found != same_type.end()) {
-      become(node, {*found});
+      replace_with_values(node, {*found});
       changed = true;
       return;
     }

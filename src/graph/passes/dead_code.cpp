@@ -26,7 +26,7 @@ bool drop_outputs_of_if(Node* node) {
 }
 
 // What a Loop carries that nobody uses, within it or behind it.
-bool drop_carried(Node* node) {
+bool drop_unused_loop_values(Node* node) {
   bool changed = false;
   const Block& body = node->block(0);
   for (size_t i = node->outputs().size(); i-- > 0;) {
@@ -55,7 +55,7 @@ bool sweep(const Block& block) {
       changed = true;
     } else {
       changed = (node->kind == Kind::If && drop_outputs_of_if(node)) || changed;
-      changed = (node->kind == Kind::Loop && drop_carried(node)) || changed;
+      changed = (node->kind == Kind::Loop && drop_unused_loop_values(node)) || changed;
       for (const Block* const inner : node->blocks()) {
         changed = sweep(*inner) || changed;
       }

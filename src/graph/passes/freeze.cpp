@@ -1,4 +1,5 @@
 // Modules whose attributes stay as they are, and batch norms that become part of convolutions.
+#include <algorithm>
 #include <unordered_set>
 
 #include <rushlight/autograd.h>
@@ -72,7 +73,7 @@ class Freezer {
     if (!may_freeze(*node->output())) {
       return false;
     }
-    become_constant(node, value.isTensor() ? IValue(value.toTensor().detach()) : value);
+    replace_with_constant(node, value.isTensor() ? IValue(value.toTensor().detach()) : value);
     return true;
   }
 
@@ -106,13 +107,23 @@ bool is_convolution(const Node& node) {
   return transposed != nullptr && transposed->isBool() && !transposed->toBool();
 }
 
+// Whether a value is used by one node alone, beside questions that its numbers do not answer.
+bool has_one_reader(const Value& value) {
+  constexpr std::string_view questions[] = {"aten::dim", "aten::size", "prim::dtype",
+                                            "prim::device"};
+  return std::count_if(value.uses().begin(), value.uses().end(), [&](const Use& use) {
+           return std::find(std::begin(questions), std::end(questions), use.node->kind_name()) ==
+                  std::end(questions);
+         }) == 1;
+}
+
 struct Folded {
   Tensor weight;
   Tensor bias;
 };
 // The weights of a convolution that does what conv and norm do together; nothing where some of
 // theirs are not known.
-std::optional<Folded> folded(const Node& conv, const Node& norm) {
+std::optional<Folded> fold_norm(const Node& conv, const Node& norm) {
   Tensor weight;
   Tensor mean;
   Tensor variance;
@@ -159,18 +170,18 @@ bool fold_batch_norms(Graph& graph) {
       return;
     }
     Node* const conv = norm->input()->node();
-    if (!is_convolution(*conv) || conv->output()->uses().size() != 1 ||
+    if (!is_convolution(*conv) || !has_one_reader(*conv->output()) ||
         conv->block() != norm->block()) {
       return;
     }
-    const std::optional<Folded> both = folded(*conv, *norm);
+    const std::optional<Folded> both = fold_norm(*conv, *norm);
     if (!both) {
       return;
     }
     const InsertPoint before(graph, conv);
     conv->set_input(1, graph.constant(both->weight, {Type::Kind::Tensor}));
     conv->set_input(2, graph.constant(both->bias, {Type::Kind::Tensor}));
-    become(norm, {conv->output()});
+    replace_with_values(norm, {conv->output()});
     changed = true;
   });
   return changed;

@@ -27,7 +27,7 @@ class Inliner {
       Function* const function = callee_of(*node);
       const bool calls_itself =
           std::find(callers_.begin(), callers_.end(), function) != callers_.end();
-      if (function != nullptr && !function->native() && !calls_itself) {
+      if (function != nullptr && function->native() == nullptr && !calls_itself) {
         changed = call(node, *function) || changed;
       }
       node = next;
@@ -60,7 +60,7 @@ class Inliner {
     for (Node* each = before->next(); each != node; each = each->next()) {
       remember(*each, *node, function);
     }
-    become(node, made);
+    replace_with_values(node, made);
     return true;
   }
 

@@ -63,19 +63,19 @@ Writes::Writes(const Block& block) {
   }
 }
 
-void become(Node* node, const std::vector<Value*>& values) {
+void replace_with_values(Node* node, const std::vector<Value*>& values) {
   for (size_t i = 0; i < values.size(); i++) {
     node->output(i)->replace_all_uses(values[i]);
   }
   node->erase();
 }
 
-void become_constant(Node* node, IValue value) {
+void replace_with_constant(Node* node, IValue value) {
   const InsertPoint before(node->graph(), node);
   const SourceRange range = std::exchange(node->graph().range, node->range);
   Value* const made = node->graph().constant(std::move(value), node->output()->type);
   node->graph().range = range;
-  become(node, {made});
+  replace_with_values(node, {made});
 }
 
 bool same_constants(const Value& a, const Value& b) {

@@ -31,9 +31,9 @@ void for_each_node(const Block& block, const F& f) {
 }
 
 // Puts a constant in the place of a node's only output, before the node, and erases the node.
-void become_constant(Node* node, IValue value);
+void replace_with_constant(Node* node, IValue value);
 // Puts other values in the place of a node's outputs, and erases it.
-void become(Node* node, const std::vector<Value*>& values);
+void replace_with_values(Node* node, const std::vector<Value*>& values);
 // Whether constants are of one type and value; of tensors and objects, the same one.
 bool same_constants(const Value& a, const Value& b);
 // Whether all users of a value are ops that change and return nothing of it.

@@ -7,24 +7,24 @@ namespace rushlight::graph {
 namespace {
 
 // The tuple that a value is made as, in sight.
-const Node* made_tuple(const Value& value) {
+const Node* tuple_construct_of(const Value& value) {
   return value.node()->kind == Kind::TupleConstruct ? value.node() : nullptr;
 }
 
 bool simplify_tuple(Node* node) {
-  const Node* const made = made_tuple(*node->input());
+  const Node* const made = tuple_construct_of(*node->input());
   if (made == nullptr) {
     return false;
   }
   if (node->kind == Kind::TupleUnpack && made->inputs().size() == node->outputs().size()) {
-    become(node, made->inputs());
+    replace_with_values(node, made->inputs());
     return true;
   }
   if (node->kind == Kind::TupleIndex && node->input(1)->constant() != nullptr) {
     const int64_t i = node->input(1)->constant()->toInt();
     const auto n = static_cast<int64_t>(made->inputs().size());
     if (i >= -n && i < n) {
-      become(node, {made->input(static_cast<size_t>(i < 0 ? i + n : i))});
+      replace_with_values(node, {made->input(static_cast<size_t>(i < 0 ? i + n : i))});
       return true;
     }
   }
@@ -38,7 +38,7 @@ bool simplify_list(Node* node) {
       made->inputs().size() != node->outputs().size()) {
     return false;
   }
-  become(node, made->inputs());
+  replace_with_values(node, made->inputs());
   return true;
 }
 
@@ -61,7 +61,7 @@ bool simplify_none_check(Node* node) {
   if (other.is(Type::Kind::Variable)) {
     return false;
   }
-  become_constant(node, IValue(is_none == (name == "aten::__is__")));
+  replace_with_constant(node, IValue(is_none == (name == "aten::__is__")));
   return true;
 }
 
@@ -73,7 +73,7 @@ bool simplify_isinstance(Node* node) {
   if (!is_surely || type.is(Type::Kind::Any)) {
     return false;
   }
-  become_constant(node, IValue(true));
+  replace_with_constant(node, IValue(true));
   return true;
 }
 
@@ -87,7 +87,7 @@ bool simplify_cast(Node* node) {
       (is_unwrap && node->input()->type.may_be_none())) {
     return false;
   }
-  become(node, {node->input()});
+  replace_with_values(node, {node->input()});
   return true;
 }
 
@@ -108,7 +108,7 @@ bool simplify_constant_list(Node* node) {
   for (const Value* const input : node->inputs()) {
     items.push_back(*input->constant());
   }
-  become_constant(node, list_value(std::move(items)));
+  replace_with_constant(node, list_value(std::move(items)));
   return true;
 }
 

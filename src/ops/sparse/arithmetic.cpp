@@ -6,7 +6,7 @@ namespace rushlight::sparse {
 namespace {
 
 // A gradient has one value for each place, so what is recorded does, too.
-Tensor unique_where_recorded(const Tensor& t) {
+Tensor coalesce_if_recorded(const Tensor& t) {
   const bool recorded = grad_enabled() && t.requires_grad();
   return recorded && is_coo(t) ? rushlight::coalesce(t) : t;
 }
@@ -21,8 +21,8 @@ void check_sizes(const char* op, const Tensor& self, const Tensor& other) {
 
 // Compressed tensors with entries at the same places.
 bool same_places(const Tensor& a, const Tensor& b) {
-  const SparseTensor& p = parts(a);
-  const SparseTensor& q = parts(b);
+  const SparseTensor& p = sparse_impl(a);
+  const SparseTensor& q = sparse_impl(b);
   return p.layout() == q.layout() && p.values().sizes() == q.values().sizes() &&
          p.first().equal(q.first().to(p.first().dtype())) &&
          p.second().equal(q.second().to(p.second().dtype()));
@@ -32,7 +32,8 @@ bool same_places(const Tensor& a, const Tensor& b) {
 Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_sizes("add", self, other);
   RL_CHECK(layout_of(self) == layout_of(other), "add(sparse, sparse): layouts ",
-           printed(layout_of(self)), " and ", printed(layout_of(other)), " are not the same");
+           layout_text(layout_of(self)), " and ", layout_text(layout_of(other)),
+           " are not the same");
   if (!is_coo(self)) {
     if (same_places(self, other)) {
       return with_values(self, rushlight::add(values_of(self), values_of(other), alpha));
@@ -54,9 +55,10 @@ Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) 
   const Tensor a = graph ? rushlight::coalesce(self) : self;
   const Tensor b = graph ? rushlight::coalesce(other) : other;
   const ScalarType dtype = promote_types(self.dtype(), other.dtype());
-  const Tensor& ia = parts(a).first();
-  const Tensor& ib = parts(b).first();
-  if (ia.sizes() == ib.sizes() && parts(a).coalesced() && parts(b).coalesced() && ia.equal(ib)) {
+  const Tensor& ia = sparse_impl(a).first();
+  const Tensor& ib = sparse_impl(b).first();
+  if (ia.sizes() == ib.sizes() && sparse_impl(a).coalesced() && sparse_impl(b).coalesced() &&
+      ia.equal(ib)) {
     return make_coo(ia, rushlight::add(values_of(a).to(dtype), values_of(b).to(dtype), alpha),
                     self.sizes(), true);
   }
@@ -82,13 +84,15 @@ Tensor add_to_dense(const Tensor& dense, const Tensor& sparse, const Scalar& alp
   const bool here = may_write(dense) && dtype == dense.dtype() && !values.requires_grad();
   if (here) {
     return sparse_dims(coo) == 1
-               ? dense.index_add_(0, parts(coo).first().select(0, 0), values)
-               : dense.index_put_(index_list(parts(coo).first()), values, /*accumulate=*/true);
+               ? dense.index_add_(0, sparse_impl(coo).first().select(0, 0), values)
+               : dense.index_put_(index_list(sparse_impl(coo).first()), values,
+                                  /*accumulate=*/true);
   }
   if (sparse_dims(coo) == 1) {
-    return dense.to(dtype).index_add(0, parts(coo).first().select(0, 0), values);
+    return dense.to(dtype).index_add(0, sparse_impl(coo).first().select(0, 0), values);
   }
-  return dense.to(dtype).index_put(index_list(parts(coo).first()), values, /*accumulate=*/true);
+  return dense.to(dtype).index_put(index_list(sparse_impl(coo).first()), values,
+                                   /*accumulate=*/true);
 }
 
 // A COO tensor as often as other sizes want it: entries are repeated along sparse dimensions, among
@@ -99,7 +103,7 @@ Tensor broadcast(const Tensor& coo, IntArrayRef sizes) {
   }
   const int64_t fresh = static_cast<int64_t>(sizes.size()) - coo.dim();
   const int64_t n = fresh + sparse_dims(coo);
-  const Tensor& indices = parts(coo).first();
+  const Tensor& indices = sparse_impl(coo).first();
   Tensor which = count_up(indices.size(1), indices);
   std::vector<Tensor> rows;
   for (int64_t d = 0; d < n; d++) {
@@ -147,8 +151,8 @@ Tensor mul_sparse(const Tensor& self, const Tensor& other) {
            "mul(sparse, sparse): the numbers of sparse dimensions, ", sparse_dims(a), " and ",
            sparse_dims(b), ", are not the same");
   const IntArrayRef sizes = self.sizes().slice(0, static_cast<size_t>(sparse_dims(a)));
-  const Tensor& ia = parts(a).first();
-  const Tensor& ib = parts(b).first();
+  const Tensor& ia = sparse_impl(a).first();
+  const Tensor& ib = sparse_impl(b).first();
   if (nnz(a) == 0 || nnz(b) == 0) {
     const Tensor none = nnz(a) == 0 ? a : b;
     return with_values(none, values_of(none).to(dtype)).detach();
@@ -164,9 +168,9 @@ Tensor mul_sparse(const Tensor& self, const Tensor& other) {
 
 // A sparse one times (or divided by) what is broadcast to it.
 template <class F>
-Tensor with_dense(const Tensor& sparse, const Tensor& dense, const F& f) {
+Tensor combine_with_dense(const Tensor& sparse, const Tensor& dense, const F& f) {
   if (is_number(dense)) {
-    const Tensor pattern = unique_where_recorded(sparse);
+    const Tensor pattern = coalesce_if_recorded(sparse);
     Tensor values = values_of(pattern);
     if (sparse.dim() == 0 && !dense.impl()->is_wrapped_number()) {
       values = values.to(promote_types(values.dtype(), dense.dtype()));  // neither has dimensions
@@ -174,17 +178,17 @@ Tensor with_dense(const Tensor& sparse, const Tensor& dense, const F& f) {
     return with_values(pattern, f(values, dense));
   }
   if (is_coo(sparse) && !is_expandable_to(dense.sizes(), sparse.sizes())) {
-    return with_dense(broadcast(as_coo(sparse), broadcast_sizes(sparse.sizes(), dense.sizes())),
-                      dense, f);
+    return combine_with_dense(
+        broadcast(as_coo(sparse), broadcast_sizes(sparse.sizes(), dense.sizes())), dense, f);
   }
   RL_CHECK(is_expandable_to(dense.sizes(), sparse.sizes()), "mul(sparse, dense): sizes ",
            sparse.sizes(), " and ", dense.sizes(), " do not match");
   if (!is_coo(sparse)) {
-    const Tensor at = masked_like(dense.expand(sparse.sizes()), sparse);
+    const Tensor at = mask_like(dense.expand(sparse.sizes()), sparse);
     return with_values(sparse, f(values_of(sparse), values_of(at)));
   }
   const Tensor coo = sparse.requires_grad() ? as_coo(sparse) : sparse;
-  const Tensor at = gathered(dense.expand(sparse.sizes()), parts(coo).first());
+  const Tensor at = gather_values(dense.expand(sparse.sizes()), sparse_impl(coo).first());
   return with_values(coo, f(values_of(coo), at));
 }
 
@@ -213,7 +217,8 @@ Tensor mul(const Tensor& self, const Tensor& other) {
            : self.dim() == 0 ? sparse::mul(as_dense(self), other)
                              : mul_sparse(self, other);
   }
-  return is_sparse(self) ? with_dense(self, other, times) : with_dense(other, self, times);
+  return is_sparse(self) ? combine_with_dense(self, other, times)
+                         : combine_with_dense(other, self, times);
 }
 Tensor div(const Tensor& self, const Tensor& other) {
   RL_CHECK(!is_sparse(other),
@@ -240,13 +245,14 @@ Tensor pow(const Tensor& self, const Tensor& exponent) {
 
 Tensor zero_(const Tensor& self) {
   if (!is_coo(self)) {
-    return with_values(self, rushlight::zeros_like(parts(self).values()));
+    return with_values(self, rushlight::zeros_like(sparse_impl(self).values()));
   }
-  DimVector wanted(parts(self).values().sizes());
+  DimVector wanted(sparse_impl(self).values().sizes());
   wanted[0] = 0;
-  const Tensor& indices = parts(self).first();
+  const Tensor& indices = sparse_impl(self).first();
   return make_coo(rushlight::empty({indices.size(0), 0}, indices.options()),
-                  rushlight::empty(wanted, parts(self).values().options()), self.sizes(), true);
+                  rushlight::empty(wanted, sparse_impl(self).values().options()), self.sizes(),
+                  true);
 }
 Tensor copy_(const Tensor& self, const Tensor& src, bool) {
   if (!is_sparse(self)) {
@@ -256,16 +262,16 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool) {
            "copy_() between dense and sparse Tensors is not implemented: to_dense() or to_sparse() "
            "makes them alike. self is ",
            self.toString(), " and src ", src.toString());
-  RL_CHECK(layout_of(self) == layout_of(src), "copy of ", printed(layout_of(src)), " tensors to ",
-           printed(layout_of(self)), " is not supported");
+  RL_CHECK(layout_of(self) == layout_of(src), "copy of ", layout_text(layout_of(src)),
+           " tensors to ", layout_text(layout_of(self)), " is not supported");
   if (!is_coo(self)) {
     check_sizes("copy_", self, src);
   }
-  const Tensor from = unique_where_recorded(src);
-  const SparseTensor& p = parts(from);
+  const Tensor from = coalesce_if_recorded(src);
+  const SparseTensor& p = sparse_impl(from);
   const Tensor values = values_of(from).to(self.dtype());
   return make(p.layout(), p.first().clone(), p.second().defined() ? p.second().clone() : p.second(),
-              values.is_same(parts(src).values()) ? values : values.clone(), src.sizes(),
+              values.is_same(sparse_impl(src).values()) ? values : values.clone(), src.sizes(),
               p.coalesced());
 }
 namespace {
@@ -281,8 +287,8 @@ const char* format_in_memory(std::optional<MemoryFormat> format) {
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> format) {
   RL_CHECK(format_in_memory(format) == nullptr, "clone: unsupported memory format option ",
            format_in_memory(format), " of a sparse tensor");
-  const Tensor from = unique_where_recorded(self);
-  const SparseTensor& p = parts(from);
+  const Tensor from = coalesce_if_recorded(self);
+  const SparseTensor& p = sparse_impl(from);
   return make(p.layout(), p.first().clone(), p.second().defined() ? p.second().clone() : p.second(),
               values_of(from).clone(), self.sizes(), p.coalesced());
 }
@@ -290,7 +296,7 @@ namespace {
 
 // Of a sparse tensor's sizes, with as many dense dimensions and with blocks of its size.
 Tensor without_entries(const Tensor& self, Layout layout, const TensorOptions& options) {
-  const SparseTensor& p = parts(self);
+  const SparseTensor& p = sparse_impl(self);
   const int64_t dense = dense_dims(self);
   const int64_t leading = self.dim() - dense;  // batch and sparse dimensions
   const auto number_of = [](int64_t n) { return static_cast<size_t>(n); };
@@ -306,10 +312,11 @@ Tensor without_entries(const Tensor& self, Layout layout, const TensorOptions& o
     return make_coo(rushlight::empty({leading, 0}, indices),
                     rushlight::empty(with({0}, dense_sizes), options), self.sizes(), true);
   }
-  RL_CHECK(leading >= 2, "a tensor of layout ", printed(layout),
+  RL_CHECK(leading >= 2, "a tensor of layout ", layout_text(layout),
            " has two sparse dimensions, but the size is ", self.sizes());
-  RL_CHECK(!is_blocked(layout) || is_blocked(p.layout()), "a tensor of layout ", printed(layout),
-           " needs a block size, which one of layout ", printed(p.layout()), " does not have");
+  RL_CHECK(!is_blocked(layout) || is_blocked(p.layout()), "a tensor of layout ",
+           layout_text(layout), " needs a block size, which one of layout ",
+           layout_text(p.layout()), " does not have");
   const int64_t b = leading - 2;
   const IntArrayRef block = is_blocked(layout)
                                 ? p.values().sizes().slice(number_of(batch_dims(self) + 1), 2)
@@ -330,7 +337,7 @@ Tensor without_entries(const Tensor& self, Layout layout, const TensorOptions& o
 
 Tensor to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Device> device,
                bool, std::optional<MemoryFormat> format) {
-  RL_CHECK(format_in_memory(format) == nullptr, "to(options): ", printed(layout_of(self)),
+  RL_CHECK(format_in_memory(format) == nullptr, "to(options): ", layout_text(layout_of(self)),
            " only supports memory format Preserve, but got ", format_in_memory(format),
            " instead.");
   if (device.has_value() && device->is_meta() && !self.is_meta()) {
@@ -339,7 +346,7 @@ Tensor to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optiona
   }
   RL_CHECK_NOT_IMPLEMENTED(!device.has_value() || *device == self.device(),
                            "to: sparse tensors lie on the CPU alone");
-  const Tensor from = unique_where_recorded(self);
+  const Tensor from = coalesce_if_recorded(self);
   return with_values(from, values_of(from).to(dtype.value_or(self.dtype()), false, true));
 }
 
@@ -360,7 +367,7 @@ Tensor none(const char* op, Layout layout, IntArrayRef size, const TensorOptions
            "supported, but got size ", size);
   RL_CHECK(!is_blocked(layout), op,
            "_sparse_compressed expected sparse compressed (non-block) tensor layout but got ",
-           printed(layout));
+           layout_text(layout));
   DimVector starts = size.slice(0, size.size() - 2);
   DimVector entries = starts;
   starts.push_back(size[size.size() - (is_by_column(layout) ? 1 : 2)] + 1);
@@ -369,24 +376,24 @@ Tensor none(const char* op, Layout layout, IntArrayRef size, const TensorOptions
   return make(layout, rushlight::zeros(starts, indices), rushlight::empty(entries, indices),
               rushlight::empty(entries, values), size, true);
 }
-TensorOptions plain(const TensorOptions& options) {
+TensorOptions strided_options(const TensorOptions& options) {
   return TensorOptions(options.dtype()).device(options.device());
 }
-TensorOptions plain_like(const Tensor& self, const TensorOptions& options) {
+TensorOptions strided_options_like(const Tensor& self, const TensorOptions& options) {
   return TensorOptions(options.dtype_opt().value_or(self.dtype()))
       .device(options.device_opt().value_or(self.device()));
 }
 }  // namespace
 
 Tensor empty(IntArrayRef size, const TensorOptions& options, std::optional<MemoryFormat>) {
-  return none("empty", options.layout(), size, plain(options));
+  return none("empty", options.layout(), size, strided_options(options));
 }
 Tensor zeros(IntArrayRef size, const TensorOptions& options) {
-  return none("zeros", options.layout(), size, plain(options));
+  return none("zeros", options.layout(), size, strided_options(options));
 }
 Tensor new_zeros(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
   const Layout layout = options.layout_opt().value_or(layout_of(self));
-  return none("new_zeros", layout, size, plain_like(self, options));
+  return none("new_zeros", layout, size, strided_options_like(self, options));
 }
 namespace {
 
@@ -396,44 +403,45 @@ void check_no_format(std::optional<MemoryFormat> format) {
 
 // A compressed tensor with other values at the same places, made from those that are there.
 template <class F>
-Tensor at_places(const char* op, const Tensor& self, const TensorOptions& options,
-                 std::optional<MemoryFormat> format, F make_values) {
+Tensor make_at_indices(const char* op, const Tensor& self, const TensorOptions& options,
+                       std::optional<MemoryFormat> format, F make_values) {
   check_no_format(format);
   const NoGradGuard no_grad;
   const Layout layout = options.layout_opt().value_or(layout_of(self));
   RL_CHECK_NOT_IMPLEMENTED(is_sparse(self) && !is_coo(self) && layout == layout_of(self), op,
-                           ": not implemented from the layout ", printed(layout_of(self)), " to ",
-                           printed(layout));
-  return with_values(self, make_values(parts(self).values(), plain_like(self, options)));
+                           ": not implemented from the layout ", layout_text(layout_of(self)),
+                           " to ", layout_text(layout));
+  return with_values(self,
+                     make_values(sparse_impl(self).values(), strided_options_like(self, options)));
 }
 
 }  // namespace
 
 Tensor ones_like(const Tensor& self, const TensorOptions& options,
                  std::optional<MemoryFormat> format) {
-  return at_places("ones_like", self, options, format, [](const Tensor& v, const TensorOptions& o) {
-    return rushlight::ones_like(v, o);
-  });
+  return make_at_indices(
+      "ones_like", self, options, format,
+      [](const Tensor& v, const TensorOptions& o) { return rushlight::ones_like(v, o); });
 }
 Tensor full_like(const Tensor& self, const Scalar& value, const TensorOptions& options,
                  std::optional<MemoryFormat> format) {
-  return at_places(
+  return make_at_indices(
       "full_like", self, options, format,
       [&](const Tensor& v, const TensorOptions& o) { return rushlight::full_like(v, value, o); });
 }
 Tensor randn_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                   std::optional<MemoryFormat> format) {
-  return at_places("randn_like", self, options, format,
-                   [&](const Tensor& v, const TensorOptions& o) {
-                     return rushlight::randn_like(v, generator, o);
-                   });
+  return make_at_indices("randn_like", self, options, format,
+                         [&](const Tensor& v, const TensorOptions& o) {
+                           return rushlight::randn_like(v, generator, o);
+                         });
 }
 Tensor rand_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                  std::optional<MemoryFormat> format) {
-  return at_places("rand_like", self, options, format,
-                   [&](const Tensor& v, const TensorOptions& o) {
-                     return rushlight::rand_like(v, generator, o);
-                   });
+  return make_at_indices("rand_like", self, options, format,
+                         [&](const Tensor& v, const TensorOptions& o) {
+                           return rushlight::rand_like(v, generator, o);
+                         });
 }
 Tensor empty_like(const Tensor& self, const TensorOptions& options,
                   std::optional<MemoryFormat> format) {
@@ -441,7 +449,7 @@ Tensor empty_like(const Tensor& self, const TensorOptions& options,
   if (!is_sparse(self) || is_coo(self) || !same) {
     return sparse::zeros_like(self, options, format);
   }
-  return at_places(
+  return make_at_indices(
       "empty_like", self, options, format,
       [](const Tensor& v, const TensorOptions& o) { return rushlight::empty_like(v, o); });
 }
@@ -455,7 +463,7 @@ Tensor zeros_like(const Tensor& self, const TensorOptions& options,
   if (!is_sparse(self) || layout == kStrided) {
     return sparse::new_zeros(self, self.sizes(), options);
   }
-  return without_entries(self, layout, plain_like(self, options));
+  return without_entries(self, layout, strided_options_like(self, options));
 }
 Tensor any(const Tensor& self, OptionalIntArrayRef dim, bool keepdim) {
   return !dim.has_value() && !keepdim ? values_of(self).any() : as_dense(self).any(dim, keepdim);

@@ -5,13 +5,13 @@ namespace rushlight::sparse {
 
 namespace {
 
-bool holds(const Tensor& condition) {
+bool is_all_true(const Tensor& condition) {
   return condition.numel() == 0 || rushlight::all(condition).item<bool>();
 }
 
 }  // namespace
 
-Tensor expanded_starts(const Tensor& starts, int64_t entries) {
+Tensor expand_starts(const Tensor& starts, int64_t entries) {
   const Tensor places = count_up(entries, starts);
   const Tensor inner = starts.to(kInt64).slice(-1, 1).contiguous();
   DimVector sizes = inner.sizes();
@@ -113,18 +113,18 @@ void check_compressed(Layout layout, const Tensor& compressed, const Tensor& pla
     return;
   }
   const Tensor starts = compressed.to(kInt64);
-  RL_CHECK(holds(starts.select(-1, 0).eq(0)), "`", first, "[..., 0] == 0` is not satisfied.");
-  RL_CHECK(holds(starts.select(-1, -1).eq(entries)), "`", first,
+  RL_CHECK(is_all_true(starts.select(-1, 0).eq(0)), "`", first, "[..., 0] == 0` is not satisfied.");
+  RL_CHECK(is_all_true(starts.select(-1, -1).eq(entries)), "`", first,
            "[..., -1] == nnz` is not satisfied.");
   const Tensor steps = rushlight::diff(starts);
-  RL_CHECK(holds(steps.ge(0).logical_and(steps.le(along))), "`0 <= ", first, "[..., 1:] - ", first,
-           "[..., :-1] <= plain_dim` is not satisfied.");
-  RL_CHECK(holds(plain.ge(0).logical_and(plain.lt(along))), "`0 <= ", second,
+  RL_CHECK(is_all_true(steps.ge(0).logical_and(steps.le(along))), "`0 <= ", first, "[..., 1:] - ",
+           first, "[..., :-1] <= plain_dim` is not satisfied.");
+  RL_CHECK(is_all_true(plain.ge(0).logical_and(plain.lt(along))), "`0 <= ", second,
            " < plain_dim` is not satisfied.");
   if (entries > 1) {
-    const Tensor rows = expanded_starts(starts, entries);
+    const Tensor rows = expand_starts(starts, entries);
     const Tensor whole = rows * along + plain.to(kInt64);
-    RL_CHECK(holds(rushlight::diff(whole).gt(0)), "`", second, "[..., ", first,
+    RL_CHECK(is_all_true(rushlight::diff(whole).gt(0)), "`", second, "[..., ", first,
              "[..., i - 1]:", first, "[..., i]] grows for each i` is not satisfied.");
   }
 }

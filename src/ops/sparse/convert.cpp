@@ -16,7 +16,7 @@ std::vector<std::optional<Tensor>> index_list(const Tensor& indices) {
   return list;
 }
 
-Tensor gathered(const Tensor& dense, const Tensor& indices) {
+Tensor gather_values(const Tensor& dense, const Tensor& indices) {
   if (indices.size(0) == 0) {
     DimVector sizes = dense.sizes();
     sizes.insert(0, indices.size(1));
@@ -71,12 +71,12 @@ Tensor row_starts(const Tensor& rows, int64_t n) {
 namespace {
 
 Tensor coo_of_compressed(const Tensor& t) {
-  const SparseTensor& p = parts(t);
+  const SparseTensor& p = sparse_impl(t);
   const Layout layout = p.layout();
   const int64_t batch = batch_dims(t);
   const int64_t entries = nnz(t);
   Tensor values = values_of(t);
-  Tensor across = expanded_starts(p.first(), entries).reshape({-1});
+  Tensor across = expand_starts(p.first(), entries).reshape({-1});
   Tensor along = p.second().to(kInt64).reshape({-1});
   const int64_t total = across.size(0);
   std::vector<Tensor> rows;
@@ -119,7 +119,7 @@ Tensor coo_of_dense(const Tensor& t, int64_t dims) {
     mask = mask.flatten(dims).any(-1);
   }
   const Tensor indices = rushlight::nonzero(mask).t().contiguous();
-  return make_coo(indices, gathered(t, indices), t.sizes(), true);
+  return make_coo(indices, gather_values(t, indices), t.sizes(), true);
 }
 
 Tensor coo_to_dense(const Tensor& t) {
@@ -130,14 +130,14 @@ Tensor coo_to_dense(const Tensor& t) {
     return nnz(coo) == 0 ? none : values.select(0, 0);
   }
   return nnz(coo) == 0 ? none + values.sum().to(values.dtype())  // recorded
-                       : none.index_put(index_list(parts(coo).first()), values);
+                       : none.index_put(index_list(sparse_impl(coo).first()), values);
 }
 
 // Entries of a mask of blocks, by rows or by columns, with equally many in each batch.
 Tensor compress_dense(const Tensor& t, Layout layout, IntArrayRef block, int64_t dense) {
   const int64_t batch = t.dim() - 2 - dense;
   RL_CHECK(batch >= 0, "to_sparse: dense_dim leaves fewer than two dimensions for the layout ",
-           printed(layout));
+           layout_text(layout));
   const int64_t bh = block.empty() ? 1 : block[0];
   const int64_t bw = block.empty() ? 1 : block[1];
   const int64_t height = t.size(batch);
@@ -170,7 +170,7 @@ Tensor compress_dense(const Tensor& t, Layout layout, IntArrayRef block, int64_t
   Tensor starts =
       rushlight::cat({rushlight::zeros({batches, 1}, counts.options()), counts.cumsum(1)}, 1);
   Tensor plain = found.select(0, 2).contiguous();
-  Tensor values = gathered(blocks, found);
+  Tensor values = gather_values(blocks, found);
   if (block.empty()) {
     values = values.squeeze(2).squeeze(1);
   }
@@ -189,7 +189,7 @@ Tensor compress_dense(const Tensor& t, Layout layout, IntArrayRef block, int64_t
 }
 
 Tensor compress_coo(const Tensor& coo, Layout layout) {
-  const Tensor& indices = parts(coo).first();
+  const Tensor& indices = sparse_impl(coo).first();
   const bool columns = is_by_column(layout);
   Tensor row = indices.select(0, columns ? 1 : 0);
   Tensor plain = indices.select(0, columns ? 0 : 1);
@@ -232,7 +232,7 @@ Tensor as_layout(const Tensor& t, Layout layout, const Tensor& model) {
   if (is_blocked(layout)) {
     RL_CHECK(model.defined() && is_sparse(model) && is_blocked(layout_of(model)),
              "to_sparse: a block size is needed");
-    const Tensor& values = parts(model).values();
+    const Tensor& values = sparse_impl(model).values();
     const int64_t at = batch_dims(model) + 1;
     block = {values.size(at), values.size(at + 1)};
   }
@@ -243,8 +243,8 @@ namespace {
 
 // Between compressed layouts indices keep their dtype.
 Tensor with_indices_as(const Tensor& t, const Tensor& model) {
-  const SparseTensor& p = parts(t);
-  const ScalarType wanted = parts(model).first().dtype();
+  const SparseTensor& p = sparse_impl(t);
+  const ScalarType wanted = sparse_impl(model).first().dtype();
   return p.first().dtype() == wanted ? t
                                      : make(p.layout(), p.first().to(wanted), p.second().to(wanted),
                                             values_of(t), t.sizes(), true);
@@ -252,8 +252,8 @@ Tensor with_indices_as(const Tensor& t, const Tensor& model) {
 
 }  // namespace
 
-Tensor masked_like(const Tensor& dense, const Tensor& mask) {
-  const Tensor& old = parts(mask).values();
+Tensor mask_like(const Tensor& dense, const Tensor& mask) {
+  const Tensor& old = sparse_impl(mask).values();
   const int64_t inner = dense_dims(mask);
   int64_t entries = 1;
   DimVector sizes(old.sizes());
@@ -265,10 +265,10 @@ Tensor masked_like(const Tensor& dense, const Tensor& mask) {
   const Tensor places = count_up(entries, old).view(sizes).expand(old.sizes());
   const Tensor coo = as_coo(with_values(mask, places.contiguous()));
   Tensor order = values_of(coo);
-  while (order.dim() > 1) {
+  for (int64_t more = order.dim() - 1; more > 0; more--) {
     order = order.select(1, 0);
   }
-  const Tensor found = gathered(dense, parts(coo).first());
+  const Tensor found = gather_values(dense, sparse_impl(coo).first());
   return with_values(mask,
                      found.index_select(0, rushlight::argsort(order, /*stable=*/true, 0, false))
                          .reshape(old.sizes()));
@@ -280,7 +280,7 @@ Tensor masked_like(const Tensor& dense, const Tensor& mask) {
 
 namespace composite {
 
-using sparse::parts;
+using sparse::sparse_impl;
 
 Tensor _check_sparse_coo(const Tensor& indices, const Tensor& values, IntArrayRef size,
                          bool is_coalesced) {
@@ -326,7 +326,7 @@ Tensor _sparse_coo_tensor(const Tensor& indices, const Tensor& values, OptionalI
 Tensor _sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices,
                                  const Tensor& values, OptionalIntArrayRef size, Layout layout) {
   RL_CHECK(sparse::is_compressed(layout), "expected compressed sparse tensor layout but got ",
-           printed(layout));
+           layout_text(layout));
   DimVector sizes;
   if (size.has_value()) {
     sizes = DimVector(*size);
@@ -362,7 +362,7 @@ Tensor with_options(const Tensor& made, const TensorOptions& options) {
 }
 void expect_layout(const char* name, const TensorOptions& options, Layout layout) {
   RL_CHECK(options.layout_opt().value_or(layout) == layout, name, ": expected the layout ",
-           printed(layout), ", but got ", printed(options.layout()));
+           layout_text(layout), ", but got ", layout_text(options.layout()));
 }
 }  // namespace
 
@@ -404,23 +404,23 @@ namespace composite {
 
 Tensor values(const Tensor& self) {
   RL_CHECK(is_sparse(self), "values expected sparse tensor layout but got Strided");
-  RL_CHECK(!sparse::is_coo(self) || parts(self).coalesced(),
+  RL_CHECK(!sparse::is_coo(self) || sparse_impl(self).coalesced(),
            "Cannot get values on an uncoalesced tensor, please call .coalesce() first");
   return sparse::values_of(self);
 }
 Tensor _values(const Tensor& self) {
   RL_CHECK(is_sparse(self), "_values expected sparse tensor layout but got Strided");
-  return parts(self).values().detach();
+  return sparse_impl(self).values().detach();
 }
 Tensor indices(const Tensor& self) {
   sparse::expect_coo("indices", self);
-  RL_CHECK(parts(self).coalesced(),
+  RL_CHECK(sparse_impl(self).coalesced(),
            "Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
-  return parts(self).first().detach();
+  return sparse_impl(self).first().detach();
 }
 Tensor _indices(const Tensor& self) {
   sparse::expect_coo("_indices", self);
-  return parts(self).first().detach();
+  return sparse_impl(self).first().detach();
 }
 
 #define RL_INDICES(name, by_column, part)                                                  \
@@ -428,8 +428,8 @@ Tensor _indices(const Tensor& self) {
     const Layout layout = layout_of(self);                                                 \
     RL_CHECK(sparse::is_compressed(layout) && sparse::is_by_column(layout) == (by_column), \
              #name " expected sparse ", (by_column) ? "column" : "row",                    \
-             " compressed tensor layout but got ", printed(layout));                       \
-    return parts(self).part().detach();                                                    \
+             " compressed tensor layout but got ", layout_text(layout));                   \
+    return sparse_impl(self).part().detach();                                              \
   }
 RL_INDICES(crow_indices, false, first)
 RL_INDICES(col_indices, false, second)
@@ -447,11 +447,11 @@ int64_t _dimI(const Tensor& self) { return sparse::sparse_dims(self); }
 int64_t _dimV(const Tensor& self) { return sparse::dense_dims(self); }
 bool is_coalesced(const Tensor& self) {
   sparse::expect_coo("is_coalesced", self);
-  return parts(self).coalesced();
+  return sparse_impl(self).coalesced();
 }
 Tensor& _coalesced_(const Tensor& self, bool coalesced) {
   sparse::expect_coo("_coalesced_", self);
-  parts(self).set_coalesced(coalesced);
+  sparse_impl(self).set_coalesced(coalesced);
   return const_cast<Tensor&>(self);
 }
 
@@ -476,7 +476,7 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
   const bool blocks = sparse::is_blocked(wanted);
   RL_CHECK(blocks == blocksize.has_value() ||
                (is_sparse(self) && !blocksize.has_value() && layout_of(self) == wanted),
-           "to_sparse: conversion from ", printed(layout_of(self)), " to ", printed(wanted),
+           "to_sparse: conversion from ", layout_text(layout_of(self)), " to ", layout_text(wanted),
            blocks ? " requires blocksize" : " does not take blocksize");
   RL_CHECK(!blocksize.has_value() || (*blocksize).size() == 2,
            "to_sparse: blocksize is two numbers, but got ", *blocksize);
@@ -488,9 +488,9 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
                                   : sparse::as_coo(self);
   }
   RL_CHECK(!is_sparse(self) || !sparse::is_coo(self) || sparse::sparse_dims(self) == 2,
-           "to_sparse: conversion from Sparse to ", printed(wanted),
+           "to_sparse: conversion from Sparse to ", layout_text(wanted),
            " for input tensors with sparse_dim()!=2 is not supported");
-  RL_CHECK(self.dim() - dense >= 2, "to_sparse: ", printed(wanted),
+  RL_CHECK(self.dim() - dense >= 2, "to_sparse: ", layout_text(wanted),
            " needs at least two dimensions that are not dense, got a tensor of ", self.dim());
   if (!blocks) {
     if (layout_of(self) == wanted) {
@@ -510,7 +510,7 @@ Tensor to_sparse_sparse_dim(const Tensor& self, int64_t sparse_dim) {
   RL_CHECK(sparse_dim <= self.dim(), "sparse_dim must be less than or equal to ", self.dim(),
            ", got ", sparse_dim);
   RL_CHECK(!is_sparse(self) || sparse_dim == sparse::sparse_dims(self),
-           "to_sparse: conversion from ", printed(layout_of(self)),
+           "to_sparse: conversion from ", layout_text(layout_of(self)),
            " to Sparse with sparse_dim argument !=self.sparse_dim() is ", "not supported");
   return is_sparse(self) ? composite::to_sparse(self, kSparse, {}, {})
                          : sparse::coo_of_dense(self, sparse_dim);
@@ -531,7 +531,7 @@ Tensor to_sparse_bsc(const Tensor& self, IntArrayRef blocksize, std::optional<in
 Tensor& sparse_resize_(const Tensor& self, IntArrayRef size, int64_t sparse_dim,
                        int64_t dense_dim) {
   sparse::expect_coo("sparse_resize_", self);
-  const SparseTensor p = parts(self);
+  const SparseTensor p = sparse_impl(self);
   RL_CHECK(sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
            "number of dimensions must be sparse_dim (", sparse_dim, ") + dense_dim (", dense_dim,
            "), but got ", size.size());
@@ -573,7 +573,7 @@ Tensor& sparse_resize_and_clear_(const Tensor& self, IntArrayRef size, int64_t s
   for (size_t d = static_cast<size_t>(sparse_dim); d < size.size(); d++) {
     wanted.push_back(size[d]);
   }
-  const SparseTensor p = parts(self);
+  const SparseTensor p = sparse_impl(self);
   self.impl()->set_sizes_contiguous(size);
   self.impl()->set_special(std::make_unique<SparseTensor>(
       kSparse, rushlight::empty({sparse_dim, 0}, p.first().options()), Tensor(),
@@ -592,22 +592,22 @@ Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
            " but mask has size ", mask.sizes());
   if (!sparse::is_coo(mask)) {
     if (!is_sparse(self)) {
-      return sparse::masked_like(self, mask);
+      return sparse::mask_like(self, mask);
     }
-    const Tensor ones =
-        sparse::with_values(mask, rushlight::ones_like(parts(mask).values()).to(self.dtype()));
+    const Tensor ones = sparse::with_values(
+        mask, rushlight::ones_like(sparse_impl(mask).values()).to(self.dtype()));
     return sparse::as_layout(composite::sparse_mask(self, sparse::as_coo(ones)), layout_of(mask),
                              mask);
   }
-  const SparseTensor& p = parts(mask);
+  const SparseTensor& p = sparse_impl(mask);
   if (!is_sparse(self)) {
-    return sparse::make_coo(p.first(), sparse::gathered(self, p.first()), self.sizes(),
+    return sparse::make_coo(p.first(), sparse::gather_values(self, p.first()), self.sizes(),
                             p.coalesced());
   }
   const Tensor pattern =
       sparse::with_values(mask, rushlight::ones(p.values().sizes(), TensorOptions(self.dtype())));
   const Tensor masked = pattern.mul(sparse::as_coo(self));
-  parts(masked).set_coalesced(p.coalesced());
+  sparse_impl(masked).set_coalesced(p.coalesced());
   return masked;
 }
 

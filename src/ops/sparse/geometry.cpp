@@ -8,7 +8,7 @@ namespace {
 
 // The rule for COO, given to and taken back from other layouts.
 template <class F>
-Tensor through_coo(const Tensor& self, const F& f) {
+Tensor call_as_coo(const Tensor& self, const F& f) {
   if (is_coo(self)) {
     return f(rushlight::coalesce(self));
   }
@@ -24,7 +24,7 @@ DimVector without_dim(IntArrayRef sizes, int64_t dim) {
   return out;
 }
 
-Tensor rows_without(const Tensor& indices, int64_t dim) {
+Tensor indices_without_dim(const Tensor& indices, int64_t dim) {
   return rushlight::cat(
       {indices.narrow(0, 0, dim), indices.narrow(0, dim + 1, indices.size(0) - dim - 1)});
 }
@@ -32,7 +32,7 @@ Tensor rows_without(const Tensor& indices, int64_t dim) {
 // The entries whose index in a sparse dimension fits, with new ones in its place.
 Tensor select_entries(const Tensor& coo, int64_t dim, const Tensor& which, const Tensor& index,
                       IntArrayRef sizes) {
-  const Tensor indices = parts(coo).first().index_select(1, which);
+  const Tensor indices = sparse_impl(coo).first().index_select(1, which);
   std::vector<Tensor> rows;
   for (int64_t d = 0; d < indices.size(0); d++) {
     rows.push_back(d == dim ? index : indices.select(0, d));
@@ -59,12 +59,12 @@ Tensor permute(const Tensor& self, IntArrayRef dims) {
              "and dense dimensions are not allowed. Got transposition to permute ",
              dims);
     if (d < sparse) {
-      rows.push_back(parts(coo).first().select(0, from));
+      rows.push_back(sparse_impl(coo).first().select(0, from));
     } else {
       value_dims.push_back(from - sparse + 1);
     }
   }
-  const Tensor indices = rows.empty() ? parts(coo).first() : rushlight::stack(rows);
+  const Tensor indices = rows.empty() ? sparse_impl(coo).first() : rushlight::stack(rows);
   Tensor made = make_coo(indices, values_of(coo).permute(value_dims), sizes, false);
   if (is_coo(self)) {
     return made;
@@ -75,7 +75,7 @@ Tensor permute(const Tensor& self, IntArrayRef dims) {
   const Layout layout =
       swapped ? static_cast<Layout>(other[static_cast<int>(layout_of(self))]) : layout_of(self);
   if (swapped) {
-    const SparseTensor& p = parts(self);
+    const SparseTensor& p = sparse_impl(self);
     Tensor values = values_of(self);
     if (is_blocked(p.layout())) {
       values = values.transpose(b + 1, b + 2);
@@ -107,7 +107,7 @@ Tensor unsqueeze(const Tensor& self, int64_t dim) {
   const int64_t n = sparse_dims(coo);
   DimVector sizes = self.sizes();
   sizes.insert(static_cast<size_t>(d), 1);
-  const Tensor& indices = parts(coo).first();
+  const Tensor& indices = sparse_impl(coo).first();
   if (d > n) {
     return make_coo(indices, values_of(coo).unsqueeze(d - n + 1), sizes, true);
   }
@@ -137,7 +137,7 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   const Tensor coo = as_coo(self);
   const int64_t n = sparse_dims(coo);
   const DimVector sizes = without_dim(self.sizes(), d);
-  const Tensor& indices = parts(coo).first();
+  const Tensor& indices = sparse_impl(coo).first();
   if (d >= n) {
     return make_coo(indices, values_of(coo).select(d - n + 1, at), sizes, true);
   }
@@ -146,7 +146,7 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   if (n == 1) {  // nothing sparse is left
     return values.sum(IntArrayRef{0}, false, values.dtype());
   }
-  return make_coo(rows_without(indices, d).index_select(1, which), values, sizes, true);
+  return make_coo(indices_without_dim(indices, d).index_select(1, which), values, sizes, true);
 }
 std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
   const int64_t slices = self.size(dim);
@@ -161,16 +161,16 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
   RL_CHECK(step > 0, "slice step must be positive");
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.size(d);
-  const auto clamped = [&](int64_t i) {
+  const auto clamp_index = [&](int64_t i) {
     return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size);
   };
-  const int64_t from = clamped(start.value_or(0));
-  const int64_t to = std::max(from, clamped(end.value_or(size)));
+  const int64_t from = clamp_index(start.value_or(0));
+  const int64_t to = std::max(from, clamp_index(end.value_or(size)));
   DimVector sizes = self.sizes();
   sizes[static_cast<size_t>(d)] = (to - from + step - 1) / step;
-  return through_coo(self, [&](const Tensor& coo) {
+  return call_as_coo(self, [&](const Tensor& coo) {
     const int64_t n = sparse_dims(coo);
-    const Tensor& indices = parts(coo).first();
+    const Tensor& indices = sparse_impl(coo).first();
     if (d >= n) {
       return make_coo(indices, values_of(coo).slice(d - n + 1, from, to, step), sizes, true);
     }
@@ -182,7 +182,7 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
     const Tensor which = rushlight::nonzero(fits).select(1, 0);
     const Tensor index = (row.index_select(0, which) - from).floor_divide(make_number(step));
     Tensor made = select_entries(coo, d, which, index, sizes);
-    parts(made).set_coalesced(true);
+    sparse_impl(made).set_coalesced(true);
     return made;
   });
 }
@@ -194,9 +194,9 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   const int64_t size = self.size(d);
   DimVector sizes = self.sizes();
   sizes[static_cast<size_t>(d)] = index.size(0);
-  return through_coo(self, [&](const Tensor& coo) {
+  return call_as_coo(self, [&](const Tensor& coo) {
     const int64_t n = sparse_dims(coo);
-    const Tensor& indices = parts(coo).first();
+    const Tensor& indices = sparse_impl(coo).first();
     if (d >= n) {
       return make_coo(indices, values_of(coo).index_select(d - n + 1, index), sizes, true);
     }
@@ -247,7 +247,7 @@ Tensor cat(TensorList tensors, int64_t dim) {
     }
     const Tensor coo = is_coo(t) && !t.requires_grad() ? t : as_coo(t);
     const int64_t s = sparse_dims(coo);
-    Tensor index = parts(coo).first();
+    Tensor index = sparse_impl(coo).first();
     Tensor value = values_of(coo).to(dtype);
     if (d < s) {
       const Tensor shift = rushlight::zeros({s, 1}, index.options());

@@ -11,7 +11,7 @@ namespace rushlight {
 
 namespace sparse {
 
-SparseTensor& parts(const Tensor& t) {
+SparseTensor& sparse_impl(const Tensor& t) {
   SparseTensor* found = find_sparse(t);
   RL_CHECK(found != nullptr, "expected a sparse tensor, but got layout Strided");
   return *found;
@@ -19,21 +19,21 @@ SparseTensor& parts(const Tensor& t) {
 
 void expect_coo(const char* op, const Tensor& t) {
   RL_CHECK(is_coo(t), op, " expected sparse coordinate tensor layout but got ",
-           printed(layout_of(t)));
+           layout_text(layout_of(t)));
 }
 
-int64_t batch_dims(const Tensor& t) { return is_coo(t) ? 0 : parts(t).first().dim() - 1; }
+int64_t batch_dims(const Tensor& t) { return is_coo(t) ? 0 : sparse_impl(t).first().dim() - 1; }
 int64_t sparse_dims(const Tensor& t) {
-  return !is_sparse(t) ? 0 : is_coo(t) ? parts(t).first().size(0) : 2;
+  return !is_sparse(t) ? 0 : is_coo(t) ? sparse_impl(t).first().size(0) : 2;
 }
 int64_t dense_dims(const Tensor& t) {
   if (!is_sparse(t)) {
     return t.dim();
   }
-  return parts(t).values().dim() - batch_dims(t) - 1 - (is_blocked(layout_of(t)) ? 2 : 0);
+  return sparse_impl(t).values().dim() - batch_dims(t) - 1 - (is_blocked(layout_of(t)) ? 2 : 0);
 }
 int64_t nnz(const Tensor& t) {
-  return is_coo(t) ? parts(t).first().size(1) : parts(t).second().size(-1);
+  return is_coo(t) ? sparse_impl(t).first().size(1) : sparse_impl(t).second().size(-1);
 }
 
 namespace {
@@ -50,15 +50,15 @@ Tensor make_raw(Layout layout, const Tensor& first, const Tensor& second, const 
 }
 
 Tensor with_raw_values(const Tensor& pattern, const Tensor& values) {
-  const SparseTensor& p = parts(pattern);
+  const SparseTensor& p = sparse_impl(pattern);
   return make_raw(p.layout(), p.first(), p.second(), values, pattern.sizes(), p.coalesced());
 }
 
 // The elements of a gradient, dense or sparse, at the places of a pattern.
-Tensor values_at(const Tensor& grad, const Tensor& pattern) {
+Tensor values_at_pattern(const Tensor& grad, const Tensor& pattern) {
   if (is_sparse(grad) && is_coo(grad) == is_coo(pattern)) {
-    const SparseTensor& a = parts(grad);
-    const SparseTensor& b = parts(pattern);
+    const SparseTensor& a = sparse_impl(grad);
+    const SparseTensor& b = sparse_impl(pattern);
     if (a.first().is_same(b.first()) ||
         (a.first().sizes() == b.first().sizes() && a.first().equal(b.first()) &&
          (!a.second().defined() || a.second().equal(b.second())))) {
@@ -69,28 +69,28 @@ Tensor values_at(const Tensor& grad, const Tensor& pattern) {
   }
   if (!is_coo(pattern)) {
     const Tensor dense = as_dense(grad);
-    const Tensor at = as_coo(with_raw_values(
-        pattern,
-        count_up(parts(pattern).values().numel(), dense).view(parts(pattern).values().sizes()) +
-            1));
-    const Tensor found = gathered(dense, parts(at).first()).reshape({-1});
-    const Tensor places = (parts(at).values() - 1).reshape({-1});
-    return rushlight::zeros({parts(pattern).values().numel()}, found.options())
+    const Tensor at =
+        as_coo(with_raw_values(pattern, count_up(sparse_impl(pattern).values().numel(), dense)
+                                                .view(sparse_impl(pattern).values().sizes()) +
+                                            1));
+    const Tensor found = gather_values(dense, sparse_impl(at).first()).reshape({-1});
+    const Tensor places = (sparse_impl(at).values() - 1).reshape({-1});
+    return rushlight::zeros({sparse_impl(pattern).values().numel()}, found.options())
         .index_put({places}, found)
-        .view(parts(pattern).values().sizes());
+        .view(sparse_impl(pattern).values().sizes());
   }
-  const Tensor& indices = parts(pattern).first();
+  const Tensor& indices = sparse_impl(pattern).first();
   if (!is_sparse(grad)) {
-    return gathered(grad, indices);
+    return gather_values(grad, indices);
   }
   const Tensor coo = as_coo(grad);
   const int64_t n = indices.size(0);
   const IntArrayRef sizes = pattern.sizes().slice(0, static_cast<size_t>(n));
   const Tensor values = values_of(coo);
   if (nnz(coo) == 0) {
-    return rushlight::zeros(parts(pattern).values().sizes(), values.options());
+    return rushlight::zeros(sparse_impl(pattern).values().sizes(), values.options());
   }
-  const Tensor have = linear(parts(coo).first(), sizes);
+  const Tensor have = linear(sparse_impl(coo).first(), sizes);
   const Tensor want = linear(indices, sizes);
   const Tensor at = rushlight::searchsorted(have, want).clamp_max(nnz(coo) - 1);
   Tensor there = have.index_select(0, at).eq(want);
@@ -111,7 +111,7 @@ struct MakeSparse : autograd::Function<MakeSparse> {
   }
   static autograd::variable_list backward(autograd::AutogradContext* context,
                                           autograd::variable_list grads) {
-    return {values_at(grads[0], context->saved_data.at("pattern").toTensor()),
+    return {values_at_pattern(grads[0], context->saved_data.at("pattern").toTensor()),
             Tensor(),
             Tensor(),
             Tensor(),
@@ -123,7 +123,7 @@ struct MakeSparse : autograd::Function<MakeSparse> {
 struct SparseValues : autograd::Function<SparseValues> {
   static Tensor forward(autograd::AutogradContext* context, const Tensor& self) {
     context->saved_data["pattern"] = self.detach();
-    return parts(self).values().detach();
+    return sparse_impl(self).values().detach();
   }
   static autograd::variable_list backward(autograd::AutogradContext* context,
                                           autograd::variable_list grads) {
@@ -133,7 +133,7 @@ struct SparseValues : autograd::Function<SparseValues> {
 
 struct Coalesce : autograd::Function<Coalesce> {
   static Tensor forward(autograd::AutogradContext*, const Tensor& self) {
-    const SparseTensor& p = parts(self);
+    const SparseTensor& p = sparse_impl(self);
     const auto n = static_cast<size_t>(p.first().size(0));
     const Unique unique = unique_columns(p.first(), self.sizes().slice(0, n));
     DimVector sizes = p.values().sizes();
@@ -165,7 +165,7 @@ class Target {
 };
 
 // An in-place result: `self` becomes what was computed, its history too.
-void become(const char* op, const Tensor& self, Tensor result) {
+void assign_result(const char* op, const Tensor& self, Tensor result) {
   if (self.is_same(result)) {
     return;
   }
@@ -184,7 +184,7 @@ void become(const char* op, const Tensor& self, Tensor result) {
     result = result.to(self.dtype());
   }
   self.impl()->set_sizes_contiguous(result.sizes());
-  self.impl()->set_special(std::make_unique<SparseTensor>(parts(result)));
+  self.impl()->set_special(std::make_unique<SparseTensor>(sparse_impl(result)));
   if (result.requires_grad() && result.grad_fn()) {
     AutogradMeta& meta = self.impl()->autograd_or_make();
     meta.grad_fn = result.grad_fn();
@@ -194,12 +194,12 @@ void become(const char* op, const Tensor& self, Tensor result) {
   }
 }
 
-std::vector<Value> on_values(const char* op, const SparseRule& rule, std::vector<Value> arguments,
-                             bool inplace) {
+std::vector<Value> call_on_values(const char* op, const SparseRule& rule,
+                                  std::vector<Value> arguments, bool inplace) {
   const Tensor self = arguments[0].get<Tensor>();
   RL_CHECK_NOT_IMPLEMENTED(is_sparse(self), op, ": of sparse tensors the first may be one");
   const bool linear = std::string_view(op) == "neg_";  // the sum of results is that of the sum
-  RL_CHECK(!inplace || linear || !is_coo(self) || parts(self).coalesced(), op,
+  RL_CHECK(!inplace || linear || !is_coo(self) || sparse_impl(self).coalesced(), op,
            ": expected coalesced tensor");
   const Tensor pattern = is_coo(self) ? rushlight::coalesce(self) : self;
   arguments[0] = Value(values_of(pattern));
@@ -218,13 +218,13 @@ Tensor make_coo(const Tensor& indices, const Tensor& values, IntArrayRef sizes, 
   return make(kSparse, indices, Tensor(), values, sizes, coalesced || indices.size(1) < 2);
 }
 Tensor with_values(const Tensor& pattern, const Tensor& values) {
-  const SparseTensor& p = parts(pattern);
+  const SparseTensor& p = sparse_impl(pattern);
   return make(p.layout(), p.first(), p.second(), values, pattern.sizes(), p.coalesced());
 }
 Tensor values_of(const Tensor& t) { return SparseValues::apply(t); }
 
 Tensor detach(const Tensor& self) {
-  const SparseTensor& p = parts(self);
+  const SparseTensor& p = sparse_impl(self);
   const NoGradGuard no_grad;
   return make_raw(p.layout(), p.first(), p.second(), p.values(), self.sizes(), p.coalesced());
 }
@@ -237,7 +237,7 @@ Tensor _sparse_values(const Tensor& self) { return sparse::values_of(self); }
 
 Tensor coalesce(const Tensor& self) {
   sparse::expect_coo("coalesce", self);
-  return sparse::parts(self).coalesced() ? self : sparse::Coalesce::apply(self);
+  return sparse::sparse_impl(self).coalesced() ? self : sparse::Coalesce::apply(self);
 }
 
 }  // namespace composite
@@ -257,12 +257,13 @@ std::vector<Value> dispatch_sparse(const OpFunction& function, std::vector<Value
     throw NotImplementedError(
         str("Could not run '", op.space, "::", op.name, "' with arguments from the '",
             layout == kSparse ? "Sparse" : "SparseCsr",
-            "CPU' backend: there is no rule for tensors of layout ", printed(layout)));
+            "CPU' backend: there is no rule for tensors of layout ", layout_text(layout)));
   }
   const std::string_view name = op.name;
   const bool inplace = op.arguments[0].type.written && name.back() == '_';
-  const auto written = [](const ArgInfo& a) { return a.type.written; };
-  const auto outs = inplace ? 0 : std::count_if(op.arguments.begin(), op.arguments.end(), written);
+  const auto is_written = [](const ArgInfo& a) { return a.type.written; };
+  const auto outs =
+      inplace ? 0 : std::count_if(op.arguments.begin(), op.arguments.end(), is_written);
   const std::vector<Value> given(arguments.begin(), arguments.begin() + outs);
   arguments.erase(arguments.begin(), arguments.begin() + outs);
   std::vector<Value> results;
@@ -270,18 +271,18 @@ std::vector<Value> dispatch_sparse(const OpFunction& function, std::vector<Value
     const Tensor self = inplace ? arguments[0].get<Tensor>() : Tensor();
     const bool direct = inplace && !is_sparse(self) && !(grad_enabled() && self.requires_grad());
     const sparse::Target target(direct ? self.impl() : nullptr);
-    results = rule.on_values ? sparse::on_values(op.name, rule, arguments, inplace)
+    results = rule.on_values ? sparse::call_on_values(op.name, rule, arguments, inplace)
                              : rule.call(arguments);
   }
   if (inplace) {
-    sparse::become(op.name, arguments[0].get<Tensor>(), results.at(0).get<Tensor>());
+    sparse::assign_result(op.name, arguments[0].get<Tensor>(), results.at(0).get<Tensor>());
     return {arguments[0]};
   }
   for (size_t i = 0; i < given.size(); i++) {
     const auto out = given[i].get<Tensor>();
     const auto made = results.at(i).get<Tensor>();
     if (is_sparse(out)) {
-      sparse::become(op.name, out, made);
+      sparse::assign_result(op.name, out, made);
     } else {
       assign_out(op.name, out, made);
     }

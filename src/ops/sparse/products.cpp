@@ -105,12 +105,12 @@ void check_matrices(const char* op, const Tensor& a, const Tensor& b) {
 
 Tensor sparse_times_dense(const Tensor& a, const Tensor& b) {
   if (layout_of(a) == kSparseCsr && dense_dims(a) == 0) {
-    return csr_mm(parts(a).first(), parts(a).second(), values_of(a), b);
+    return csr_mm(sparse_impl(a).first(), sparse_impl(a).second(), values_of(a), b);
   }
   const Tensor coo = as_coo(a);
   RL_CHECK(sparse_dims(coo) == 2, "mm: expected a matrix of two sparse dimensions, got ",
            sparse_dims(coo));
-  const Tensor& indices = parts(coo).first();
+  const Tensor& indices = sparse_impl(coo).first();
   return csr_mm(row_starts(indices.select(0, 0), a.size(0)), indices.select(0, 1).contiguous(),
                 values_of(coo), b);
 }
@@ -119,8 +119,8 @@ Tensor sparse_times_dense(const Tensor& a, const Tensor& b) {
 Tensor sparse_times_sparse(const Tensor& a, const Tensor& b) {
   const Tensor x = as_coo(a);
   const Tensor y = as_coo(b);
-  const Tensor& ix = parts(x).first();
-  const Tensor& iy = parts(y).first();
+  const Tensor& ix = sparse_impl(x).first();
+  const Tensor& iy = sparse_impl(y).first();
   const Tensor starts = row_starts(iy.select(0, 0), b.size(0));
   const Tensor met = ix.select(0, 1);
   const Tensor begin = starts.index_select(0, met);
@@ -240,7 +240,7 @@ Tensor sum(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
     if (!out || keepdim) {
       sizes.push_back(out ? 1 : self.size(d));
       if (d < n) {
-        const Tensor row = parts(coo).first().select(0, d);
+        const Tensor row = sparse_impl(coo).first().select(0, d);
         rows.push_back(out ? rushlight::zeros_like(row) : row);
       }
     }
@@ -277,7 +277,7 @@ Tensor softmax_of_entries(const Tensor& self, int64_t dim, std::optional<ScalarT
   if (nnz(coo) == 0) {
     return with_values(coo, values);
   }
-  const Tensor& indices = parts(coo).first();
+  const Tensor& indices = sparse_impl(coo).first();
   const Tensor others =
       rushlight::cat({indices.narrow(0, 0, d), indices.narrow(0, d + 1, n - d - 1)});
   DimVector sizes(self.sizes().slice(0, static_cast<size_t>(n)));
@@ -346,7 +346,7 @@ Tensor smm(const Tensor& self, const Tensor& mat2) {
 Tensor hspmm(const Tensor& mat1, const Tensor& mat2) {
   sparse::check_matrices("hspmm", mat1, mat2);
   const Tensor coo = sparse::as_coo(mat1);
-  const Tensor& indices = sparse::parts(coo).first();
+  const Tensor& indices = sparse::sparse_impl(coo).first();
   const sparse::Unique rows = sparse::unique_columns(indices.narrow(0, 0, 1), {mat1.size(0)});
   const Tensor product =
       sparse::csr_mm(sparse::row_starts(rows.inverse, rows.indices.size(1)),
@@ -361,7 +361,7 @@ Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, cons
   const Tensor values = sparse::values_of(rows);
   const int64_t width = values.size(1);
   const Tensor row =
-      sparse::parts(rows).first().select(0, 0).unsqueeze(1).expand({values.size(0), width});
+      sparse::sparse_impl(rows).first().select(0, 0).unsqueeze(1).expand({values.size(0), width});
   const Tensor column = sparse::count_up(width, values).expand({values.size(0), width});
   const Tensor product =
       sparse::make_coo(rushlight::stack({row.reshape({-1}), column.reshape({-1})}),
@@ -378,7 +378,7 @@ Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor
            "sampled_addmm: mat1 and mat2 shapes cannot be multiplied (", mat1.sizes(), " and ",
            mat2.sizes(), ")");
   const Tensor coo = sparse::as_coo(self);
-  const Tensor& indices = sparse::parts(coo).first();
+  const Tensor& indices = sparse::sparse_impl(coo).first();
   const Tensor dots =
       (mat1.index_select(0, indices.select(0, 0)) * mat2.t().index_select(0, indices.select(0, 1)))
           .sum(1);

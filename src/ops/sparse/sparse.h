@@ -15,7 +15,7 @@ inline bool is_coo(const Tensor& t) { return layout_of(t) == kSparse; }
 inline bool is_compressed(Layout l) { return l != kStrided && l != kSparse; }
 inline bool is_blocked(Layout l) { return l == kSparseBsr || l == kSparseBsc; }
 inline bool is_by_column(Layout l) { return l == kSparseCsc || l == kSparseBsc; }
-SparseTensor& parts(const Tensor& t);  // RuntimeError where it is not sparse
+SparseTensor& sparse_impl(const Tensor& t);  // RuntimeError where it is not sparse
 int64_t nnz(const Tensor& t);
 int64_t batch_dims(const Tensor& t);  // 0 for COO
 int64_t sparse_dims(const Tensor& t);
@@ -28,14 +28,14 @@ Tensor make(Layout layout, const Tensor& first, const Tensor& second, const Tens
 Tensor make_coo(const Tensor& indices, const Tensor& values, IntArrayRef sizes, bool coalesced);
 Tensor with_values(const Tensor& pattern, const Tensor& values);  // in a tensor's own pattern
 // The elements of a dense tensor where a compressed mask has entries, zeros too, in their order.
-Tensor masked_like(const Tensor& dense, const Tensor& mask);
+Tensor mask_like(const Tensor& dense, const Tensor& mask);
 Tensor values_of(const Tensor& t);  // recorded; of a coalesced one where it is COO
 Tensor as_coo(const Tensor& t);     // coalesced, of any tensor
 Tensor as_layout(const Tensor& t, Layout layout, const Tensor& model);
 Tensor as_dense(const Tensor& t);
 
 std::vector<std::optional<Tensor>> index_list(const Tensor& indices);
-Tensor gathered(const Tensor& dense, const Tensor& indices);  // dense[indices], recorded
+Tensor gather_values(const Tensor& dense, const Tensor& indices);  // dense[indices], recorded
 // One number for each column of indices, in their order.
 Tensor linear(const Tensor& indices, IntArrayRef sizes);
 // Columns of indices sorted and each there once, and where each of them was found.
@@ -49,7 +49,7 @@ Unique unique_columns(const Tensor& indices, IntArrayRef sizes);
 inline Tensor count_up(int64_t n, const Tensor& beside) {
   return rushlight::arange(Scalar(n), TensorOptions(kInt64).device(beside.device()));
 }
-Tensor expanded_starts(const Tensor& starts, int64_t entries);
+Tensor expand_starts(const Tensor& starts, int64_t entries);
 Tensor row_starts(const Tensor& rows, int64_t n);
 // csr_mm: rows given by their starts, columns, values, times a dense matrix; recorded.
 Tensor csr_mm(const Tensor& starts, const Tensor& columns, const Tensor& values,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -64,9 +65,7 @@ def _interpolate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _F
     given = {a.name: a.default_value for a in schema}
     given.update(zip((a.name for a in schema), args, strict=False), **kwargs)
     mode, size = given["mode"], list(given["output_size"])
-    scales = [given.get(f"scales_{axis}") for axis in "dhw"][-len(size) :]
-    called = all(s is not None for s in scales)
-    where = (None, scales) if called else (size, None)
+    scales = [given[f"scale_{axis}"] for axis in "dhw"][-len(size) :]
     antialias = "_aa" if given["antialias"] else ""
     if mode in _KINDS:
         packet, more = f"{_KINDS[mode]}{len(size)}d", ()
@@ -74,8 +73,13 @@ def _interpolate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _F
         dims = {"linear": "1d", "bilinear": "2d", "bicubic": "2d", "trilinear": "3d"}[mode]
         packet = f"{'_' if antialias else ''}upsample_{mode}{dims}{antialias}"
         more = (given["align_corners"],)
-    target = getattr(rushlight.ops.aten, packet).vec
-    return target, (given["self"], where[0], *more, where[1]), {}
+    overloads, image = getattr(rushlight.ops.aten, packet), given["self"]
+    if all(s is None for s in scales):
+        return overloads.vec, (image, size, *more, None), {}
+    sizes = zip(image.shape[-len(size) :], scales, size, strict=True)
+    if all(s is not None and math.floor(int(n) * s) == int(to) for n, s, to in sizes):
+        return overloads.vec, (image, None, *more, scales), {}
+    return overloads.default, (image, size, *more, *scales), {}
 
 
 def _to(packet: str, overload: str) -> Callable[..., _Form]:

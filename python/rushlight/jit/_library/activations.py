@@ -1,7 +1,6 @@
 """Activations and softmax as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 
@@ -143,9 +142,10 @@ def log_softmax(
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    gumbels = -torch.empty_like(logits).exponential_().log()
-    soft = ((logits + gumbels) / tau).softmax(dim)
-    if not hard:
-        return soft
-    index = soft.max(dim, keepdim=True)[1]
-    return torch.zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft
+    noise = torch.empty_like(logits).exponential_().log()
+    scores = torch.softmax((logits - noise) / tau, dim)
+    if hard:
+        largest = scores.argmax(dim, True)
+        ones = torch.zeros_like(scores).scatter(dim, largest, 1.0)
+        scores = ones + (scores - scores.detach())
+    return scores

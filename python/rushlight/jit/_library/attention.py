@@ -1,7 +1,6 @@
 """Attention of several heads, and transformers, as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821, N801
 
 from __future__ import annotations
 

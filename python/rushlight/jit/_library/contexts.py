@@ -1,7 +1,6 @@
 """Context managers as classes of programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 

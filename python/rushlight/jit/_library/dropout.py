@@ -1,7 +1,6 @@
 """Dropout as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 

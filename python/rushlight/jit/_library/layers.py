@@ -1,7 +1,6 @@
 """Linear layers, norms, embeddings and padded convolutions as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 
@@ -55,7 +54,8 @@ def embedding(
     sparse: bool = False,
 ) -> Tensor:
     if max_norm is not None:
-        raise RuntimeError("embedding: compiled code does not renormalise the weight (max_norm)")
+        with no_grad():
+            torch.embedding_renorm_(weight, input.contiguous(), max_norm, norm_type)
     place = -1
     if padding_idx is not None:
         place = padding_idx if padding_idx >= 0 else weight.size(0) + padding_idx

@@ -4,7 +4,6 @@ A class here has the name of a layer, and methods in the place of the layer's ow
 """
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 
@@ -93,56 +92,24 @@ class _ConvTransposeNd:
             out.append(wanted[d] - size)
         return out
 
-
-class ConvTranspose1d:
     def forward(self, input: Tensor, output_size: Optional[List[int]] = None) -> Tensor:
+        dims = self.weight.dim() - 2
+        batched = input.dim() == dims + 2
         more = self._output_padding(
-            input, output_size, self.stride, self.padding, self.kernel_size, 1, self.dilation
+            input, output_size, self.stride, self.padding, self.kernel_size, dims, self.dilation
         )
-        return torch.conv_transpose1d(
-            input,
+        out = torch.convolution(
+            input if batched else input.unsqueeze(0),
             self.weight,
             self.bias,
             self.stride,
             self.padding,
+            self.dilation,
+            True,
             more,
             self.groups,
-            self.dilation,
         )
-
-
-class ConvTranspose2d:
-    def forward(self, input: Tensor, output_size: Optional[List[int]] = None) -> Tensor:
-        more = self._output_padding(
-            input, output_size, self.stride, self.padding, self.kernel_size, 2, self.dilation
-        )
-        return torch.conv_transpose2d(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,
-            more,
-            self.groups,
-            self.dilation,
-        )
-
-
-class ConvTranspose3d:
-    def forward(self, input: Tensor, output_size: Optional[List[int]] = None) -> Tensor:
-        more = self._output_padding(
-            input, output_size, self.stride, self.padding, self.kernel_size, 3, self.dilation
-        )
-        return torch.conv_transpose3d(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,
-            more,
-            self.groups,
-            self.dilation,
-        )
+        return out if batched else out.squeeze(0)
 
 
 # ---- norms ---------------------------------------------------------------------------------------
@@ -365,5 +332,4 @@ class TripletMarginWithDistanceLoss:
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
         if self.distance_function is None:
             return torch.pairwise_distance(a, b)
-        else:
-            return self.distance_function(a, b)
+        return self.distance_function(a, b)

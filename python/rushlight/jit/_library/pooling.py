@@ -1,7 +1,6 @@
 """Pooling as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 
@@ -15,6 +14,8 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor:
+    if return_indices:
+        raise RuntimeError("return_indices: call max_pool1d_with_indices")
     if stride is None:
         stride = annotate(List[int], [])
     return torch.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -37,6 +38,8 @@ def max_pool1d_with_indices(
 def adaptive_max_pool1d(
     input: Tensor, output_size: BroadcastingList1[int], return_indices: bool = False
 ) -> Tensor:
+    if return_indices:
+        raise RuntimeError("return_indices: call adaptive_max_pool1d_with_indices")
     return torch.adaptive_max_pool1d(input, output_size)[0]
 
 
@@ -72,6 +75,8 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor:
+    if return_indices:
+        raise RuntimeError("return_indices: call max_pool2d_with_indices")
     if stride is None:
         stride = annotate(List[int], [])
     return torch.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -98,6 +103,8 @@ def adaptive_avg_pool2d(input: Tensor, output_size: BroadcastingList2[int]) -> T
 def adaptive_max_pool2d(
     input: Tensor, output_size: BroadcastingList2[int], return_indices: bool = False
 ) -> Tensor:
+    if return_indices:
+        raise RuntimeError("return_indices: call adaptive_max_pool2d_with_indices")
     return torch.adaptive_max_pool2d(input, output_size)[0]
 
 
@@ -133,6 +140,8 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor:
+    if return_indices:
+        raise RuntimeError("return_indices: call max_pool3d_with_indices")
     if stride is None:
         stride = annotate(List[int], [])
     return torch.max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -159,6 +168,8 @@ def adaptive_avg_pool3d(input: Tensor, output_size: BroadcastingList3[int]) -> T
 def adaptive_max_pool3d(
     input: Tensor, output_size: BroadcastingList3[int], return_indices: bool = False
 ) -> Tensor:
+    if return_indices:
+        raise RuntimeError("return_indices: call adaptive_max_pool3d_with_indices")
     return torch.adaptive_max_pool3d(input, output_size)[0]
 
 

@@ -1,7 +1,6 @@
 """Recurrent layers as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821, N801
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ class RNNBase:
 
     def _check_input(self, input: Tensor) -> None:
         if input.dim() != 2 and input.dim() != 3:
-            raise ValueError(f"Expected input to be 2D or 3D, got {input.dim()}D instead")
+            raise ValueError(f"the input has {input.dim()} dimensions, neither 2 nor 3")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
@@ -23,6 +22,9 @@ class RNNBase:
     def _check_state(self, hx: Tensor, expected: List[int]) -> None:
         if hx.size() != expected:
             raise RuntimeError(f"Expected hidden size {expected}, got {hx.size()}")
+
+    def _permuted(self, state: Tensor, order: Optional[Tensor]) -> Tensor:
+        return state if order is None else state.index_select(1, order)
 
 
 class RNN:
@@ -65,6 +67,44 @@ class RNN:
             return output.squeeze(batch_dim), hidden.squeeze(1)
         return output, hidden
 
+    def forward__1(
+        self, input: PackedSequence, hx: Optional[Tensor] = None
+    ) -> Tuple[PackedSequence, Tensor]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        self._check_input(data)
+        batch = int(batch_sizes[0])
+        expected = self._expected(batch, self.hidden_size)
+        if hx is None:
+            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
+        else:
+            state = self._permuted(hx, sorted_indices)
+        if self.mode == "RNN_TANH":
+            rows, hidden = torch.rnn_tanh(
+                data,
+                batch_sizes,
+                state,
+                self._flat_weights,
+                self.bias,
+                self.num_layers,
+                self.dropout,
+                self.training,
+                self.bidirectional,
+            )
+        else:
+            rows, hidden = torch.rnn_relu(
+                data,
+                batch_sizes,
+                state,
+                self._flat_weights,
+                self.bias,
+                self.num_layers,
+                self.dropout,
+                self.training,
+                self.bidirectional,
+            )
+        output = PackedSequence(rows, batch_sizes, sorted_indices, unsorted_indices)
+        return output, self._permuted(hidden, unsorted_indices)
+
 
 class GRU:
     def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
@@ -92,6 +132,31 @@ class GRU:
         if not batched:
             return output.squeeze(batch_dim), hidden.squeeze(1)
         return output, hidden
+
+    def forward__1(
+        self, input: PackedSequence, hx: Optional[Tensor] = None
+    ) -> Tuple[PackedSequence, Tensor]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        self._check_input(data)
+        batch = int(batch_sizes[0])
+        expected = self._expected(batch, self.hidden_size)
+        if hx is None:
+            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
+        else:
+            state = self._permuted(hx, sorted_indices)
+        rows, hidden = torch.gru(
+            data,
+            batch_sizes,
+            state,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
+        output = PackedSequence(rows, batch_sizes, sorted_indices, unsorted_indices)
+        return output, self._permuted(hidden, unsorted_indices)
 
 
 class LSTM:
@@ -129,11 +194,43 @@ class LSTM:
             return output.squeeze(batch_dim), (hidden.squeeze(1), last.squeeze(1))
         return output, (hidden, last)
 
+    def forward__1(
+        self, input: PackedSequence, hx: Optional[Tuple[Tensor, Tensor]] = None
+    ) -> Tuple[PackedSequence, Tuple[Tensor, Tensor]]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        self._check_input(data)
+        batch = int(batch_sizes[0])
+        width = self.proj_size if self.proj_size > 0 else self.hidden_size
+        if hx is None:
+            state = torch.zeros(self._expected(batch, width), dtype=data.dtype, device=data.device)
+            cell = torch.zeros(
+                self._expected(batch, self.hidden_size), dtype=data.dtype, device=data.device
+            )
+        else:
+            state = self._permuted(hx[0], sorted_indices)
+            cell = self._permuted(hx[1], sorted_indices)
+        rows, hidden, last = torch.lstm(
+            data,
+            batch_sizes,
+            [state, cell],
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
+        output = PackedSequence(rows, batch_sizes, sorted_indices, unsorted_indices)
+        return output, (
+            self._permuted(hidden, unsorted_indices),
+            self._permuted(last, unsorted_indices),
+        )
+
 
 class RNNCellBase:
     def _batch(self, input: Tensor) -> Tensor:
         if input.dim() != 1 and input.dim() != 2:
-            raise ValueError(f"Expected input to be 1D or 2D, got {input.dim()}D instead")
+            raise ValueError(f"the input has {input.dim()} dimensions, neither 1 nor 2")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
                 f"input has inconsistent input_size: got {input.size(-1)} expected "

@@ -1,7 +1,6 @@
 """Resizing of images and windows as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821, N801
 
 from __future__ import annotations
 

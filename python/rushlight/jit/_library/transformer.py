@@ -1,7 +1,6 @@
 """Layers of transformers as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821, N801
 
 from __future__ import annotations
 
@@ -45,10 +44,26 @@ class _Layer:
         drops = self.dropout1.training and self.dropout1.p > 0.0 and self.self_attn.batch_first
         return self.dropout1(_in_order_of_time(attended, drops))
 
+    def _self_step(
+        self,
+        x: Tensor,
+        mask: Optional[Tensor],
+        padding: Optional[Tensor],
+        is_causal: bool,
+    ) -> Tensor:
+        if self.norm_first:
+            return x + self._sa_block(self.norm1(x), mask, padding, is_causal)
+        return self.norm1(x + self._sa_block(x, mask, padding, is_causal))
+
 
 class TransformerEncoderLayer:
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout2(self._network(x))
+
+    def _network_step(self, x: Tensor) -> Tensor:
+        if self.norm_first:
+            return x + self._ff_block(self.norm2(x))
+        return self.norm2(x + self._ff_block(x))
 
     def forward(
         self,
@@ -57,12 +72,8 @@ class TransformerEncoderLayer:
         src_key_padding_mask: Optional[Tensor] = None,
         is_causal: bool = False,
     ) -> Tensor:
-        x = src
-        if self.norm_first:
-            x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
-            return x + self._ff_block(self.norm2(x))
-        x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask, is_causal))
-        return self.norm2(x + self._ff_block(x))
+        attended = self._self_step(src, src_mask, src_key_padding_mask, is_causal)
+        return self._network_step(attended)
 
 
 class TransformerDecoderLayer:
@@ -89,6 +100,23 @@ class TransformerDecoderLayer:
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout3(self._network(x))
 
+    def _memory_step(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        mask: Optional[Tensor],
+        padding: Optional[Tensor],
+        is_causal: bool,
+    ) -> Tensor:
+        if self.norm_first:
+            return x + self._mha_block(self.norm2(x), memory, mask, padding, is_causal)
+        return self.norm2(x + self._mha_block(x, memory, mask, padding, is_causal))
+
+    def _network_step(self, x: Tensor) -> Tensor:
+        if self.norm_first:
+            return x + self._ff_block(self.norm3(x))
+        return self.norm3(x + self._ff_block(x))
+
     def forward(
         self,
         tgt: Tensor,
@@ -100,18 +128,11 @@ class TransformerDecoderLayer:
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        x = tgt
-        if self.norm_first:
-            x = x + self._sa_block(self.norm1(x), tgt_mask, tgt_key_padding_mask, tgt_is_causal)
-            x = x + self._mha_block(
-                self.norm2(x), memory, memory_mask, memory_key_padding_mask, memory_is_causal
-            )
-            return x + self._ff_block(self.norm3(x))
-        x = self.norm1(x + self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal))
-        x = self.norm2(
-            x + self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
+        own = self._self_step(tgt, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        both = self._memory_step(
+            own, memory, memory_mask, memory_key_padding_mask, memory_is_causal
         )
-        return self.norm3(x + self._ff_block(x))
+        return self._network_step(both)
 
 
 class TransformerEncoder:
@@ -123,12 +144,9 @@ class TransformerEncoder:
         is_causal: Optional[bool] = None,
     ) -> Tensor:
         causal = _is_causal(mask, is_causal)
-        x = src
         for layer in self.layers:
-            x = layer(x, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
-        if self.norm is not None:
-            x = self.norm(x)
-        return x
+            src = layer(src, mask, src_key_padding_mask, causal)
+        return src if self.norm is None else self.norm(src)
 
 
 class TransformerDecoder:
@@ -143,25 +161,22 @@ class TransformerDecoder:
         tgt_is_causal: Optional[bool] = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
+        own, other = tgt_key_padding_mask, memory_key_padding_mask
         causal = _is_causal(tgt_mask, tgt_is_causal)
-        x = tgt
-        for layer in self.layers:
-            x = layer(
-                x,
-                memory,
-                tgt_mask=tgt_mask,
-                memory_mask=memory_mask,
-                tgt_key_padding_mask=tgt_key_padding_mask,
-                memory_key_padding_mask=memory_key_padding_mask,
-                tgt_is_causal=causal,
-                memory_is_causal=memory_is_causal,
-            )
-        if self.norm is not None:
-            x = self.norm(x)
-        return x
+        for one in self.layers:
+            tgt = one(tgt, memory, tgt_mask, memory_mask, own, other, causal, memory_is_causal)
+        return tgt if self.norm is None else self.norm(tgt)
 
 
 class Transformer:
+    def _check(self, src: Tensor, tgt: Tensor) -> None:
+        batch_dim = 0 if self.batch_first else 1
+        if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
+            raise RuntimeError("src and tgt are of different batch sizes")
+        for x in [src, tgt]:
+            if x.size(-1) != self.d_model:
+                raise RuntimeError(f"the width is {self.d_model}, and an input has {x.size(-1)}")
+
     def forward(
         self,
         src: Tensor,
@@ -176,24 +191,9 @@ class Transformer:
         tgt_is_causal: Optional[bool] = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        batch_dim = 0 if self.batch_first else 1
-        if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
-            raise RuntimeError("the batch number of src and tgt must be equal")
-        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
-            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src,
-            mask=src_mask,
-            src_key_padding_mask=src_key_padding_mask,
-            is_causal=src_is_causal,
-        )
+        self._check(src, tgt)
+        own, other = tgt_key_padding_mask, memory_key_padding_mask
+        encoded = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
         return self.decoder(
-            tgt,
-            memory,
-            tgt_mask=tgt_mask,
-            memory_mask=memory_mask,
-            tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask,
-            tgt_is_causal=tgt_is_causal,
-            memory_is_causal=memory_is_causal,
+            tgt, encoded, tgt_mask, memory_mask, own, other, tgt_is_causal, memory_is_causal
         )

@@ -135,8 +135,8 @@ def _load_one(module, name, target, key, value, assign, errors):
         value = value[0]  # scalars were saved as vectors of one element once
     if value.shape != target.shape:
         errors.append(
-            f"size mismatch for {key}: copying a param with shape {value.shape} into one with "
-            f"shape {target.shape}."
+            f"size mismatch for {key}: the checkpoint has the shape {value.shape}, the module "
+            f"{target.shape}."
         )
         return
     if target.is_meta and not value.is_meta and assign is None:

@@ -26,11 +26,11 @@ def _bounds(cutoffs, n_classes):
     """Where clusters begin, and the end of the last; ValueError unless they are rising integers."""
     bounds = [0, *cutoffs, n_classes]
     if len(bounds) < 3:
-        raise ValueError("cutoffs should be a sequence of length larger than 0")
+        raise ValueError("cutoffs should be a sequence of length 1 or more, but it is empty")
     if any(low >= high or int(low) != low for low, high in pairwise(bounds)):
         raise ValueError(
-            "cutoffs should be a sequence of unique, positive integers that rise and are below "
-            f"n_classes={n_classes}, not {bounds[1:-1]}"
+            "cutoffs should be a sequence of unique, rising integers from 1 to n_classes - 1 = "
+            f"{n_classes - 1}, not {bounds[1:-1]}"
         )
     return bounds[1:]
 

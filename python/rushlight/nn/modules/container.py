@@ -204,7 +204,7 @@ class ModuleList(_Sequence):
         """Append the modules of an iterable; returns self."""
         if not isinstance(modules, Iterable):
             raise TypeError(
-                "ModuleList.extend should be called with an iterable, but got "
+                "ModuleList.extend should be called with an iterable of modules, not "
                 + type(modules).__name__
             )
         return super().extend(modules)
@@ -293,12 +293,13 @@ def _pairs(items, who):
     for i, pair in enumerate(items):
         if not isinstance(pair, Iterable):
             raise TypeError(
-                f"{who} update sequence element #{i} should be Iterable; is" + type(pair).__name__
+                f"{who} update sequence element #{i} should be a pair (name, value), not of type "
+                + type(pair).__name__
             )
         pair = tuple(pair)
         if len(pair) != 2:
             raise ValueError(
-                f"{who} update sequence element #{i} has length {len(pair)}; 2 is required"
+                f"{who} update sequence element #{i} has length {len(pair)}, not that of a pair"
             )
         yield pair
 
@@ -370,7 +371,7 @@ class ParameterList(Module):
         """Append the values of an iterable; returns self."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
-                "ParameterList.extend should be called with an iterable, but got "
+                "ParameterList.extend should be called with an iterable of values, not "
                 + type(values).__name__
             )
         for value in list(values):

@@ -26,14 +26,14 @@ class Unflatten(Module):
             )
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
-                "unflattened_size must be a tuple of ints, "
-                f"but found type {type(unflattened_size).__name__}"
+                "unflattened_size must be a tuple of ints, not of type "
+                f"{type(unflattened_size).__name__}"
             )
         for i, size in enumerate(unflattened_size):
             if not isinstance(size, int):
                 raise TypeError(
-                    "unflattened_size must be tuple of ints, but found element of type "
-                    f"{type(size).__name__} at pos {i}"
+                    f"unflattened_size must be tuple of ints, but its element {i} has the type "
+                    f"{type(size).__name__}"
                 )
         self.dim = dim
         self.unflattened_size = unflattened_size

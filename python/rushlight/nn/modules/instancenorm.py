@@ -71,7 +71,7 @@ class _InstanceNorm(_NormBase):
             if self.affine:
                 raise ValueError(
                     f"expected input's size at dim={1 if batched else 0} to match num_features "
-                    f"({self.num_features}), but got: {channels}."
+                    f"({self.num_features}), but it is {channels}"
                 )
             warn(
                 f"{type(self).__name__}: the input has {channels} channels where num_features is "

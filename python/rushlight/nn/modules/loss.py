@@ -142,8 +142,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         super().__init__(size_average=None, reduce=None, reduction=reduction)
         if margin <= 0:
             raise ValueError(
-                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin}"
-                " instead"
+                f"TripletMarginWithDistanceLoss: expected margin to be above 0, but it is {margin}"
             )
         if distance_function is None:
             distance_function = PairwiseDistance()

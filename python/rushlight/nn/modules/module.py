@@ -282,8 +282,8 @@ class Module(ModuleChanges):
         buffers = self._table_for("buffer", name)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
-                "(torch Tensor or None required)"
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}', which takes a "
+                "torch Tensor or None"
             )
         buffers[name] = self._run_registration_hooks(
             _hooks.global_buffer_registration_hooks, name, tensor
@@ -297,8 +297,8 @@ class Module(ModuleChanges):
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
-                    "(torch.nn.Parameter or None required)"
+                    f"cannot assign '{typename(param)}' object to parameter '{name}', which "
+                    "takes a torch.nn.Parameter or None"
                 )
             if param.grad_fn is not None:
                 raise ValueError(

@@ -145,7 +145,8 @@ class RNNBase(Module):
             raise ValueError("num_layers must be greater than zero")
         if self.proj_size < 0:
             raise ValueError(
-                "proj_size should be a positive integer or zero to disable projections"
+                "proj_size should be a positive integer or zero (no projection), not "
+                f"{self.proj_size}"
             )
         if self.proj_size >= self.hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
@@ -176,8 +177,8 @@ class RNNBase(Module):
         dtype = self._flat_weights[0].dtype
         if dtype != input.dtype:
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}): convert "
-                "one of them with `.to`"
+                f"RNN input dtype ({input.dtype}) does not match that of the weights ({dtype}): "
+                "convert one of them with `.to`"
             )
         dims, width = 3 if batch_sizes is None else 2, input.shape[-1]
         if dims != input.dim():
@@ -190,7 +191,8 @@ class RNNBase(Module):
     def get_expected_hidden_size(self, input, batch_sizes):
         """The shape of the hidden state for this input."""
         if batch_sizes is not None:
-            batch = int(batch_sizes[0])
+            # In a trace it stays a value of the program.
+            batch = batch_sizes[0] if rushlight.jit.is_tracing() else int(batch_sizes[0])
         else:
             batch = input.size(0 if self.batch_first else 1)
         return self._states_shape(batch, self.proj_size or self.hidden_size)
@@ -412,7 +414,8 @@ class RNNCellBase(Module):
         for what, t in zip(("input", "hidden"), (input, *states), strict=False):
             if t is not None and t.dim() not in (1, 2):
                 raise ValueError(
-                    f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {t.dim()}D instead"
+                    f"{type(self).__name__}: Expected {what} to be 1D or 2D, but it has "
+                    f"{t.dim()} dimensions"
                 )
         batched = input.dim() == 2
         if not batched:

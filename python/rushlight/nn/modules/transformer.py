@@ -345,10 +345,13 @@ class Transformer(Module):
         """The decoder's output for tgt, of tgt's shape. RuntimeError for sizes that do not fit."""
         batch_dim = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
-            raise RuntimeError("the batch number of src and tgt must be equal")
+            raise RuntimeError(
+                f"the batch number of src and tgt differ: {src.size(batch_dim)} and "
+                f"{tgt.size(batch_dim)}"
+            )
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError(
-                f"the feature number of src and tgt must be d_model, {self.d_model}, but is "
+                f"the feature number of src and tgt is not d_model={self.d_model}, but "
                 f"{src.size(-1)} and {tgt.size(-1)}"
             )
         of_src = {"src_key_padding_mask": src_key_padding_mask, "is_causal": src_is_causal}

@@ -104,8 +104,8 @@ class DistributedDataParallel(Module, Joinable):
         Joinable.__init__(self)
         if (delay_all_reduce_named_params is None) != (param_to_hook_all_reduce is None):
             raise ValueError(
-                "delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the "
-                "same time."
+                "delay_all_reduce_named_params and param_to_hook_all_reduce need to be given "
+                "together"
             )
         if device_mesh is not None:
             if process_group is not None:

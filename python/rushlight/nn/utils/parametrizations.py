@@ -18,7 +18,7 @@ _TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
 def _tensor_of(module, name):
     value = getattr(module, name, None)
     if not isinstance(value, rushlight.Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+        raise ValueError(f"{type(module).__name__} has no parameter or buffer {name!r}")
     return value
 
 

@@ -263,7 +263,7 @@ def register_parametrization(module: Module, tensor_name, parametrization, *, un
         return module
     if tensor_name not in [*module._buffers, *module._parameters]:
         raise ValueError(
-            f"register_parametrization: {type(module).__name__} does not have a parameter, a "
+            f"register_parametrization: {type(module).__name__} does not have a parameter, "
             f"buffer or parametrized tensor {tensor_name!r}"
         )
     functions = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
@@ -293,7 +293,9 @@ def remove_parametrizations(module: Module, tensor_name, leave_parametrized: boo
         leave_parametrized: it keeps its computed value; else it gets back `original`.
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+        raise ValueError(
+            f"{type(module).__name__} does not have a parametrization of {tensor_name!r}"
+        )
     functions = module.parametrizations[tensor_name]
     plain: Any = functions.original if functions.is_tensor else None
     if leave_parametrized:

@@ -178,7 +178,7 @@ class PruningContainer(BasePruningMethod):
 
 def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
-        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+        raise TypeError(f"Invalid type for amount: {amount} is neither an int nor a float")
     number: Any = amount  # of which isinstance says no more than that it is one
     if not 0 <= number <= (math.inf if isinstance(amount, numbers.Integral) else 1):
         raise ValueError(
@@ -189,8 +189,7 @@ def _validate_pruning_amount_init(amount):
 def _validate_pruning_amount(amount, tensor_size):
     if isinstance(amount, numbers.Integral) and amount > tensor_size:
         raise ValueError(
-            f"amount={amount} should be smaller than the number of parameters to "
-            f"prune={tensor_size}"
+            f"amount={amount} should be smaller than the number of elements, which is {tensor_size}"
         )
 
 

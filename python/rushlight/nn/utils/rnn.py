@@ -143,15 +143,14 @@ def pad_sequence(
     if not isinstance(sequences, (list, tuple)):
         if not hasattr(sequences, "__iter__"):
             raise RuntimeError(
-                "pad_sequence: Expected iterable for input sequences, but got arg of type: "
-                f"{type(sequences)}"
+                f"pad_sequence: Expected iterable for input sequences, not {type(sequences)}"
             )
         sequences = tuple(sequences)
     if len(sequences) == 0:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("right", "left"):
         raise RuntimeError(
-            f"Expected padding_side to be one of left or right, but got {padding_side}."
+            f"Expected padding_side to be 'left' or 'right', but it is {padding_side!r}"
         )
     longest = max(t.size(0) for t in sequences)
     padded = []

@@ -322,7 +322,7 @@ def _check_order_options(batch_size, shuffle, sampler, batch_sampler, drop_last)
     ):
         raise ValueError(
             "batch_sampler option is mutually exclusive with batch_size, shuffle, "
-            "sampler, and drop_last"
+            "drop_last and sampler"
         )
     if batch_sampler is None and batch_size is None and drop_last:
         raise ValueError(

@@ -235,8 +235,7 @@ def random_split(
         sizes = _sizes_of_fractions(lengths, count)
     elif total != count:
         raise ValueError(
-            f"Sum of input lengths does not equal the dataset's: {list(lengths)} for {count} "
-            "samples"
+            f"Sum of input lengths does not equal {count} samples: the lengths are {list(lengths)}"
         )
     order = iter(rushlight.randperm(sum(sizes), generator=generator).tolist())
     return [Subset(dataset, list(itertools.islice(order, size))) for size in sizes]

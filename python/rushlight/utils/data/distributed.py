@@ -38,7 +38,8 @@ class DistributedSampler(Sampler):
             rank = group.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(
-                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+                f"Invalid rank {rank}, rank should be from 0 to num_replicas - 1 = "
+                f"{num_replicas - 1}"
             )
         self.dataset = dataset
         self.num_replicas = num_replicas

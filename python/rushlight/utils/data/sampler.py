@@ -22,14 +22,14 @@ __all__ = [
 def _positive(name: str, value):
     """An option that counts something."""
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
+        raise ValueError(f"{name} should be a positive integer value, not {value!r}")
     return value
 
 
 def _flag(name: str, value, error: type[Exception] = ValueError):
     """An option that is True or False."""
     if not isinstance(value, bool):
-        raise error(f"{name} should be a boolean value, but got {name}={value}")
+        raise error(f"{name} should be a boolean value, not {value!r}")
     return value
 
 
@@ -87,8 +87,7 @@ class RandomSampler(Sampler):
         self.generator = generator
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
             raise ValueError(
-                "num_samples should be a positive integer value, "
-                f"but got num_samples={self.num_samples}"
+                f"num_samples should be a positive integer value, not {self.num_samples!r}"
             )
 
     @property

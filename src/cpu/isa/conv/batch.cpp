@@ -159,7 +159,7 @@ class Phase {
         const int64_t count = reach_d.taps() * reach_h.taps();
         const Scratch<const T*> images(count);
         const Scratch<const T*> weights(count);
-        const int64_t y = place(0, d) * out.pixel[0] + place(1, h) * out.pixel[1];
+        const int64_t y = coordinate(0, d) * out.pixel[0] + coordinate(1, h) * out.pixel[1];
         for (int64_t g = 0; g < c_.groups; g++) {
           for (int64_t b = 0; b < blocks_.count; b++) {
             const int64_t o = blocks_.begin(b);
@@ -189,7 +189,7 @@ class Phase {
               tiles[(channels - 1) * most_pixels + run.pixels - 1](
                   rows, bias,
                   output + (g * c_.out_channels + o) * out.channel + y +
-                      place(2, run.x) * out.pixel[2],
+                      coordinate(2, run.x) * out.pixel[2],
                   out.channel, width.step * out.pixel[2]);
             }
           }
@@ -200,7 +200,7 @@ class Phase {
 
  private:
   // The output's coordinate of output i, and the input's of one of its taps.
-  int64_t place(int d, int64_t i) const { return axes_[d]->first + i * axes_[d]->step; }
+  int64_t coordinate(int d, int64_t i) const { return axes_[d]->first + i * axes_[d]->step; }
   int64_t from(int d, int64_t i, int64_t tap) const {
     const ConvAxis& a = *axes_[d];
     return a.base + i * a.stride + a.offsets[static_cast<size_t>(tap)] - a.low;
@@ -297,19 +297,19 @@ const char* forward(const Conv& c) {
 const char* interleaved_refusal(const Conv& c, int64_t most) {
   const int64_t lanes = c.dtype == kFloat64 ? Simd<double>::width : Simd<float>::width;
   const int64_t tasks = (c.batch + lanes - 1) / lanes;
-  if (!convolution_forced() && (tasks < 2 || c.batch * 4 < tasks * lanes * 3)) {
+  if (!is_convolution_forced() && (tasks < 2 || c.batch * 4 < tasks * lanes * 3)) {
     return "few images";
   }
   const int64_t in = c.groups * c.in_channels;
   const int64_t out = c.groups * c.out_channels;
-  if (!convolution_forced() && (in * area(c.in) + out * area(c.out) > most)) {
+  if (!is_convolution_forced() && (in * area(c.in) + out * area(c.out) > most)) {
     return "large images";
   }
-  if (!convolution_forced() && (c.in_channels * out * c.taps() > 16384)) {
+  if (!is_convolution_forced() && (c.in_channels * out * c.taps() > 16384)) {
     return "many channels";
   }
   // Libraries multiply 16-bit floats in half the time, where they are at their best.
-  if (!convolution_forced() && (contains(set_reduced, c.dtype) && c.out_channels > 16)) {
+  if (!is_convolution_forced() && (contains(set_reduced, c.dtype) && c.out_channels > 16)) {
     return "many channels of 16-bit floats";
   }
   if (!is_dense(c.input, in, c.in) || !is_dense(c.output, out, c.out)) {

@@ -109,7 +109,7 @@ struct Interior {
   int64_t begin;
   int64_t end;
 };
-Interior inside(const Conv& c, int d, int64_t k0, int64_t k1) {
+Interior interior_of(const Conv& c, int d, int64_t k0, int64_t k1) {
   const int64_t low = k0 * c.dilation[d] - c.padding[d];
   const int64_t high = (k1 - 1) * c.dilation[d] - c.padding[d];
   const int64_t stride = c.stride[d];
@@ -166,7 +166,7 @@ class GroupGradient {
 
  private:
   // The input's coordinate under a tap.
-  int64_t under(int d, int64_t i, int64_t tap) const {
+  int64_t coordinate_under_tap(int d, int64_t i, int64_t tap) const {
     return i * c_.stride[d] + tap * c_.dilation[d] - c_.padding[d];
   }
 
@@ -178,16 +178,17 @@ class GroupGradient {
       const int64_t channels = blocks.begin(b + 1) - o;
       for (int64_t i = 0; i < c_.in_channels; i++) {
         for (int64_t kd = 0; kd < c_.kernel[0]; kd++) {
-          const Interior depth = inside(c_, 0, kd, kd + 1);
+          const Interior depth = interior_of(c_, 0, kd, kd + 1);
           for (int64_t kh = 0; kh < c_.kernel[1]; kh++) {
-            const Interior height = inside(c_, 1, kh, kh + 1);
+            const Interior height = interior_of(c_, 1, kh, kh + 1);
             const int64_t begin = std::max(h0, height.begin);
             const int64_t end = std::max(begin, std::min(h1, height.end));
             rows_.count = d >= depth.begin && d < depth.end ? end - begin : 0;
             rows_.gradient =
                 gradient_ + o * out_.channel + d * out_.pixel[0] + begin * out_.pixel[1];
-            const T* image = image_ + i * in_.channel + under(0, d, kd) * in_.pixel[0] +
-                             under(1, begin, kh) * in_.pixel[1];
+            const T* image = image_ + i * in_.channel +
+                             coordinate_under_tap(0, d, kd) * in_.pixel[0] +
+                             coordinate_under_tap(1, begin, kh) * in_.pixel[1];
             T* to = to_ + o * row +
                     (i * c_.taps() + (kd * c_.kernel[1] + kh) * c_.kernel[2]) * Simd<T>::width;
             add_row_of_taps(channels, image, to, row);
@@ -207,10 +208,10 @@ class GroupGradient {
     for (int64_t b = 0; b < blocks.count; b++) {
       const int64_t k = blocks.begin(b);
       const int64_t taps = blocks.begin(b + 1) - k;
-      const Interior width = inside(c_, 2, k, k + taps);
+      const Interior width = interior_of(c_, 2, k, k + taps);
       rows_.inside[0] = width.begin;
       rows_.inside[1] = width.end;
-      rows_.column = under(2, 0, k);
+      rows_.column = coordinate_under_tap(2, 0, k);
       rows_.image = image + rows_.column * in_.pixel[2];
       tiles[(channels - 1) * most_taps + taps - 1](rows_, to + k * Simd<T>::width, row);
     }

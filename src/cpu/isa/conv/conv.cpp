@@ -148,7 +148,7 @@ class Forward {
     if (c_.out_channels <= GemmBlocks<T>::max_rows || reads * 6 <= width * 7) {
       in_place(part, slab.windows);
     } else {
-      packed(part, slab.windows);
+      run_packed(part, slab.windows);
     }
   }
 
@@ -228,7 +228,7 @@ class Forward {
     }
   }
 
-  void packed(const Part& part, const Windows<T>& win) const {
+  void run_packed(const Part& part, const Windows<T>& win) const {
     using B = GemmBlocks<T>;
     const int64_t n = win.rows() * win.width;
     const int64_t m = c_.out_channels;

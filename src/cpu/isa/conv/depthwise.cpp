@@ -406,7 +406,7 @@ void weight_backward_typed(const Conv& c) {
 }
 
 const char* refusal(const Conv& c, int64_t most) {
-  if (c.in_channels * c.out_channels > most && !convolution_forced()) {
+  if (c.in_channels * c.out_channels > most && !is_convolution_forced()) {
     return "many channels in a group";
   }
   double frame = 1;

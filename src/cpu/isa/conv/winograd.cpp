@@ -25,15 +25,15 @@ constexpr int64_t places = 36;  // in a transformed tile
 constexpr float low = static_cast<float>(1 / std::numbers::sqrt2);
 constexpr float high = static_cast<float>(std::numbers::sqrt2);
 
-inline V::V times(float factor, V::V x) { return V::mul(V::set1(factor), x); }
+inline V::V multiply_by(float factor, V::V x) { return V::mul(V::set1(factor), x); }
 inline V::V add_times(V::V sum, float factor, V::V x) { return V::fma(V::set1(factor), x, sum); }
 
 // B' of six elements.
 inline void transform_input(const V::V (&d)[6], V::V (&to)[6]) {
   const V::V even_low = add_times(d[4], -2, d[2]);
-  const V::V odd_low = times(low, add_times(d[3], -2, d[1]));
+  const V::V odd_low = multiply_by(low, add_times(d[3], -2, d[1]));
   const V::V even_high = add_times(d[4], -0.5F, d[2]);
-  const V::V odd_high = times(high, add_times(d[3], -0.5F, d[1]));
+  const V::V odd_high = multiply_by(high, add_times(d[3], -0.5F, d[1]));
   to[0] = V::add(add_times(d[0], -2.5F, d[2]), d[4]);
   to[1] = V::add(even_low, odd_low);
   to[2] = V::sub(even_low, odd_low);
@@ -44,10 +44,10 @@ inline void transform_input(const V::V (&d)[6], V::V (&to)[6]) {
 
 // G of three elements.
 inline void transform_weight(const V::V (&g)[3], V::V (&to)[6]) {
-  const V::V even_low = times(-1 / 1.5F, add_times(g[0], 0.5F, g[2]));
-  const V::V odd_low = times(-low / 1.5F, g[1]);
-  const V::V even_high = times(1 / 6.0F, add_times(g[0], 2, g[2]));
-  const V::V odd_high = times(high / 6, g[1]);
+  const V::V even_low = multiply_by(-1 / 1.5F, add_times(g[0], 0.5F, g[2]));
+  const V::V odd_low = multiply_by(-low / 1.5F, g[1]);
+  const V::V even_high = multiply_by(1 / 6.0F, add_times(g[0], 2, g[2]));
+  const V::V odd_high = multiply_by(high / 6, g[1]);
   to[0] = g[0];
   to[1] = V::add(even_low, odd_low);
   to[2] = V::sub(even_low, odd_low);
@@ -63,8 +63,8 @@ inline void transform_output(const V::V (&m)[6], V::V (&to)[4]) {
   const V::V sum_high = V::add(m[3], m[4]);
   const V::V difference_high = V::sub(m[3], m[4]);
   to[0] = V::add(m[0], V::add(sum_low, sum_high));
-  to[1] = add_times(times(low, difference_low), high, difference_high);
-  to[2] = add_times(times(0.5F, sum_low), 2, sum_high);
+  to[1] = add_times(multiply_by(low, difference_low), high, difference_high);
+  to[2] = add_times(multiply_by(0.5F, sum_low), 2, sum_high);
   to[3] = add_times(add_times(m[5], low / 2, difference_low), 2 * high, difference_high);
 }
 
@@ -122,7 +122,7 @@ class Winograd {
   // False where an element is not finite: it would spread over its tile.
   bool run() {
     if (few_) {
-      run_few();
+      run_few_tiles();
       return finite_;
     }
     const int64_t grain = std::max<int64_t>(1, 2048 / B::max_rows / c_.in_channels);
@@ -140,7 +140,7 @@ class Winograd {
  private:
   // Keeps in mind whether all lanes are finite.
   static void check(V::V x, V::V& sum) { sum = V::fma(x, V::zero(), sum); }
-  void note(V::V sum) {
+  void check_finite(V::V sum) {
     if (sum_lanes<float>(sum) != 0) {
       finite_ = false;
     }
@@ -193,7 +193,7 @@ class Winograd {
         }
       }
     }
-    note(sum);
+    check_finite(sum);
   }
 
   // As pieces, blocks of channels have to be enough.
@@ -203,7 +203,7 @@ class Winograd {
 
   // All outputs, of tiles so few that a block of the weight is used but once or twice: it is
   // transformed then, and does not leave the caches.
-  void run_few() {
+  void run_few_tiles() {
     const int64_t panels = panels_of(tiles_.all_rows * tiles_.width);
     const Scratch<float> images(panels * places * place_);
     transform_images(0, tiles_.all_rows, images);
@@ -329,7 +329,7 @@ class Winograd {
       }
       p += lanes;
     }
-    note(sum);
+    check_finite(sum);
   }
 
   // One panel of `count` tiles times a block of output channels: [place][output channel][tile].
@@ -445,7 +445,7 @@ const char* forward(const Conv& c) {
   const double padded = static_cast<double>(vectors * V::width);
   const double own = places * in * out * padded + 600 * (in + out) * count + 600 * in * out;
   const double plain = 9 * in * out * static_cast<double>(c.batch * c.out[1] * c.out[2]);
-  if (own > plain * 0.9 && !convolution_forced()) {
+  if (own > plain * 0.9 && !is_convolution_forced()) {
     return "few tiles or channels";
   }
   return Winograd(c).run() ? nullptr : "an element is not finite";

@@ -49,7 +49,7 @@ void cut_dimension(const Tensor& t, int64_t axis, const F& f) {
 
 // The part [begin, end) of a dimension, as shape and first address.
 template <class T>
-T* narrowed(const Tensor& t, int64_t dim, int64_t begin) {
+T* data_from(const Tensor& t, int64_t dim, int64_t begin) {
   return reinterpret_cast<T*>(t.data_ptr()) + (dim < 0 ? 0 : begin * t.stride(dim));
 }
 
@@ -69,8 +69,8 @@ void complex_pass(const Tensor& out, const Tensor& in, int64_t axis, bool forwar
   cut_dimension(out, axis, [&](int64_t dim, int64_t begin, int64_t end) {
     pocket_c2c({narrowed_shape(out, dim, begin, end), strides_of(in), strides_of(out),
                 static_cast<size_t>(axis)},
-               forward, narrowed<const std::complex<R>>(in, dim, begin),
-               narrowed<std::complex<R>>(out, dim, begin), factor);
+               forward, data_from<const std::complex<R>>(in, dim, begin),
+               data_from<std::complex<R>>(out, dim, begin), factor);
   });
 }
 
@@ -181,7 +181,7 @@ void _fft_r2c(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
       cut_dimension(self, last, [&](int64_t d, int64_t begin, int64_t end) {
         pocket_r2c({narrowed_shape(self, d, begin, end), strides_of(self), strides_of(out),
                     static_cast<size_t>(last)},
-                   narrowed<const R>(self, d, begin), narrowed<std::complex<R>>(out, d, begin),
+                   data_from<const R>(self, d, begin), data_from<std::complex<R>>(out, d, begin),
                    factor);
       });
     }
@@ -213,7 +213,7 @@ void _fft_c2r(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
     cut_dimension(out, last, [&](int64_t d, int64_t begin, int64_t end) {
       pocket_c2r({narrowed_shape(out, d, begin, end), strides_of(source), strides_of(out),
                   static_cast<size_t>(last)},
-                 narrowed<const std::complex<R>>(source, d, begin), narrowed<R>(out, d, begin),
+                 data_from<const std::complex<R>>(source, d, begin), data_from<R>(out, d, begin),
                  factor);
     });
   });

@@ -112,14 +112,14 @@ class PowerFft {
   int64_t size() const { return n_; }
   // From real parts to imaginary ones. Not the size: numbers at powers of two from each other would
   // share a place in the cache.
-  int64_t part() const { return n_ + 32; }
+  int64_t imaginary_offset() const { return n_ + 32; }
   // Numbers of working memory that a line needs.
-  int64_t room() const { return 4 * part(); }
+  int64_t buffer_size() const { return 4 * imaginary_offset(); }
 
   // `work` begins with the line, real and imaginary parts. Returns where those of the result are.
   R* transform(R* work) const {
     R* from = work;
-    R* to = work + 2 * part();
+    R* to = work + 2 * imaginary_offset();
     int64_t s = 1;
     int64_t m = n_;
     for (const std::vector<R>& factors : factors_) {
@@ -160,10 +160,12 @@ class PowerFft {
   static Number times(Number a, W re, W im) {
     return {a.re * re - a.im * im, a.re * im + a.im * re};
   }
-  Number at(const R* from, int64_t i) const { return {load(from + i), load(from + part() + i)}; }
+  Number at(const R* from, int64_t i) const {
+    return {load(from + i), load(from + imaginary_offset() + i)};
+  }
   void put(R* to, int64_t i, Number x) const {
     store(to + i, x.re);
-    store(to + part() + i, x.im);
+    store(to + imaginary_offset() + i, x.im);
   }
 
   // The transform of four numbers, a quarter of the line apart.
@@ -226,7 +228,7 @@ class PowerFft {
                        load(factors + (2 * k - 1) * quarter + i));
         }
         store_mixed<Step>(to + 4 * i, z[0].re, z[1].re, z[2].re, z[3].re);
-        store_mixed<Step>(to + part() + 4 * i, z[0].im, z[1].im, z[2].im, z[3].im);
+        store_mixed<Step>(to + imaginary_offset() + 4 * i, z[0].im, z[1].im, z[2].im, z[3].im);
       }
     }
   }
@@ -274,8 +276,8 @@ class PowerFft {
 // exchanged on both ways the transform is the inverse one.
 template <class R>
 void split_line(const PowerFft<R>& plan, const complex<R>* x, bool exchanged, R* work) {
-  R* __restrict re = exchanged ? work + plan.part() : work;
-  R* __restrict im = exchanged ? work : work + plan.part();
+  R* __restrict re = exchanged ? work + plan.imaginary_offset() : work;
+  R* __restrict im = exchanged ? work : work + plan.imaginary_offset();
   const int64_t n = plan.size();
   for (int64_t i = 0; i < n; i++) {
     re[i] = x[i].re;
@@ -284,8 +286,8 @@ void split_line(const PowerFft<R>& plan, const complex<R>* x, bool exchanged, R*
 }
 template <class R>
 void join_line(const PowerFft<R>& plan, const R* work, bool exchanged, R factor, complex<R>* x) {
-  const R* __restrict re = exchanged ? work + plan.part() : work;
-  const R* __restrict im = exchanged ? work : work + plan.part();
+  const R* __restrict re = exchanged ? work + plan.imaginary_offset() : work;
+  const R* __restrict im = exchanged ? work : work + plan.imaginary_offset();
   const int64_t n = plan.size();
   for (int64_t i = 0; i < n; i++) {
     x[i].re = re[i] * factor;
@@ -306,7 +308,7 @@ void line_r2c(const PowerFft<R>& plan, R factor, const R* x, complex<R>* __restr
   split_line(plan, reinterpret_cast<const complex<R>*>(x), false, work);
   const int64_t n = plan.size();
   const R* const re = plan.transform(work);
-  const R* const im = re + plan.part();
+  const R* const im = re + plan.imaginary_offset();
   const complex<R>* const root = plan.half_roots();
   const R half = factor / 2;
   to[0] = {(re[0] + im[0]) * factor, R(0)};
@@ -328,7 +330,7 @@ void line_c2r(const PowerFft<R>& plan, R factor, const complex<R>* x, R* to, R* 
   const int64_t n = plan.size();
   const complex<R>* const root = plan.half_roots();
   R* __restrict im = work;  // exchanged: the inverse transform
-  R* __restrict re = work + plan.part();
+  R* __restrict re = work + plan.imaginary_offset();
   re[0] = x[0].re + x[n].re;
   im[0] = x[0].re - x[n].re;
   for (int64_t k = 1; k < n; k++) {
@@ -382,7 +384,7 @@ bool for_power_lines(const Tensor& out, const Tensor& in, int64_t axis, int64_t 
   const auto plan = PowerFft<R>::of_size(n);
   const int64_t lines = out.numel() / out.size(axis);
   const auto run = [&](int64_t begin, int64_t end) {
-    const Scratch<R> work(plan->room());
+    const Scratch<R> work(plan->buffer_size());
     for (int64_t line = begin; line < end; line++) {
       f(*plan, static_cast<const From*>(in.data_ptr()) + from.offset(line),
         static_cast<To*>(out.data_ptr()) + to.offset(line), work.data());

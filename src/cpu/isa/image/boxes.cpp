@@ -27,7 +27,7 @@ struct Sides {
 
 // The largest number of type T that is not above the threshold: a quotient exceeds both or neither.
 template <class T>
-T rounded_down(double threshold) {
+T round_down(double threshold) {
   const T rounded = static_cast<T>(threshold);
   return static_cast<double>(rounded) > threshold
              ? std::nextafter(rounded, -std::numeric_limits<T>::infinity())
@@ -63,7 +63,8 @@ void suppress(const Sides<T>& s, int64_t i, int64_t begin, int64_t end, T thresh
 // The boxes that remain, as places in `order`, by falling scores. What is gone is left out of the
 // rows from time to time.
 template <class S>
-std::vector<int64_t> remaining(const S* boxes, std::vector<int64_t> order, double iou_threshold) {
+std::vector<int64_t> suppress_boxes(const S* boxes, std::vector<int64_t> order,
+                                    double iou_threshold) {
   using T = compute_t<S>;
   using I = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
   constexpr int64_t between = 64;  // kept boxes between two clearances
@@ -79,7 +80,7 @@ std::vector<int64_t> remaining(const S* boxes, std::vector<int64_t> order, doubl
     s.y2[i] = static_cast<T>(box[3]);
     s.area[i] = (s.x2[i] - s.x1[i]) * (s.y2[i] - s.y1[i]);
   }
-  const T threshold = rounded_down<T>(iou_threshold);
+  const T threshold = round_down<T>(iou_threshold);
   std::vector<int64_t> kept;
   for (int64_t i = 0; i < n; i++) {
     if (gone[i] != 0) {
@@ -132,7 +133,7 @@ Tensor nms(const Tensor& dets, const Tensor& scores, double iou_threshold) {
       const T y = static_cast<T>(score[b]);
       return x > y || (x != x && y == y);
     });
-    kept = remaining(boxes.data<S>(), std::move(order), iou_threshold);
+    kept = suppress_boxes(boxes.data<S>(), std::move(order), iou_threshold);
   });
   const Tensor out = make_empty({static_cast<int64_t>(kept.size())}, kInt64, boxes.device());
   std::copy(kept.begin(), kept.end(), out.data<int64_t>());

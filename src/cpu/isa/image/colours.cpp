@@ -43,21 +43,21 @@ inline Colour blend(int32_t from, Colour to, float factor) {
 }
 
 // One of two by a mask, which compilers leave without a branch.
-inline int32_t either(bool which, int32_t yes, int32_t no) {
+inline int32_t select_if(bool which, int32_t yes, int32_t no) {
   return no ^ ((yes ^ no) & -static_cast<int32_t>(which));
 }
 
 // The hue moved by so many of the 256 steps of the circle; hue and saturation are bytes in between.
-inline Colour turned(Colour c, int32_t steps) {
+inline Colour rotate_hue(Colour c, int32_t steps) {
   const int32_t most = std::max(c.red, std::max(c.green, c.blue));
   const int32_t range = most - std::min(c.red, std::min(c.green, c.blue));
   // The hue is what the two other colours lack to the strongest, from the strongest one's place.
   const bool red = c.red == most;
   const bool green = c.green == most;
-  const int32_t after = most - either(red, c.blue, either(green, c.red, c.green));
-  const int32_t before = most - either(red, c.green, either(green, c.blue, c.red));
+  const int32_t after = most - select_if(red, c.blue, select_if(green, c.red, c.green));
+  const int32_t before = most - select_if(red, c.green, select_if(green, c.blue, c.red));
   const auto width = static_cast<float>(std::max(range, 1));
-  const auto start = static_cast<double>(either(red, 0, either(green, 2, 4)));
+  const auto start = static_cast<double>(select_if(red, 0, select_if(green, 2, 4)));
   const auto hue = static_cast<float>(start + double(static_cast<float>(after) / width) -
                                       double(static_cast<float>(before) / width));
   const double share = double(hue) / 6.0 + 1.0;
@@ -68,7 +68,7 @@ inline Colour turned(Colour c, int32_t steps) {
 
   const int32_t turns = place * 6 / 255;
   const auto part = static_cast<float>(double(place) * 6.0 / 255.0 - double(turns));
-  const int32_t sector = either(turns == 6, 0, turns);
+  const int32_t sector = select_if(turns == 6, 0, turns);
   const float s = static_cast<float>(saturation) / 255.0f;
   const auto less = [most](double lost) {
     return static_cast<int32_t>(double(most) * (1.0 - lost) + 0.5);
@@ -79,8 +79,8 @@ inline Colour turned(Colour c, int32_t steps) {
   // A colour is strongest in two sectors, then falls, is low in two, and rises.
   const auto in = [=](int32_t sectors_later) {
     const int32_t at = sector + sectors_later;
-    const int32_t of = either(at >= 6, at - 6, at);
-    return either(of <= 1, most, either(of == 2, falling, either(of == 5, rising, low)));
+    const int32_t of = select_if(at >= 6, at - 6, at);
+    return select_if(of <= 1, most, select_if(of == 2, falling, select_if(of == 5, rising, low)));
   };
   return {in(1), in(5), in(3)};
 }
@@ -139,7 +139,7 @@ void _adjust_pixels(const Tensor& out, const Tensor& self, std::string_view chan
     change_colours([=](Colour c) { return blend(grey_of(c), c, share); });
   } else if (change == "hue") {
     const auto steps = static_cast<int32_t>(factor * 255);
-    change_colours([=](Colour c) { return turned(c, steps); });
+    change_colours([=](Colour c) { return rotate_hue(c, steps); });
   } else {
     const int32_t start = change == "brightness"
                               ? 0

@@ -43,7 +43,7 @@ void linear_line(Line<T>& line, const Place<T>* places, int64_t n, int64_t size)
   for (int64_t i = 0; i < n; i++) {
     const T at = places[i].at;
     const T low = std::floor(at);
-    const int32_t first = whole<int32_t>(low, size);
+    const int32_t first = clamp_to_index<int32_t>(low, size);
     line.at[0][i] = first;
     line.at[1][i] = first + 1;
     line.weight[0][i] = low + 1 - at;
@@ -62,7 +62,7 @@ void cubic_line(Line<T>& line, const Place<T>* places, int64_t n, int64_t size, 
       line.weight[t][i] = tap.weight;
       line.slope[t][i] = tap.slope * places[i].slope;
       const Place<T> place{low - 1 + static_cast<T>(t), T(0)};
-      line.at[t][i] = whole<int32_t>(padded(place, size, g).at, size);
+      line.at[t][i] = clamp_to_index<int32_t>(pad_place(place, size, g).at, size);
     }
   }
 }
@@ -77,7 +77,7 @@ void find_line(Line<T>& line, const S* grid, int64_t n, int d, const Geometry& g
   }
   if (g.mode != Cubic && g.padding != Zeros) {
     for (int64_t i = 0; i < n; i++) {
-      places[i] = padded(places[i], size, g);
+      places[i] = pad_place(places[i], size, g);
     }
   }
   if (g.mode == Linear) {
@@ -86,7 +86,7 @@ void find_line(Line<T>& line, const S* grid, int64_t n, int d, const Geometry& g
     cubic_line(line, places, n, size, g);
   } else {
     for (int64_t i = 0; i < n; i++) {
-      line.at[0][i] = whole<int32_t>(std::nearbyint(places[i].at), size);
+      line.at[0][i] = clamp_to_index<int32_t>(std::nearbyint(places[i].at), size);
       line.weight[0][i] = 1;
       line.slope[0][i] = 0;
     }

@@ -221,7 +221,7 @@ template <class S, class T, class I>
 void take_row(T* best, I* at, const S* plane, int64_t offset, const PoolAxis& a, const Planes& in,
               int64_t outputs) {
   for (int64_t k = 0; k < a.kernel; k++) {
-    const Span span = inside(a, k, in.size[2], outputs);
+    const Span span = outputs_inside(a, k, in.size[2], outputs);
     const int64_t start = offset + span.begin * a.stride - a.padding + k * a.dilation;
     if (in.lanes == 1) {
       take_larger<S, T, I, 0>(best + span.begin, at + span.begin, plane + start, a.stride,
@@ -245,7 +245,7 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
   Planes out = planes_of(values, dims);
   out.lanes = in.lanes;
   out.count = in.count;
-  const PoolAxis aw = clipped(axes.axis[2], in.size[2], out.size[2]);
+  const PoolAxis aw = clip_windows(axes.axis[2], in.size[2], out.size[2]);
   // Places of floats are counted in 32 bits there.
   const bool by_pairs = is_real_float_v<S> && sizeof(I) == 4 && in.lanes == 1 && aw.kernel == 2 &&
                         aw.stride == 2 && aw.padding == 0 && aw.dilation == 1 &&

@@ -54,7 +54,7 @@ struct PixelAxis {
   }
 };
 
-inline __m128i joined(__m128i low, __m128i high) {
+inline __m128i join_halves(__m128i low, __m128i high) {
   return _mm_add_epi32(low, _mm_slli_epi32(high, low_bits));
 }
 
@@ -88,7 +88,7 @@ void narrow_single(const PixelAxis& w, const uint8_t* from, uint8_t* to) {
       low = _mm_add_epi32(low, _mm_madd_epi16(bytes, at(w.low)));
       high = _mm_add_epi32(high, _mm_madd_epi16(bytes, at(w.high)));
     }
-    return joined(low, high);
+    return join_halves(low, high);
   };
   for (int64_t x = 0; x < n; x += 4) {
     const auto sum = [&](int64_t k) { return sum_of(std::min(x + k, n - 1)); };
@@ -166,7 +166,7 @@ void narrow_four(const PixelAxis& w, const SpreadWeights& weights, const uint8_t
       low = _mm_add_epi32(low, _mm_madd_epi16(taps, at(low_weights)));
       high = _mm_add_epi32(high, _mm_madd_epi16(taps, at(high_weights)));
     }
-    const int32_t bytes = bytes_of(joined(low, high));
+    const int32_t bytes = bytes_of(join_halves(low, high));
 #endif
     std::memcpy(to + x * 4, &bytes, sizeof(bytes));
     low_weights += slots * 4;

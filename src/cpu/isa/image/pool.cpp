@@ -19,7 +19,7 @@ struct Divisor {
   const Planes& in;
   bool include_padding;
   std::optional<int64_t> given;
-  int64_t along(int d, int64_t i) const {
+  int64_t window_length(int d, int64_t i) const {
     const PoolAxis& a = axes.axis[d];
     const int64_t start = i * a.stride - a.padding;
     const int64_t end = std::min(start + a.kernel, in.size[d] + a.padding);
@@ -29,8 +29,8 @@ struct Divisor {
     if (given.value_or(0) != 0) {
       return *given;
     }
-    int64_t size = along(1, h) * along(2, w);  // each below 2^32
-    const bool fits = !__builtin_mul_overflow(size, along(0, d), &size);
+    int64_t size = window_length(1, h) * window_length(2, w);  // each below 2^32
+    const bool fits = !__builtin_mul_overflow(size, window_length(0, d), &size);
     return fits ? size : std::numeric_limits<int64_t>::max();
   }
 };
@@ -45,7 +45,7 @@ void add_row(T* sum, const S* from, int64_t any_stride, int64_t n) {
 }
 
 template <class S, class T, int stride>
-void spread_row(T* to, const S* from, int64_t any_stride, int64_t n) {
+void add_to_row(T* to, const S* from, int64_t any_stride, int64_t n) {
   const int64_t s = stride > 0 ? stride : any_stride;
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; i++) {
@@ -63,7 +63,7 @@ void avg_pool_typed(const Tensor& out_tensor, const Tensor& self, const PoolAxes
   out.count = in.count;
   const Divisor count{axes, in, include_padding, divisor};
   const int64_t row = out.size[2] * in.lanes;
-  const PoolAxis aw = clipped(axes.axis[2], in.size[2], out.size[2]);
+  const PoolAxis aw = clip_windows(axes.axis[2], in.size[2], out.size[2]);
   const S* x = self.data<S>();
   S* y = out_tensor.data<S>();
   const int64_t taps = most_rows(axes, in) * aw.kernel;
@@ -78,7 +78,7 @@ void avg_pool_typed(const Tensor& out_tensor, const Tensor& self, const PoolAxes
             std::fill_n(sums.data(), row, T(0));
             for_row_taps(axes, in, d, h, [&](int64_t offset) {
               for (int64_t k = 0; k < aw.kernel; k++) {
-                const Span span = inside(aw, k, in.size[2], out.size[2]);
+                const Span span = outputs_inside(aw, k, in.size[2], out.size[2]);
                 const int64_t start = offset + span.begin * aw.stride - aw.padding + k;
                 const int64_t n = span.end - span.begin;
                 T* to = sums + span.begin * in.lanes;
@@ -117,7 +117,7 @@ void avg_pool_backward_typed(const Tensor& out_tensor, const Tensor& grad, const
   const Divisor count{axes, in, include_padding, divisor};
   const int64_t row = out.size[2] * in.lanes;
   const int64_t image = in.area() * in.lanes;
-  const PoolAxis aw = clipped(axes.axis[2], in.size[2], out.size[2]);
+  const PoolAxis aw = clip_windows(axes.axis[2], in.size[2], out.size[2]);
   const S* g = grad.data<S>();
   S* dx = out_tensor.data<S>();
   const int64_t taps = most_rows(axes, in) * aw.kernel;
@@ -139,14 +139,14 @@ void avg_pool_backward_typed(const Tensor& out_tensor, const Tensor& grad, const
             }
             for_row_taps(axes, in, d, h, [&](int64_t offset) {
               for (int64_t k = 0; k < aw.kernel; k++) {
-                const Span span = inside(aw, k, in.size[2], out.size[2]);
+                const Span span = outputs_inside(aw, k, in.size[2], out.size[2]);
                 const int64_t start = offset + span.begin * aw.stride - aw.padding + k;
                 for (int64_t w = span.begin; w < span.end && in.lanes > 1; w++) {
-                  spread_row<T, T, 1>(sums + (start + (w - span.begin) * aw.stride) * in.lanes,
+                  add_to_row<T, T, 1>(sums + (start + (w - span.begin) * aw.stride) * in.lanes,
                                       share + w * in.lanes, 1, in.lanes);
                 }
                 if (in.lanes == 1) {
-                  spread_row<T, T, 0>(sums + start, share + span.begin, aw.stride,
+                  add_to_row<T, T, 0>(sums + start, share + span.begin, aw.stride,
                                       span.end - span.begin);
                 }
               }

@@ -43,7 +43,7 @@ struct PoolAxis {
 
 // The same windows without the taps that lie outside of an image of n elements for all `count` of
 // them: windows may be far larger than images.
-inline PoolAxis clipped(PoolAxis a, int64_t n, int64_t count) {
+inline PoolAxis clip_windows(PoolAxis a, int64_t n, int64_t count) {
   const int64_t first = std::max<int64_t>(0, a.padding - (count - 1) * a.stride) / a.dilation;
   const int64_t end = std::min(a.kernel, (n + a.padding - 1) / a.dilation + 1);
   a.kernel = end - first;
@@ -66,7 +66,7 @@ struct Span {
   int64_t begin;
   int64_t end;
 };
-inline Span inside(const PoolAxis& a, int64_t k, int64_t n, int64_t count) {
+inline Span outputs_inside(const PoolAxis& a, int64_t k, int64_t n, int64_t count) {
   const int64_t shift = k * a.dilation - a.padding;
   const int64_t begin = shift >= 0 ? 0 : (-shift + a.stride - 1) / a.stride;
   const int64_t end = shift >= n ? 0 : (n - 1 - shift) / a.stride + 1;

@@ -304,7 +304,7 @@ struct ByteAxis {
   }
   int32_t half() const { return bits > 0 ? 1 << (bits - 1) : 0; }
   // Whether every output is the input at its place.
-  bool changes_nothing() const {
+  bool is_identity() const {
     for (int64_t i = 0; i < axis.outputs; i++) {
       if (first[i] != i || count[i] != 1) {
         return false;
@@ -528,7 +528,7 @@ void resample_bytes(const Tensor& out, const Tensor& self, const Axes<double>& a
   const int64_t rows = h.axis.inputs;
   const int64_t length = w.axis.inputs * lanes;
   const int64_t wide = w.axis.outputs * lanes;
-  const bool narrows = !w.changes_nothing();
+  const bool narrows = !w.is_identity();
   const Scratch<uint8_t> narrowed(narrows ? rows * wide : 0);
   for (int64_t image = 0; image < images.count; image++) {
     const uint8_t* from = self.data<uint8_t>() + image * rows * length;

@@ -56,14 +56,14 @@ struct How {
   int64_t sampling_ratio;
   bool aligned;
   std::string_view mode;
-  bool own_channels() const { return mode != "align"; }
+  bool has_channels_per_bin() const { return mode != "align"; }
 };
 
 // Samples between the pixels, each shared by its two neighbours.
 template <class T>
-void sampled_axis(Axis<T>& axis, T start, T end, int64_t bins, int64_t size, const How& how) {
+void add_sampled_bins(Axis<T>& axis, T start, T end, int64_t bins, int64_t size, const How& how) {
   T length = end - start;
-  if (!how.own_channels() && !how.aligned) {
+  if (!how.has_channels_per_bin() && !how.aligned) {
     length = length > T(1) ? length : T(1);
   }
   const T bin = length / static_cast<T>(bins);
@@ -119,7 +119,7 @@ T bin_of(T start, T end, T least, int64_t bins) {
 }
 
 template <class T>
-void pooled_axis(Axis<T>& axis, T start, T end, int64_t bins, int64_t size) {
+void add_pooled_bins(Axis<T>& axis, T start, T end, int64_t bins, int64_t size) {
   const T first = std::round(start);
   const T bin = bin_of(first, std::round(end), T(1), bins);
   for (int64_t b = 0; b < bins; b++) {
@@ -147,11 +147,11 @@ void find_axes(Axis<T>& rows, Axis<T>& columns, const S* box, int64_t height, in
   const T right = side<T>(box, 3, how);
   const T bottom = side<T>(box, 4, how);
   if (how.mode == "ps_pool") {
-    pooled_axis(rows, top, bottom, how.height, height);
-    pooled_axis(columns, left, right, how.width, width);
+    add_pooled_bins(rows, top, bottom, how.height, height);
+    add_pooled_bins(columns, left, right, how.width, width);
   } else {
-    sampled_axis(rows, top, bottom, how.height, height, how);
-    sampled_axis(columns, left, right, how.width, width, how);
+    add_sampled_bins(rows, top, bottom, how.height, height, how);
+    add_sampled_bins(columns, left, right, how.width, width, how);
   }
   rows.end();
   columns.end();
@@ -207,7 +207,7 @@ inline __attribute__((always_inline)) void for_pixels(const Axis<T>& axis, int64
 template <class T>
 class Lines {
  public:
-  explicit Lines(int64_t width) : line_(padded(width)) {}
+  explicit Lines(int64_t width) : line_(round_up_to_vector(width)) {}
 
   // Called once a box.
   void set(const Axis<T>& rows, const Axis<T>& columns, const std::vector<T>& divisors) {
@@ -216,7 +216,7 @@ class Lines {
     divisors_ = divisors.data();
     length_ = columns.high - columns.low;
     const auto bins = static_cast<int64_t>(columns.count.size());
-    stride_ = padded(bins);
+    stride_ = round_up_to_vector(bins);
     every_ = length_ * stride_ <= 16 * static_cast<int64_t>(columns.at.size());
     if (every_) {
       weights_.assign(static_cast<size_t>(length_ * stride_), T(0));
@@ -263,7 +263,7 @@ class Lines {
 
  private:
   using V = Simd<T>;
-  static int64_t padded(int64_t n) { return (n + V::width - 1) / V::width * V::width; }
+  static int64_t round_up_to_vector(int64_t n) { return (n + V::width - 1) / V::width * V::width; }
 
   // The sums of the columns over the rows of bin h; whether all are finite.
   template <class S>
@@ -312,7 +312,7 @@ void average(const Tensor& out, const Tensor& input, const Tensor& rois, const H
       const int64_t k = task / tasks;
       find_axes(rows, columns, boxes + k * 5, height, width, how);
       find_divisors(divisors, rows, columns);
-      const bool by_lines = !how.own_channels() && dense(columns);
+      const bool by_lines = !how.has_channels_per_bin() && dense(columns);
       if (by_lines) {
         lines.set(rows, columns, divisors);
       }
@@ -326,7 +326,7 @@ void average(const Tensor& out, const Tensor& input, const Tensor& rois, const H
           continue;
         }
         for (int64_t bin = 0; bin < bins; bin++) {
-          const int64_t channel = how.own_channels() ? c * bins + bin : c;
+          const int64_t channel = how.has_channels_per_bin() ? c * bins + bin : c;
           T sum = 0;
           for_pixels(rows, bin / how.width, [&](int64_t y, T row_weight) {
             const S* from = planes + (channel * height + y) * width;
@@ -388,7 +388,7 @@ void average_backward(const Tensor& out, const Tensor& grad, const Tensor& rois,
     Axis<T> columns;
     std::vector<T> divisors;
     const Scratch<T> line(width);
-    const bool own_channels = how.own_channels();
+    const bool own_channels = how.has_channels_per_bin();
     for (int64_t k = 0; k < rois.size(0); k++) {
       if (images[static_cast<size_t>(k)] != image) {
         continue;
@@ -439,8 +439,8 @@ void average_backward(const Tensor& out, const Tensor& grad, const Tensor& rois,
 }
 
 template <class S>
-void largest(const Tensor& values, const Tensor& indices, const Tensor& input, const Tensor& rois,
-             double scale) {
+void max_in_rois(const Tensor& values, const Tensor& indices, const Tensor& input,
+                 const Tensor& rois, double scale) {
   using T = compute_t<S>;
   const int64_t channels = input.size(1);
   const int64_t height = input.size(2);
@@ -508,7 +508,7 @@ void _roi_average_backward(const Tensor& out, const Tensor& grad, const Tensor& 
 void _roi_max(const Tensor& values, const Tensor& indices, const Tensor& input, const Tensor& rois,
               double scale, int64_t, int64_t) {
   visit_dtype<set_floating>("roi_pool", input.dtype(), [&](auto tag) {
-    largest<typename decltype(tag)::type>(values, indices, input, rois, scale);
+    max_in_rois<typename decltype(tag)::type>(values, indices, input, rois, scale);
   });
 }
 

@@ -127,7 +127,7 @@ void for_elements(char* to, const Dims& all, const F& f) {
 }
 
 // [outer][size][inner] as one geometry.
-inline Dims joined(const Dims& outer, int64_t size, int64_t stride, const Dims& inner) {
+inline Dims join_dims(const Dims& outer, int64_t size, int64_t stride, const Dims& inner) {
   Dims all = inner;
   all.add(size, stride);
   for (int d = 0; d < outer.n; d++) {
@@ -155,7 +155,7 @@ inline bool overlaps(const Dims& dims) {
   return std::find(dims.stride, dims.stride + dims.n, 0) != dims.stride + dims.n;
 }
 
-[[noreturn]] inline void out_of_bounds(int64_t index, int64_t dim, int64_t size) {
+[[noreturn]] inline void raise_out_of_bounds(int64_t index, int64_t dim, int64_t size) {
   throw IndexError(
       str("index ", index, " is out of bounds for dimension ", dim, " with size ", size));
 }

@@ -107,7 +107,7 @@ void fill_offsets(const Tensor& t, const std::vector<std::optional<Tensor>>& ind
         for (int64_t i = 0; !fine && i < n; i++) {
           const int64_t wrong = *reinterpret_cast<const int64_t*>(run + i * stride);
           if (wrong >= size || wrong < -size) {
-            out_of_bounds(wrong, d, size);
+            raise_out_of_bounds(wrong, d, size);
           }
         }
       });
@@ -162,12 +162,12 @@ void write_positions(char* to, const Positions& p, const int64_t* offset, const 
 // Positions that are as many as the places of a target that is a line of step `step`: the whole of
 // it is widened, written to, and rounded.
 template <class How, class T, class S>
-void combine_in_whole(char* to, const Positions& p, const int64_t* offset, const S* from) {
+void combine_in_wide_type(char* to, const Positions& p, const int64_t* offset, const S* from) {
   using C = compute_t<T>;
   constexpr int64_t width = sizeof(C);
   const int64_t size = p.indexed.size[0];
   const int64_t step = p.indexed.stride[0];
-  const Dims all = joined(p.outer, size, step, p.inner);
+  const Dims all = join_dims(p.outer, size, step, p.inner);
   const Scratch<C> wide(all.numel());
   widen<C, T>(wide.data(), to, all);
   Positions in_wide = p;
@@ -308,7 +308,7 @@ void combine_positions(char* to, const Positions& p, const int64_t* offset, cons
       constexpr int64_t row_of_its_own = 8;  // elements that are worth a look at their position
       const bool line = p.indexed.n == 1 && p.indexed.stride[0] > 0;
       if (line && p.indexed.size[0] <= (p.n_inner < row_of_its_own ? 4 * p.k : p.k)) {
-        return combine_in_whole<How, T>(to, p, offset, from);
+        return combine_in_wide_type<How, T>(to, p, offset, from);
       }
       if (p.n_outer * p.n_inner == 1) {
         return combine_elements<How, T>(to, p.k, offset, from);
@@ -334,7 +334,7 @@ void fill_line_offsets(const char* message, const Tensor& t, int64_t dim, const 
       if (message != nullptr) {
         throw IndexError(message);
       }
-      out_of_bounds(at, dim, size);
+      raise_out_of_bounds(at, dim, size);
     }
     at += at < 0 ? size : 0;
     offset[i] = at * step;

@@ -47,7 +47,7 @@ std::vector<int64_t> chunk_starts(const uint8_t* m, int64_t n) {
 }
 
 // Writes first, first + 1, ... where m is true. Room for what is true is all that `to` need have.
-void true_positions(const uint8_t* m, int64_t first, int64_t n, int64_t* to) {
+void write_true_positions(const uint8_t* m, int64_t first, int64_t n, int64_t* to) {
   int64_t i = 0;
 #if defined(__AVX512F__)
   __m512i position =
@@ -118,11 +118,11 @@ Tensor nonzero(const Tensor& self) {
       const int64_t first = c * chunk;
       const int64_t length = std::min(chunk, n - first);
       if (ndim == 1) {
-        true_positions(m + first, first, length, to + start[c]);
+        write_true_positions(m + first, first, length, to + start[c]);
         continue;
       }
       Scratch<int64_t> flat(found);
-      true_positions(m + first, first, length, flat.data());
+      write_true_positions(m + first, first, length, flat.data());
       // Coordinates advance with the position; a division happens once a row of the last dimension.
       const int64_t last = x.sizes()[ndim - 1];
       int64_t* row = to + start[c] * ndim;

@@ -52,7 +52,7 @@ Lines lines_of(const Tensor& target, int64_t dim, IntArrayRef index_sizes) {
   return l;
 }
 
-RL_INLINE int64_t checked(int64_t at, const Lines& l) {
+RL_INLINE int64_t checked_offset(int64_t at, const Lines& l) {
   if (RL_UNLIKELY(static_cast<uint64_t>(at) >= static_cast<uint64_t>(l.size))) {
     throw Error(
         str("index ", at, " is out of bounds for dimension ", l.dim, " with size ", l.size));
@@ -79,7 +79,7 @@ RL_INLINE void for_line(T* base, const int64_t* __restrict at, int64_t n, const 
     }
   }
   if (RL_UNLIKELY(i < n)) {
-    checked(at[i], l);
+    checked_offset(at[i], l);
   }
 }
 
@@ -114,7 +114,8 @@ void for_targets(char* to, const Lines& l, const int64_t* index, const F& f) {
         const int64_t row = (o * l.n + j) * l.n_inner;
         for_runs(l.inner, first, last, [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
           for (int64_t i = 0; i < n; i++) {
-            f(*reinterpret_cast<T*>(base + offset + i * stride + checked(index[row + at + i], l)),
+            f(*reinterpret_cast<T*>(base + offset + i * stride +
+                                    checked_offset(index[row + at + i], l)),
               row + at + i);
           }
         });
@@ -125,10 +126,11 @@ void for_targets(char* to, const Lines& l, const int64_t* index, const F& f) {
 
 // A target no larger than the work: all of it is widened.
 template <class How, class T>
-void scatter_in_wide(char* to, const Lines& l, const int64_t* index, const T* from, int64_t step) {
+void scatter_in_wide_type(char* to, const Lines& l, const int64_t* index, const T* from,
+                          int64_t step) {
   using C = compute_t<T>;
   constexpr int64_t width = sizeof(C);
-  const Dims all = joined(l.outer, l.size, l.stride, l.inner);
+  const Dims all = join_dims(l.outer, l.size, l.stride, l.inner);
   const Scratch<C> wide(all.numel());
   widen<C, T>(wide.data(), to, all);
   Lines in_wide = l;
@@ -142,7 +144,7 @@ void scatter_in_wide(char* to, const Lines& l, const int64_t* index, const T* fr
 }
 
 // Whether a few indices all differ.
-bool apart(const int64_t* at, int64_t n) {
+bool all_differ(const int64_t* at, int64_t n) {
   bool meet = false;
   for (int64_t i = 1; i < n; i++) {
     for (int64_t j = 0; j < i; j++) {
@@ -156,12 +158,12 @@ bool apart(const int64_t* at, int64_t n) {
 template <class How, class T>
 void scatter_few(char* base, const Lines& l, const int64_t* at, const T* from, int64_t step) {
   using C = compute_t<T>;
-  if (apart(at, l.n)) {
+  if (all_differ(at, l.n)) {
     return for_line(reinterpret_cast<T*>(base), at, l.n, l,
                     [&](int64_t i, T* target) { How::apply(*target, from[i * step]); });
   }
   for (int64_t i = 0; i < l.n; i++) {
-    T& target = *reinterpret_cast<T*>(base + checked(at[i], l));
+    T& target = *reinterpret_cast<T*>(base + checked_offset(at[i], l));
     bool met = false;
     for (int64_t j = 0; j < i; j++) {
       met |= at[j] == at[i];
@@ -207,7 +209,7 @@ void scatter_by_number(char* to, const Lines& l, const int64_t* index, const T* 
                               [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
                                 for (int64_t i = 0; i < n; i++) {
                                   const int64_t place =
-                                      offset + i * stride + checked(index[row + at + i], l);
+                                      offset + i * stride + checked_offset(index[row + at + i], l);
                                   const int64_t before = number.count();
                                   C& sum = sums[number(place)];
                                   if (number.count() > before) {
@@ -229,7 +231,7 @@ template <class How, class T>
 void scatter_numbers(char* to, const Lines& l, const int64_t* index, const T* from, int64_t step) {
   if constexpr (meets_wide<How, T>) {
     if (l.n > 1 && (l.size == 1 || l.stride > 0) && !overlaps(l.outer) && !overlaps(l.inner)) {
-      return l.size <= 4 * l.n ? scatter_in_wide<How>(to, l, index, from, step)
+      return l.size <= 4 * l.n ? scatter_in_wide_type<How>(to, l, index, from, step)
                                : scatter_by_number<How>(to, l, index, from, step);
     }
   }
@@ -282,7 +284,7 @@ void scatter_with(const char* name, ScatterReduce how, const Tensor& out, int64_
 
 // The part of a source that an index of these sizes reaches, contiguous. An index without elements
 // may have any number of dimensions.
-Tensor reachable_part(const Tensor& source, const Tensor& index) {
+Tensor part_reached_by(const Tensor& source, const Tensor& index) {
   if (index.numel() == 0 || index.dim() == 0 || source.dim() == 0 ||
       source.sizes() == index.sizes()) {
     return contiguous_raw(source);
@@ -333,30 +335,31 @@ void gather(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& in
       });
       return;
     }
-    parallel_for(0, l.n_outer * l.n, std::max<int64_t>(1, work_per_task / l.n_inner),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t row = begin; row < end;) {
-                     const int64_t o = row / l.n;
-                     const char* base = from + l.outer.offset(o);
-                     const int64_t stop = std::min(end, (o + 1) * l.n);
-                     for (; row < stop; row++) {
-                       const int64_t first = row * l.n_inner;
-                       for_runs(l.inner, 0, l.n_inner,
-                                [&](int64_t p, int64_t offset, int64_t stride, int64_t n) {
-                                  for (int64_t i = 0; i < n; i++) {
-                                    to[first + p + i] = *reinterpret_cast<const T*>(
-                                        base + offset + i * stride + checked(at[first + p + i], l));
-                                  }
-                                });
-                     }
-                   }
-                 });
+    parallel_for(
+        0, l.n_outer * l.n, std::max<int64_t>(1, work_per_task / l.n_inner),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end;) {
+            const int64_t o = row / l.n;
+            const char* base = from + l.outer.offset(o);
+            const int64_t stop = std::min(end, (o + 1) * l.n);
+            for (; row < stop; row++) {
+              const int64_t first = row * l.n_inner;
+              for_runs(l.inner, 0, l.n_inner,
+                       [&](int64_t p, int64_t offset, int64_t stride, int64_t n) {
+                         for (int64_t i = 0; i < n; i++) {
+                           to[first + p + i] = *reinterpret_cast<const T*>(
+                               base + offset + i * stride + checked_offset(at[first + p + i], l));
+                         }
+                       });
+            }
+          }
+        });
   });
 }
 
 void scatter_src(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src) {
   scatter_with("scatter", ScatterReduce::Assign, out, dim, index,
-               reachable_part(src, index).data_ptr(), 1);
+               part_reached_by(src, index).data_ptr(), 1);
 }
 
 void scatter_value(const Tensor& out, int64_t dim, const Tensor& index, const Scalar& value) {
@@ -366,7 +369,7 @@ void scatter_value(const Tensor& out, int64_t dim, const Tensor& index, const Sc
 void scatter_src_reduce(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src,
                         std::string_view reduce) {
   scatter_with("scatter", scatter_reduce_of(reduce), out, dim, index,
-               reachable_part(src, index).data_ptr(), 1);
+               part_reached_by(src, index).data_ptr(), 1);
 }
 
 void scatter_value_reduce(const Tensor& out, int64_t dim, const Tensor& index, const Scalar& value,
@@ -376,7 +379,7 @@ void scatter_value_reduce(const Tensor& out, int64_t dim, const Tensor& index, c
 
 void scatter_add(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src) {
   scatter_with("scatter_add", ScatterReduce::Add, out, dim, index,
-               reachable_part(src, index).data_ptr(), 1);
+               part_reached_by(src, index).data_ptr(), 1);
 }
 
 void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src,
@@ -387,7 +390,7 @@ void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const T
   if (reduce == "mean" &&
       contains(set_Half | set_BFloat16, out.dtype())) {  // the sum is not rounded
     const Tensor wide = cast_raw(out, kFloat32);
-    scatter_reduce(wide, dim, index, cast_raw(reachable_part(src, index), kFloat32), reduce,
+    scatter_reduce(wide, dim, index, cast_raw(part_reached_by(src, index), kFloat32), reduce,
                    include_self);
     return copy_raw(out, wide);
   }
@@ -409,7 +412,7 @@ void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const T
     });
   }
   scatter_with("scatter_reduce", scatter_reduce_of(reduce), out, dim, index,
-               reachable_part(src, index).data_ptr(), 1);
+               part_reached_by(src, index).data_ptr(), 1);
   if (reduce != "mean") {
     return;
   }

@@ -68,7 +68,7 @@ sum_t<S> number(const Scalar& x) {
 
 // to[q * ld + r] = what at(r, q) points to, for r < rows and q < columns.
 template <class S, class T, class At>
-void transposed_copy(T* to, int64_t ld, int64_t rows, int64_t columns, const At& at) {
+void copy_transposed(T* to, int64_t ld, int64_t rows, int64_t columns, const At& at) {
   if constexpr (is_integer_v<S> || std::is_same_v<S, bool>) {
     for (int64_t q = 0; q < columns; q++) {
       for (int64_t r = 0; r < rows; r++) {
@@ -115,7 +115,7 @@ template <class S, class T>
 void copy_panel(T* to, int64_t ld, const S* from, int64_t row, int64_t col, int64_t rows,
                 int64_t columns) {
   if (col == 1) {
-    transposed_copy<S>(to, ld, rows, columns,
+    copy_transposed<S>(to, ld, rows, columns,
                        [&](int64_t r, int64_t q) { return from + r * row + q; });
     return;
   }
@@ -150,7 +150,7 @@ void copy_panel(Pair* to, int64_t ld, const S* from, int64_t row, int64_t col, i
   if (col == 1) {
     // Transposing looks at no bits.
     q = columns / 2;
-    transposed_copy<float>(reinterpret_cast<float*>(to), ld, rows, q, [&](int64_t r, int64_t p) {
+    copy_transposed<float>(reinterpret_cast<float*>(to), ld, rows, q, [&](int64_t r, int64_t p) {
       return reinterpret_cast<const float*>(from + r * row + 2 * p);
     });
   }
@@ -191,7 +191,7 @@ void copy_rows(E* to, int64_t ld, const S* from, int64_t row, int64_t col, int64
         for (int64_t q = 0; q < depth; q += step) {
           const int64_t n = std::min(step, depth - q);
           copy_panel(block, w, from + r + q * col, 1, col, m, n);
-          transposed_copy<T>(
+          copy_transposed<T>(
               reinterpret_cast<T*>(to + r * ld + terms_of<S, E>(q)), ld, terms_of<S, E>(n), m,
               [&](int64_t i, int64_t j) { return reinterpret_cast<const T*>(block + i * w + j); });
         }

@@ -82,7 +82,7 @@ void tiny_typed(const Gemm& g) {
   }
 }
 
-void tiny(const Gemm& g) {
+void multiply_tiny(const Gemm& g) {
   if (g.dtype == kFloat32) {
     tiny_typed<float>(g);
   } else {
@@ -450,6 +450,6 @@ void rows(const Gemm& tile) {
 
 }  // namespace
 
-const SmallGemmKernels small_gemm_kernels = {tiny, dots, rows};
+const SmallGemmKernels small_gemm_kernels = {multiply_tiny, dots, rows};
 
 }  // namespace rushlight::cpu::RL_ISA

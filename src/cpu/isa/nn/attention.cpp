@@ -308,9 +308,9 @@ struct HeadOperands {
 };
 
 template <class S, class T>
-void bring_operands(const HeadOperands<T>& to, const Sizes& z, const S* query, int64_t query_row,
-                    const S* grad, int64_t grad_row, const S* output, int64_t output_row,
-                    const T* logsumexp, T scale) {
+void load_operands(const HeadOperands<T>& to, const Sizes& z, const S* query, int64_t query_row,
+                   const S* grad, int64_t grad_row, const S* output, int64_t output_row,
+                   const T* logsumexp, T scale) {
   constexpr int64_t nr = lanes<T>;
   std::fill_n(to.grad_query.data(), to.panels * z.width * nr, T(0));
   for (int64_t p = 0; p < to.panels; p++) {
@@ -430,7 +430,7 @@ void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& gr
                     PackA<S, T>{v.at(batch, key_head, b * z.block), v.row, 1, T(1)});
         }
         for (int64_t h = key_head * z.group(); h < (key_head + 1) * z.group(); h++) {
-          bring_operands<S, T>(
+          load_operands<S, T>(
               head, z, q.at(batch, h, 0), q.row, g.at(batch, h, 0), g.row, o.at(batch, h, 0), o.row,
               logsumexp.data<T>() + (batch * z.heads + h) * z.queries, static_cast<T>(scale));
           for (int64_t b = 0; b < z.blocks; b++) {

@@ -117,7 +117,7 @@ struct OneQuery {
       memory[e] = static_cast<T>(from[e]) * scale;
     }
   }
-  bool sees(int64_t k) const {
+  bool attends_to(int64_t k) const {
     return k < keys && (mask == nullptr || mask[k] != -math::infinity<T>);
   }
   T score(int64_t k, const S* key) const {
@@ -148,7 +148,7 @@ void attend(const OneQuery<S>* one, T* const* part, const S* keys, int64_t key_r
     });
     for (int r = 0; r < R; r++) {
       const T added = one[r].mask == nullptr ? T(0) : one[r].mask[first + j];
-      scores[r * room + j] = one[r].sees(first + j) ? sums[r] + added : -math::infinity<T>;
+      scores[r * room + j] = one[r].attends_to(first + j) ? sums[r] + added : -math::infinity<T>;
     }
   }
   const int64_t whole = (n + V::width - 1) / V::width * V::width;
@@ -171,7 +171,7 @@ void attend(const OneQuery<S>* one, T* const* part, const S* keys, int64_t key_r
   for (int64_t j = 0; j < n; j++) {
     const S* const value = values + (first + j) * value_row;
     for (int r = 0; r < R; r++) {
-      if (one[r].sees(first + j)) {
+      if (one[r].attends_to(first + j)) {
         add_scaled(part[r] + 2, value, scores[r * room + j], value_width);
       }
     }
@@ -294,7 +294,7 @@ void backward_by_query(const Sizes& z, int64_t batch, int64_t key_head, const He
                           mask.data == nullptr ? nullptr : mask.at(batch, head, i), scale);
     std::fill_n(query_sums.data(), z.width, T(0));
     for (int64_t j = 0; j < one.keys; j++) {
-      if (!one.sees(j)) {
+      if (!one.attends_to(j)) {
         continue;
       }
       const S* const k = key.at(batch, key_head, j);

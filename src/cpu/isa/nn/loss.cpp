@@ -176,11 +176,11 @@ struct Smoothing {
 
 // exp(x - shift), in whole vectors; y has room for a whole last granule.
 template <class A>
-RL_INLINE void exp_shifted(const A* x, A* y, int64_t n, A shift) {
+RL_INLINE void exp_minus(const A* x, A* y, int64_t n, A shift) {
   for (int64_t i = 0; i < n; i++) {
     y[i] = x[i] - shift;
   }
-  const int64_t whole = whole_granules(n);
+  const int64_t whole = round_up_to_granule(n);
   std::fill(y + n, y + whole, A(0));
   for (int64_t i = 0; i < whole; i++) {
     y[i] = math::exp(y[i]);
@@ -262,7 +262,7 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
             turned.load(reinterpret_cast<const char*>(logits + first * s.n), rows, read, sizeof(T));
         tile_losses(turned.tile(), ld, first, rows);
       };
-      for_turned_rows<A>(n, s.n, std::min(column_tile, rows_to_turn<A>(s.n)), block);
+      for_transposed_rows<A>(n, s.n, std::min(column_tile, rows_to_transpose<A>(s.n)), block);
     } else if (s.inner == 1) {
       parallel_for(0, s.outer, std::max<int64_t>(1, work_per_task / s.n),
                    [&](int64_t begin, int64_t end) {
@@ -300,7 +300,7 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
       const int64_t tiles = num_chunks(0, s.inner, column_tile);
       const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * column_tile));
       parallel_for(0, s.outer * tiles, grain, [&](int64_t begin, int64_t end) {
-        const int64_t ld = whole_granules(std::min(column_tile, s.inner));
+        const int64_t ld = round_up_to_granule(std::min(column_tile, s.inner));
         Scratch<A> tile(s.n * ld);
         std::fill(tile.data(), tile.data() + s.n * ld, A(0));
         for (int64_t task = begin; task < end; task++) {
@@ -394,7 +394,7 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
         }
         turned.store(reinterpret_cast<char*>(to + first * s.n), rows, write);
       };
-      for_turned_rows<A>(n, s.n, std::min(column_tile, rows_to_turn<A>(s.n)), block);
+      for_transposed_rows<A>(n, s.n, std::min(column_tile, rows_to_transpose<A>(s.n)), block);
       return;
     }
     if (s.inner == 1) {
@@ -411,10 +411,10 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
                          const int64_t m = std::min(row_leaf, s.n - c);
                          const int64_t at = i * s.n + c;
                          if constexpr (std::is_same_v<T, A>) {
-                           exp_shifted(logits + at, p, m, sums[i]);
+                           exp_minus(logits + at, p, m, sums[i]);
                          } else {
                            convert_run<A, T>(p, logits + at, sizeof(T), m);
-                           exp_shifted(p, p, m, sums[i]);
+                           exp_minus(p, p, m, sums[i]);
                          }
                          if (smoothing.spread != 0) {
                            for (int64_t j = 0; j < m; j++) {
@@ -448,7 +448,7 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
         for (int64_t c = 0; c < s.n; c++) {
           const int64_t at = (o * s.n + c) * s.inner + col;
           convert_run<A, T>(p, logits + at, sizeof(T), cols);
-          gradients(f, p, c, whole_granules(cols));
+          gradients(f, p, c, round_up_to_granule(cols));
           for (int64_t j = 0; j < cols; j++) {
             const bool ignored = t[first + j] == ignore_index;
             const A target = c == t[first + j] ? at_target(first + j) : A(0);

@@ -104,7 +104,7 @@ int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step;
 // ---- forward ----
 
 template <class T, class F>
-inline void bend_all(T* values, int64_t n, const F& f) {
+inline void apply_to_all(T* values, int64_t n, const F& f) {
 #pragma GCC ivdep
   for (int64_t x = 0; x < n; x++) {
     values[x] = f(values[x]);
@@ -122,33 +122,33 @@ void apply_cell(Cell kind, int64_t n, T* __restrict first, T* __restrict second,
   switch (kind) {
     case Cell::Lstm:
       // A function at a time: short loops stay in registers.
-      bend_all(first, n, [](T v) { return sigmoid(v); });
-      bend_all(second, n, [](T v) { return sigmoid(v); });
-      bend_all(third, n, [](T v) { return math::tanh(v); });
-      bend_all(fourth, n, [](T v) { return sigmoid(v); });
+      apply_to_all(first, n, [](T v) { return sigmoid(v); });
+      apply_to_all(second, n, [](T v) { return sigmoid(v); });
+      apply_to_all(third, n, [](T v) { return math::tanh(v); });
+      apply_to_all(fourth, n, [](T v) { return sigmoid(v); });
       for (int64_t x = 0; x < n; x++) {
         cell[x] = second[x] * cell[x] + first[x] * third[x];
         hidden[x] = cell[x];
       }
-      bend_all(hidden, n, [](T v) { return math::tanh(v); });
+      apply_to_all(hidden, n, [](T v) { return math::tanh(v); });
       for (int64_t x = 0; x < n; x++) {
         hidden[x] *= fourth[x];
       }
       return;
     case Cell::Gru:
-      bend_all(first, n, [](T v) { return sigmoid(v); });
-      bend_all(second, n, [](T v) { return sigmoid(v); });
+      apply_to_all(first, n, [](T v) { return sigmoid(v); });
+      apply_to_all(second, n, [](T v) { return sigmoid(v); });
       for (int64_t x = 0; x < n; x++) {
         third[x] += first[x] * fourth[x];
       }
-      bend_all(third, n, [](T v) { return math::tanh(v); });
+      apply_to_all(third, n, [](T v) { return math::tanh(v); });
       for (int64_t x = 0; x < n; x++) {
         hidden[x] = third[x] + second[x] * (hidden[x] - third[x]);
       }
       return;
     case Cell::Tanh:
       std::copy_n(first, n, hidden);
-      bend_all(hidden, n, [](T v) { return math::tanh(v); });
+      apply_to_all(hidden, n, [](T v) { return math::tanh(v); });
       return;
     case Cell::Relu:
       for (int64_t x = 0; x < n; x++) {
@@ -282,7 +282,7 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
               apply_cell<T>(z.cell, rows * nr, gates[0], gates[1], gates[2], gates[3], h, c);
               for (int64_t r = 0; r < rows; r++) {
                 const int64_t b = i + r;
-                const int64_t own_row = z.own_row(t, b);
+                const int64_t own_row = z.row_of_step(t, b);
                 for (int64_t g = 0; g < kept; g++) {
                   move_units<T>(keep_gates + (own_row * kept + g) * z.units + u, gates[g] + r * nr,
                                 n);
@@ -398,7 +398,7 @@ void sum_over_rows(const Tensor& to, const T* a, int64_t m, const T* b, int64_t 
     Gemm narrow = g;
     narrow.dtype = dtype_of_v<S>;
     narrow.c = {to.data<S>(), n, 1};
-    if (is_multiplied_by_processor(narrow)) {
+    if (uses_own_gemm(narrow)) {
       const Scratch<S> narrow_a(rows * m);
       const Scratch<S> narrow_b(rows * n);
       write_run(narrow_a.data(), a, rows * m);
@@ -462,7 +462,7 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
     read_run(grad_c.data(), grad_cell.data<S>(), z.batch * z.units);
   }
   for (int64_t t = 0; t < z.steps; t++) {
-    const int64_t came = z.came_from(t);
+    const int64_t came = z.sequences_from_before(t);
     for (int64_t b = 0; b < z.sizes[t]; b++) {
       const S* from = b < came ? shown + z.row(z.before(t), b) * z.hidden
                                : first_hidden.data<S>() + b * z.hidden;
@@ -472,7 +472,7 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
   for (int64_t step = 0; step < z.steps; step++) {
     const int64_t t = z.step(z.steps - 1 - step);
     const int64_t m = z.sizes[t];
-    const int64_t came = z.came_from(t);
+    const int64_t came = z.sequences_from_before(t);
     for (int64_t b = 0; b < m; b++) {
       const S* from = grads + z.row(t, b) * z.hidden;
       for (int64_t j = 0; j < z.hidden; j++) {
@@ -480,7 +480,7 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
       }
     }
     if (projected) {
-      std::copy(grad.data(), grad + m * z.hidden, projected_grads + z.own_row(t, 0) * z.hidden);
+      std::copy(grad.data(), grad + m * z.hidden, projected_grads + z.row_of_step(t, 0) * z.hidden);
       pack_state(packed.data(), grad.data(), z.hidden, m, z.hidden);
       times_panels(grad_made.data(), z.units, packed.data(), m, z.hidden, projection.data());
     }
@@ -499,7 +499,7 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
         const int64_t u = block * nr;
         const int64_t n = std::min(nr, z.units - u);
         for (int64_t b = 0; b < m; b++) {
-          const int64_t own = z.own_row(t, b);
+          const int64_t own = z.row_of_step(t, b);
           const int64_t row = z.row(t, b);
           for (int64_t g = 0; g < z.kept; g++) {
             const T* from = keep + (own * z.kept + g) * z.units + u;
@@ -510,7 +510,7 @@ void backward(const Layer& z, const Tensor& grad_gates, const Tensor& grad_first
             move_units<T>(dc, grad_c + b * z.units + u, n);
             move_units<T>(c, keep_cells + own * z.units + u, n);
             if (b < came) {
-              const T* from = keep_cells + z.own_row(z.before(t), b) * z.units + u;
+              const T* from = keep_cells + z.row_of_step(z.before(t), b) * z.units + u;
               move_units<T>(c0, from, n);
             } else {
               read_run(c0, first_cell.data<S>() + b * z.units + u, n);

@@ -122,7 +122,7 @@ void softmax_short_rows(const SoftmaxJob<A>& job) {
     softmax_tile<Log>(turned.tile(), n, ld, rest.data(), rest.data() + ld);
     turned.store(job.to + at * job.out_size, rows, write);
   };
-  for_turned_rows<A>(job.s.outer, n, rows_to_turn<A>(n), block);
+  for_transposed_rows<A>(job.s.outer, n, rows_to_transpose<A>(n), block);
 }
 
 template <bool Log, class A>
@@ -252,7 +252,7 @@ class LongColumns {
     parallel_for(0, blocks * chunks_, 1, [&](int64_t begin, int64_t end) {
       Scratch<A> row(width_);
       for (int64_t task = begin; task < end; task++) {
-        summarise(task, row.data());
+        reduce_task(task, row.data());
       }
     });
     parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
@@ -280,7 +280,7 @@ class LongColumns {
     }
   }
 
-  void summarise(int64_t task, A* __restrict row) {
+  void reduce_task(int64_t task, A* __restrict row) {
     A* __restrict top = tops_.data() + task * width_;
     A* __restrict sum = sums_.data() + task * width_;
     std::fill(top, top + width_, -math::infinity<A>);
@@ -489,7 +489,7 @@ void softmax_backward(const char* name, const Tensor& out, const Tensor& given_g
         backward_tile<Log>(g.tile(), y.tile(), s.n, ld, sums.data());
         g.store(to + at * out_size, rows, is_direct(out) ? nullptr : write);
       };
-      for_turned_rows<A>(s.outer, s.n, rows_to_turn<A>(2 * s.n), block);
+      for_transposed_rows<A>(s.outer, s.n, rows_to_transpose<A>(2 * s.n), block);
       return;
     }
     if (s.inner == 1 && is_direct(grad) && is_direct(output) && is_direct(out)) {
@@ -514,7 +514,7 @@ void softmax_backward(const char* name, const Tensor& out, const Tensor& given_g
       return;
     }
     const int64_t width = tile_width(2 * s.n, s.inner, sizeof(A));
-    const int64_t padded = whole_granules(width);
+    const int64_t padded = round_up_to_granule(width);
     const int64_t tiles = num_chunks(0, s.inner, width);
     const int64_t grain = std::max<int64_t>(1, 16384 / (width * s.n));
     parallel_for(0, s.outer * tiles, grain, [&](int64_t begin, int64_t end) {

@@ -20,7 +20,7 @@ namespace {
 
 // Bools are read as bytes, of which any but 0 is true: the compiler makes vectors of bytes alone.
 template <class From>
-RL_INLINE auto plain_element(const From* from, int64_t i) {
+RL_INLINE auto load_element(const From* from, int64_t i) {
   if constexpr (std::is_same_v<From, bool>) {
     return static_cast<uint8_t>(reinterpret_cast<const uint8_t*>(from)[i] != 0);
   } else {
@@ -34,7 +34,7 @@ RL_NOINLINE void cast_plain(void* to, const void* from, int64_t n) {
   const auto* in = static_cast<const From*>(from);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    out[i] = convert<To>(plain_element(in, i));
+    out[i] = convert<To>(load_element(in, i));
   }
 }
 
@@ -207,7 +207,7 @@ constexpr CastTable casts = make_table();
 
 }  // namespace
 
-void Cast::in_two_steps(void* to, const void* from, int64_t n) const {
+void Cast::cast_in_two_steps(void* to, const void* from, int64_t n) const {
   constexpr int64_t piece = 512;
   alignas(64) char middle[piece * sizeof(double)];
   for (int64_t i = 0; i < n; i += piece) {

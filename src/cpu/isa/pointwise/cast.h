@@ -23,12 +23,12 @@ struct Cast {
     if (second == nullptr) {
       first(to, from, n);
     } else {
-      in_two_steps(to, from, n);
+      cast_in_two_steps(to, from, n);
     }
   }
 
  private:
-  void in_two_steps(void* to, const void* from, int64_t n) const;
+  void cast_in_two_steps(void* to, const void* from, int64_t n) const;
 };
 Cast cast_function(ScalarType to, ScalarType from);
 

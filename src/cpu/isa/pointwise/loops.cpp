@@ -329,7 +329,7 @@ class Run {
   RL_INLINE void run_row(char* out, const char* const* in, char (*buffers)[buffer_bytes],
                          int64_t n) const {
     if (by_parts_) {
-      by_parts(out, in, buffers, n);
+      run_row_in_parts(out, in, buffers, n);
     } else {
       compute(out, in, n);
     }
@@ -337,7 +337,8 @@ class Run {
 
   // A row. A number of a column is broadcast to part of it, which the row then passes by. Results
   // that no cache will hold are written past them: plain stores would read each line first.
-  void by_parts(char* out, const char* const* in, char (*buffers)[buffer_bytes], int64_t n) const {
+  void run_row_in_parts(char* out, const char* const* in, char (*buffers)[buffer_bytes],
+                        int64_t n) const {
     const char* at[max_inputs] = {};
     for (int i = 0; i < num_inputs_; ++i) {
       at[i] = in_[i].column ? buffers[i] : in[i];
@@ -392,7 +393,7 @@ class Run {
         kept[i] = many_rows != 0 && in_[i].repeats && cursor.at[0] == 0 ? n : 0;
       }
       const bool direct = !out_.cast && is_direct(out_, n, cursor);
-      char* out = !direct ? buffers[max_inputs] : place(out_, cursor, begin);
+      char* out = !direct ? buffers[max_inputs] : address_of(out_, cursor, begin);
       compute(out, in, n);
       if (!direct) {
         store(out_, out, cursor, begin, n);
@@ -423,7 +424,7 @@ class Run {
     return o.linear || (it_.strides(o.index)[0] == o.size && cursor.at[0] + n <= it_.shape()[0]);
   }
 
-  char* place(const Operand& o, const Cursor& cursor, int64_t begin) const {
+  char* address_of(const Operand& o, const Cursor& cursor, int64_t begin) const {
     return it_.data(o.index) + (o.linear ? begin * o.size : cursor.offset(it_, o.index));
   }
 
@@ -431,7 +432,7 @@ class Run {
   const char* load(const Operand& o, char* buffer, const Cursor& cursor, int64_t begin,
                    int64_t n) const {
     if (is_direct(o, n, cursor)) {
-      const char* from = place(o, cursor, begin);
+      const char* from = address_of(o, cursor, begin);
       if (!o.cast) {
         return from;
       }
@@ -452,7 +453,7 @@ class Run {
              int64_t n) const {
     alignas(64) char stored[2 * buffer_bytes];
     if (is_direct(o, n, cursor)) {
-      o.cast(place(o, cursor, begin), values, n);
+      o.cast(address_of(o, cursor, begin), values, n);
       return;
     }
     if (o.cast) {

@@ -39,7 +39,7 @@ constexpr PointwiseKernel where_kernel = make_where_kernel();
 // x[i] - trunc(x[i] / y[i]) * y[i] for one granule, without rounding, where that takes one quotient
 // of fewer bits than the arithmetic has; false where it does not.
 template <class T>
-bool quick_rests(const T* __restrict x, const T* __restrict y, T* __restrict rests) {
+bool fast_remainders(const T* __restrict x, const T* __restrict y, T* __restrict rests) {
   constexpr int64_t step = granule_of(sizeof(T), sizeof(T));
 #if !defined(__FMA__)
   if (sizeof(T) == sizeof(double)) {
@@ -53,7 +53,7 @@ bool quick_rests(const T* __restrict x, const T* __restrict y, T* __restrict res
     const double b = math::abs(static_cast<double>(y[i]));
     const double ratio = a / b;
     const double whole = math::trunc(ratio);
-    const double r = sizeof(T) == sizeof(double) ? math::fused(-whole, b, a) : a - whole * b;
+    const double r = sizeof(T) == sizeof(double) ? math::multiply_add(-whole, b, a) : a - whole * b;
     const double above = r < 0 ? r + b : r;
     rests[i] = math::copysign(static_cast<T>(above), x[i]);
     slow += (ratio < limit) & (b < math::infinity<double>) ? 0 : 1;  // NaN is slow
@@ -63,14 +63,14 @@ bool quick_rests(const T* __restrict x, const T* __restrict y, T* __restrict res
 
 // A formula of two numbers and their remainder, which is exact and so the same in either way.
 template <class T, class F>
-void rest_block(char* out, const char* const* in, const void*, int64_t n) {
+void remainder_block(char* out, const char* const* in, const void*, int64_t n) {
   constexpr int64_t step = granule_of(sizeof(T), sizeof(T));
   for (int64_t i = 0; i + step <= n; i += step) {
     const T* x = reinterpret_cast<const T*>(in[0]) + i;
     const T* y = reinterpret_cast<const T*>(in[1]) + i;
     T* o = reinterpret_cast<T*>(out) + i;
     T rests[step];
-    if (!quick_rests(x, y, rests)) {
+    if (!fast_remainders(x, y, rests)) {
       for (int64_t j = 0; j < step; j++) {
         rests[j] = std::fmod(x[j], y[j]);
       }
@@ -84,23 +84,23 @@ void rest_block(char* out, const char* const* in, const void*, int64_t n) {
 
 // The kernel of a formula with such blocks for floats.
 template <class F, class WithRest>
-consteval PointwiseKernel with_rests(F formula, WithRest) {
+consteval PointwiseKernel with_remainder_blocks(F formula, WithRest) {
   PointwiseKernel kernel = make_kernel<2, 0, set_real, Promote::Same, false>(formula);
   for (const ScalarType t : {kHalf, kBFloat16, kFloat32}) {
-    kernel.blocks[static_cast<int>(t)] = &rest_block<float, WithRest>;
+    kernel.blocks[static_cast<int>(t)] = &remainder_block<float, WithRest>;
   }
-  kernel.blocks[static_cast<int>(kFloat64)] = &rest_block<double, WithRest>;
+  kernel.blocks[static_cast<int>(kFloat64)] = &remainder_block<double, WithRest>;
   return kernel;
 }
-constexpr PointwiseKernel floor_divide_kernel = with_rests(
+constexpr PointwiseKernel floor_divide_kernel = with_remainder_blocks(
     [](auto x, auto y) __attribute__((always_inline)) { return formula::floor_divide(x, y); },
     [](auto x, auto y, auto rest) { return math::div_floor(x, y, rest); });
-constexpr PointwiseKernel remainder_kernel = with_rests(
+constexpr PointwiseKernel remainder_kernel = with_remainder_blocks(
     [](auto x, auto y) __attribute__((always_inline)) { return formula::remainder(x, y); },
     [](auto x, auto y, auto rest) { return math::rem_floor(x, y, rest); });
-constexpr PointwiseKernel fmod_kernel =
-    with_rests([](auto x, auto y) __attribute__((always_inline)) { return formula::fmod(x, y); },
-               [](auto, auto, auto rest) { return rest; });
+constexpr PointwiseKernel fmod_kernel = with_remainder_blocks(
+    [](auto x, auto y) __attribute__((always_inline)) { return formula::fmod(x, y); },
+    [](auto, auto, auto rest) { return rest; });
 
 }  // namespace
 

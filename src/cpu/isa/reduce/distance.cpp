@@ -33,7 +33,7 @@ inline V term(V x) {
 }
 
 template <Norm N, class V>
-inline V joined(V a, V b) {
+inline V combine_terms(V a, V b) {
   if constexpr (N == Norm::Infinite) {
     return (b > a) | (b != b) ? b : a;  // NaN stays
   } else {
@@ -115,7 +115,7 @@ constexpr int64_t features_at_once = 64;  // sums of more are sums of sums
 // The distance of row `a` to a column where powers overflow or vanish, or nothing is between them:
 // differences are taken relative to the largest.
 template <class T>
-T far_distance(const T* a, const T* column, int64_t padded, int64_t width, double p) {
+T scaled_distance(const T* a, const T* column, int64_t padded, int64_t width, double p) {
   T most = 0;
   for (int64_t f = 0; f < width; f++) {
     const T size = size_of(a[f] - column[f * padded]);
@@ -161,7 +161,7 @@ void block_of_distances(const T* a, const T* columns, int64_t padded, int64_t wi
     }
     for (int64_t j = 0; j < B::width; j++) {
       if (RL_UNLIKELY(far[j])) {
-        to[j] = far_distance(a, columns + j, padded, width, static_cast<double>(p));
+        to[j] = scaled_distance(a, columns + j, padded, width, static_cast<double>(p));
       }
     }
   } else {
@@ -172,12 +172,12 @@ void block_of_distances(const T* a, const T* columns, int64_t padded, int64_t wi
         const T* const b = columns + f * padded;
 #pragma GCC unroll 4
         for (int k = 0; k < B::vectors; k++) {
-          sums[k] = joined<N>(sums[k], term<N>(a[f] - B::load(b, k)));
+          sums[k] = combine_terms<N>(sums[k], term<N>(a[f] - B::load(b, k)));
         }
       }
 #pragma GCC unroll 4
       for (int k = 0; k < B::vectors; k++) {
-        total[k] = joined<N>(total[k], sums[k]);
+        total[k] = combine_terms<N>(total[k], sums[k]);
       }
     }
 #pragma GCC unroll 4
@@ -188,7 +188,7 @@ void block_of_distances(const T* a, const T* columns, int64_t padded, int64_t wi
       to[j] = math::sqrt(to[j]);
       constexpr T least = std::is_same_v<T, float> ? T(1e-15) : T(1e-145);
       if (RL_UNLIKELY(!(to[j] > least && to[j] < math::infinity<T>))) {
-        to[j] = far_distance(a, columns + j, padded, width, 2);
+        to[j] = scaled_distance(a, columns + j, padded, width, 2);
       }
     }
   }

@@ -53,7 +53,7 @@ struct Moments {
   }
 
   // Whether squares of floats have lost digits: those of equal elements seem to, too.
-  static bool lost(R squares) {
+  static bool lost_digits(R squares) {
     return std::is_same_v<R, float> && !(squares > R(1e-30) && squares < math::infinity<R>);
   }
   // The state of n elements `step` apart, in double.
@@ -114,8 +114,8 @@ struct Moments {
         squares[j] += squares[j + w];
       }
     }
-    s = RL_UNLIKELY(lost(squares[0])) ? state_in_double(x, 1, n)
-                                      : state(shift, sum[0], squares[0], n);
+    s = RL_UNLIKELY(lost_digits(squares[0])) ? state_in_double(x, 1, n)
+                                             : state(shift, sum[0], squares[0], n);
   }
 
   void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
@@ -142,10 +142,10 @@ struct Moments {
     }
     int any = 0;
     for (int64_t c = 0; c < cols; c++) {
-      any |= lost(squares[c]) ? 1 : 0;
+      any |= lost_digits(squares[c]) ? 1 : 0;
     }
     for (int64_t c = 0; c < cols && RL_UNLIKELY(any != 0); c++) {
-      if (lost(squares[c])) {
+      if (lost_digits(squares[c])) {
         s[c] = state_in_double(x + c, ld, rows);
       }
     }
@@ -185,7 +185,7 @@ void moments(const char* name, const Tensor* spread, const Tensor* mean, const T
     const ConvertRun write = writer<double, set_floating>(name, spread->dtype());
     const ConvertRun write_mean = writer<D, set_floating | set_complexes>(name, self.dtype());
     const double n = static_cast<double>(plan.count);
-    const double divisor = n - subtracted > 0 ? n - subtracted : 0;
+    const double divisor = n - subtracted < 0 ? 0 : n - subtracted;  // NaN stays
     const auto run = [&](ConvertRun read, bool direct, const auto& accept) {
       reduce(op, plan, self.data_ptr(), read, direct,
              [&](int64_t first, const typename Moments<A>::S* s, int64_t count) {
@@ -204,7 +204,7 @@ void moments(const char* name, const Tensor* spread, const Tensor* mean, const T
     std::atomic<bool> vanished = false;
     run(reader<A, set_floating | set_complexes>(name, self.dtype()), std::is_same_v<A, T>,
         [&](int64_t i, double result, const D& center) {
-          if (RL_UNLIKELY(!is_finite(result))) {
+          if (RL_UNLIKELY(!is_finite(result) && divisor > 0)) {
             overflowed.store(true, std::memory_order_relaxed);
           } else if (RL_UNLIKELY((root ? result * result : result) < vanishing)) {
             vanished.store(true, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/op_support.h"
 #include "cpu/isa/reduce/fold.h"
 #include "cpu/readable.h"
 
@@ -74,7 +75,7 @@ void fold(const char* name, const Tensor& out, const Tensor& given, OptionalIntA
   });
 }
 
-constexpr auto as_it_is = [](auto total, int64_t) { return total; };
+constexpr auto identity_finish = [](auto total, int64_t) { return total; };
 
 // The type in which sums that end up in `out` are kept.
 template <class F>
@@ -94,20 +95,20 @@ void visit_sum_type(const char* name, ScalarType out, const F& f) {
 void sum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
          std::optional<ScalarType>) {
   if (out.dtype() == kBool) {
-    return fold<fold::Any>("sum", out, self, dim, as_it_is);
+    return fold<fold::Any>("sum", out, self, dim, identity_finish);
   }
   visit_sum_type("sum", out.dtype(), [&](auto tag) {
-    fold<fold::Sum<typename decltype(tag)::type>>("sum", out, self, dim, as_it_is);
+    fold<fold::Sum<typename decltype(tag)::type>>("sum", out, self, dim, identity_finish);
   });
 }
 
 void nansum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
             std::optional<ScalarType>) {
   if (out.dtype() == kBool) {
-    return fold<fold::Any>("nansum", out, self, dim, as_it_is);
+    return fold<fold::Any>("nansum", out, self, dim, identity_finish);
   }
   visit_sum_type("nansum", out.dtype(), [&](auto tag) {
-    fold<fold::NanSum<typename decltype(tag)::type>>("nansum", out, self, dim, as_it_is);
+    fold<fold::NanSum<typename decltype(tag)::type>>("nansum", out, self, dim, identity_finish);
   });
 }
 
@@ -128,43 +129,43 @@ void mean(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
 void prod(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
           std::optional<ScalarType>) {
   if (out.dtype() == kBool) {
-    return fold<fold::All>("prod", out, self, dim, as_it_is);
+    return fold<fold::All>("prod", out, self, dim, identity_finish);
   }
   visit_sum_type("prod", out.dtype(), [&](auto tag) {
-    fold<fold::Prod<typename decltype(tag)::type>>("prod", out, self, dim, as_it_is);
+    fold<fold::Prod<typename decltype(tag)::type>>("prod", out, self, dim, identity_finish);
   });
 }
 
 void amax(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
   visit_order_type("amax", self.dtype(), [&](auto tag) {
-    fold<fold::Max<typename decltype(tag)::type>>("amax", out, self, dim, as_it_is);
+    fold<fold::Max<typename decltype(tag)::type>>("amax", out, self, dim, identity_finish);
   });
 }
 
 void amin(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
   visit_order_type("amin", self.dtype(), [&](auto tag) {
-    fold<fold::Min<typename decltype(tag)::type>>("amin", out, self, dim, as_it_is);
+    fold<fold::Min<typename decltype(tag)::type>>("amin", out, self, dim, identity_finish);
   });
 }
 
 void max(const Tensor& out, const Tensor& self) {
   visit_order_type("max_all", self.dtype(), [&](auto tag) {
-    fold<fold::Max<typename decltype(tag)::type>>("max_all", out, self, {}, as_it_is);
+    fold<fold::Max<typename decltype(tag)::type>>("max_all", out, self, {}, identity_finish);
   });
 }
 
 void min(const Tensor& out, const Tensor& self) {
   visit_order_type("min_all", self.dtype(), [&](auto tag) {
-    fold<fold::Min<typename decltype(tag)::type>>("min_all", out, self, {}, as_it_is);
+    fold<fold::Min<typename decltype(tag)::type>>("min_all", out, self, {}, identity_finish);
   });
 }
 
 void any(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool) {
-  fold<fold::Any>("any", out, self, dim, as_it_is);
+  fold<fold::Any>("any", out, self, dim, identity_finish);
 }
 
 void all(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool) {
-  fold<fold::All>("all", out, self, dim, as_it_is);
+  fold<fold::All>("all", out, self, dim, identity_finish);
 }
 
 namespace {
@@ -314,7 +315,9 @@ struct SumRelativePower {
   double p;
   S identity() const { return {p > 0 ? 0 : math::infinity<double>, 0}; }
   // NaN stays.
-  double leading(double a, double b) const { return b != b || (p > 0 ? b > a : b < a) ? b : a; }
+  double larger_or_nan(double a, double b) const {
+    return b != b || (p > 0 ? b > a : b < a) ? b : a;
+  }
   static bool counts(double unit) { return unit > 0 && unit < math::infinity<double>; }
   static double size_of(double x) { return x < 0 ? -x : x; }
   void row(const A* x, int64_t n, int64_t, S& s) const { columns(x, 1, n, 1, 0, &s); }
@@ -322,7 +325,7 @@ struct SumRelativePower {
     for (int64_t c = 0; c < cols; c++) {
       s[c] = identity();
       for (int64_t r = 0; r < rows; r++) {
-        s[c].unit = leading(s[c].unit, size_of(x[r * ld + c]));
+        s[c].unit = larger_or_nan(s[c].unit, size_of(x[r * ld + c]));
       }
       for (int64_t r = 0; r < rows && counts(s[c].unit); r++) {
         s[c].sum += math::pow(size_of(x[r * ld + c]) / s[c].unit, p);
@@ -331,7 +334,7 @@ struct SumRelativePower {
   }
   void merge(S* older, int64_t, const S* newer, int64_t, int64_t width) const {
     for (int64_t i = 0; i < width; i++) {
-      const double unit = leading(older[i].unit, newer[i].unit);
+      const double unit = larger_or_nan(older[i].unit, newer[i].unit);
       const auto share = [&](const S& of) {
         return of.sum == 0 ? 0 : of.sum * math::pow(of.unit / unit, p);
       };
@@ -378,6 +381,10 @@ void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& or
   const Tensor self = computable(given, compute_dtype(given.dtype()));
   const char* name = "linalg_vector_norm";
   const double p = ord.as<double>();
+  if (p != p) {
+    fill_raw(out, Scalar(p));
+    return;
+  }
   visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {
     using A = compute_t<typename decltype(tag)::type>;
     if (p == 2 && self.dtype() == kFloat32) {
@@ -409,11 +416,11 @@ void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& or
         norm_of_extremes<D>(out, self, dim, p);
       }
     } else if (p == 1) {
-      fold<fold::SumAbs<A>, true>(name, out, self, dim, as_it_is);
+      fold<fold::SumAbs<A>, true>(name, out, self, dim, identity_finish);
     } else if (p == math::infinity<double>) {
-      fold<fold::MaxAbs<A>, true>(name, out, self, dim, as_it_is);
+      fold<fold::MaxAbs<A>, true>(name, out, self, dim, identity_finish);
     } else if (p == -math::infinity<double>) {
-      fold<fold::MinAbs<A>, true>(name, out, self, dim, as_it_is);
+      fold<fold::MinAbs<A>, true>(name, out, self, dim, identity_finish);
     } else {
       const ReducePlan plan = plan_reduction(self, dim, false);
       const SumPower<A> op(static_cast<A>(p));

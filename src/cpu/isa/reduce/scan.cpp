@@ -150,7 +150,7 @@ void scan(const Tensor& out, const Tensor& given, int64_t dim, const char* name)
       }
       turned.store(to + first * s.n * out_size, rows, write_in_place ? nullptr : write);
     };
-    for_turned_rows<A>(s.outer, s.n, rows_to_turn<A>(s.n), block);
+    for_transposed_rows<A>(s.outer, s.n, rows_to_transpose<A>(s.n), block);
     return;
   }
   // Integers may be added in any order: one thread needs no totals first.
@@ -228,12 +228,12 @@ void scan_numbers(const char* name, const Tensor& out, const Tensor& self, int64
 }
 
 template <bool Largest>
-void running_extreme(const char* name, const Tensor& values, const Tensor& indices,
-                     const Tensor& given, int64_t dim) {
+void cumulative_extreme(const char* name, const Tensor& values, const Tensor& indices,
+                        const Tensor& given, int64_t dim) {
   if (values.numel() == 0) {
     return;
   }
-  const Tensor self = readable(given);
+  const Tensor self = with_valid_bools(given);
   const DimSplit s = dim_split_of(self, dim);
   visit_dtype<set_real | set_Bool>(name, self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -278,11 +278,11 @@ void logcumsumexp(const Tensor& out, const Tensor& self, int64_t dim) {
 }
 
 void cummax(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim) {
-  running_extreme<true>("cummax", values, indices, self, dim);
+  cumulative_extreme<true>("cummax", values, indices, self, dim);
 }
 
 void cummin(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim) {
-  running_extreme<false>("cummin", values, indices, self, dim);
+  cumulative_extreme<false>("cummin", values, indices, self, dim);
 }
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -13,11 +13,11 @@ namespace rushlight::cpu::RL_ISA {
 // Elements are computed in whole vectors wherever they stand.
 inline constexpr int64_t granule = 16;
 
-RL_INLINE int64_t whole_granules(int64_t n) { return (n + granule - 1) & -granule; }
+RL_INLINE int64_t round_up_to_granule(int64_t n) { return (n + granule - 1) & -granule; }
 
 // Rows that are turned at once: a tile lies in the first-level cache, twice.
 template <class A>
-int64_t rows_to_turn(int64_t n) {
+int64_t rows_to_transpose(int64_t n) {
   constexpr int64_t bytes = 8192;
   return std::clamp<int64_t>(bytes / (n * static_cast<int64_t>(sizeof(A))) & -granule, 32, 512);
 }
@@ -28,13 +28,13 @@ template <class A>
 class TurnedRows {
  public:
   TurnedRows(int64_t n, int64_t rows)
-      : n_(n), tile_(n * whole_granules(rows)), staging_(n * rows) {}
+      : n_(n), tile_(n * round_up_to_granule(rows)), staging_(n * rows) {}
 
   A* tile() const { return tile_; }
   // Reads `rows` rows; `read` converts their elements, of in_size bytes, where A is not theirs.
   int64_t load(const char* from, int64_t rows, ConvertRun read, int64_t in_size) {
     constexpr int64_t size = sizeof(A);
-    const int64_t ld = whole_granules(rows);
+    const int64_t ld = round_up_to_granule(rows);
     if (read != nullptr) {
       read(staging_.data(), from, in_size, rows * n_);
       from = reinterpret_cast<const char*>(staging_.data());
@@ -47,7 +47,7 @@ class TurnedRows {
   }
   void store(char* to, int64_t rows, ConvertRun write) {
     constexpr int64_t size = sizeof(A);
-    const int64_t ld = whole_granules(rows);
+    const int64_t ld = round_up_to_granule(rows);
     char* const turned = write != nullptr ? reinterpret_cast<char*>(staging_.data()) : to;
     transpose(turned, n_ * size, reinterpret_cast<const char*>(tile()), ld * size, size, rows, n_);
     if (write != nullptr) {
@@ -64,7 +64,7 @@ class TurnedRows {
 // Calls f(turned, first, rows) for blocks of at most `width` of `count` rows of n elements, from
 // several threads.
 template <class A, class F>
-void for_turned_rows(int64_t count, int64_t n, int64_t width, const F& f) {
+void for_transposed_rows(int64_t count, int64_t n, int64_t width, const F& f) {
   const int64_t grain = std::max<int64_t>(1, 16384 / (n * width));
   parallel_for(0, num_chunks(0, count, width), grain, [&](int64_t begin, int64_t end) {
     const int64_t stop = std::min(end * width, count);

@@ -199,7 +199,8 @@ void sort_rows(const T* x, int64_t count, int64_t n, bool descending, T* values,
         for (int64_t r = begin; r < end; r++) {
           const T* row = x + r * n;
           for (int64_t i = 0; i < n; i++) {
-            a[i] = Item8::make(descending ? range.below(row[i]) : range.above(row[i]), i);
+            a[i] =
+                Item8::make(descending ? range.below(row[i]) : range.offset_from_least(row[i]), i);
           }
           const Item8* sorted = radix_sort(a.data(), b.data(), n, range.key_bytes());
           write_sorted(row, sorted, n, values + r * n, indices + r * n);
@@ -244,7 +245,7 @@ void sort_stable(const Tensor& values, const Tensor& indices, const Tensor& self
 
 namespace {
 
-// Room for what best_items finds on its way.
+// Room for what top_items finds on its way.
 template <class T>
 struct BestItems {
   std::vector<Key<T>> keys;
@@ -256,7 +257,7 @@ struct BestItems {
 // groups, whose best elements are found by vectors; the k-th of those is a bar that at least k
 // elements pass, and few more unless many are equal.
 template <class T>
-void best_items(const T* x, int64_t n, int64_t k, bool largest, BestItems<T>& work) {
+void top_items(const T* x, int64_t n, int64_t k, bool largest, BestItems<T>& work) {
   work.keys.resize(n);
   make_keys(x, n, largest, work.keys.data());
   const Key<T>* keys = work.keys.data();
@@ -330,7 +331,7 @@ void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64
           make_items(x + r * n, n, largest, a.data());
           write(r, radix_sort(a.data(), b.data(), n, sizeof(Key<T>)));
         } else {
-          best_items(x + r * n, n, k, largest, best);
+          top_items(x + r * n, n, k, largest, best);
           write(r, best.found.data());
         }
       }
@@ -394,8 +395,8 @@ int64_t select_rank(const K* keys, int64_t n, int64_t rank, K* candidates) {
 
 // The element of each row that has the rank (from 0) that rank_of(row, n) gives.
 template <class Rank>
-void pick(const char* op, const Tensor& values, const Tensor& indices, const Tensor& self,
-          int64_t dim, const Rank& rank_of) {
+void select_by_rank(const char* op, const Tensor& values, const Tensor& indices, const Tensor& self,
+                    int64_t dim, const Rank& rank_of) {
   visit_rows(op, self, dim, [&](auto tag, const Tensor& rows, int64_t count, int64_t n) {
     using T = typename decltype(tag)::type;
     const T* x = rows.data<T>();
@@ -450,12 +451,13 @@ int64_t count_nan(const T* x, int64_t n) {
 
 void kthvalue(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k,
               int64_t dim, bool) {
-  pick("kthvalue", values, indices, self, dim, [k](const auto*, int64_t) { return k - 1; });
+  select_by_rank("kthvalue", values, indices, self, dim,
+                 [k](const auto*, int64_t) { return k - 1; });
 }
 
 void median_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
                 bool) {
-  pick("median", values, indices, self, dim, [](const auto* x, int64_t n) {
+  select_by_rank("median", values, indices, self, dim, [](const auto* x, int64_t n) {
     const int64_t numbers = n - count_nan(x, n);
     return numbers < n ? numbers : (n - 1) / 2;  // NaNs come last
   });
@@ -463,7 +465,7 @@ void median_dim(const Tensor& values, const Tensor& indices, const Tensor& self,
 
 void nanmedian_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
                    bool) {
-  pick("nanmedian", values, indices, self, dim, [](const auto* x, int64_t n) {
+  select_by_rank("nanmedian", values, indices, self, dim, [](const auto* x, int64_t n) {
     const int64_t numbers = n - count_nan(x, n);
     return numbers == 0 ? int64_t{0} : (numbers - 1) / 2;
   });

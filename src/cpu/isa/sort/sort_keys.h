@@ -68,10 +68,12 @@ template <class T>
 struct IntegerRange {
   T least = 0;
   T greatest = 0;
-  uint64_t above(T x) const { return static_cast<uint64_t>(x) - static_cast<uint64_t>(least); }
+  uint64_t offset_from_least(T x) const {
+    return static_cast<uint64_t>(x) - static_cast<uint64_t>(least);
+  }
   uint64_t below(T x) const { return static_cast<uint64_t>(greatest) - static_cast<uint64_t>(x); }
-  bool fits_word() const { return above(greatest) >> 32 == 0; }
-  int key_bytes() const { return (std::bit_width(above(greatest)) + 7) / 8; }
+  bool fits_word() const { return offset_from_least(greatest) >> 32 == 0; }
+  int key_bytes() const { return (std::bit_width(offset_from_least(greatest)) + 7) / 8; }
 };
 template <class T>
 IntegerRange<T> integer_range(const T* x, int64_t n) {

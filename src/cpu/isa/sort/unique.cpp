@@ -56,7 +56,7 @@ Runs find_runs(int64_t n, bool want_inverse, bool want_counts, const Order& orde
 
 // Element (or slice) positions of `x` that are the first of their kind, in a new tensor.
 template <class T>
-Tensor pick_elements(const T* x, const std::vector<int64_t>& at, ScalarType dtype) {
+Tensor gather_elements(const T* x, const std::vector<int64_t>& at, ScalarType dtype) {
   const Tensor out = make_empty(static_cast<int64_t>(at.size()), dtype, kCPU);
   T* to = out.data<T>();
   for (size_t i = 0; i < at.size(); i++) {
@@ -81,7 +81,7 @@ Tensor slices_of(const char* op, const Tensor& t, int64_t dim) {
   strides.erase(dim);
   sizes.insert(0, size);
   strides.insert(0, stride);
-  return readable(make_view(t, {sizes, strides, t.storage_offset()}));
+  return with_valid_bools(make_view(t, {sizes, strides, t.storage_offset()}));
 }
 
 // The rows at these positions, with the slices' dimension back in its place.
@@ -163,11 +163,11 @@ Three unique_in_table(const Tensor& x, const IntegerRange<T>& range, bool return
                       bool return_counts) {
   const T* from = x.data<T>();
   const int64_t n = x.numel();
-  const auto size = static_cast<int64_t>(range.above(range.greatest)) + 1;
+  const auto size = static_cast<int64_t>(range.offset_from_least(range.greatest)) + 1;
   const Scratch<uint32_t> table(size);
   std::fill_n(table.data(), size, uint32_t(0));
   for (int64_t i = 0; i < n; i++) {
-    table[range.above(from[i])]++;
+    table[range.offset_from_least(from[i])]++;
   }
   const int64_t found = size - std::count(table.data(), table + size, uint32_t(0));
   const Tensor values = make_empty(found, x.dtype(), kCPU);
@@ -187,7 +187,7 @@ Three unique_in_table(const Tensor& x, const IntegerRange<T>& range, bool return
     int64_t* const to = inverse.data<int64_t>();
     parallel_for(0, n, 32768, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
-        to[i] = table[range.above(from[i])];
+        to[i] = table[range.offset_from_least(from[i])];
       }
     });
   }
@@ -242,7 +242,7 @@ Three _unique2(const Tensor& self, bool sorted, bool return_inverse, bool return
         _unique2(comparable(self), sorted, return_inverse, return_counts);
     return {from_comparable(values, self.dtype()), inverse, counts};
   }
-  const Tensor x = readable(self);
+  const Tensor x = with_valid_bools(self);
   const int64_t n = x.numel();
   RL_CHECK(n < (int64_t(1) << 32), "unique: tensors of 2^32 elements and more are not supported");
   return visit_dtype<set_real | set_Bool>("unique", x.dtype(), [&](auto tag) -> Three {
@@ -253,7 +253,8 @@ Three _unique2(const Tensor& self, bool sorted, bool return_inverse, bool return
       if (n != 0) {
         const IntegerRange<T> range = integer_range(from, n);
         constexpr uint64_t small_table = 1 << 16;
-        if (range.above(range.greatest) < std::max(small_table, 4 * static_cast<uint64_t>(n))) {
+        if (range.offset_from_least(range.greatest) <
+            std::max(small_table, 4 * static_cast<uint64_t>(n))) {
           const auto [values, inverse, counts] =
               unique_in_table(x, range, return_inverse, return_counts);
           return {values, return_inverse ? with_sizes(inverse, self.sizes()) : inverse, counts};
@@ -283,7 +284,7 @@ Three _unique2(const Tensor& self, bool sorted, bool return_inverse, bool return
     if constexpr (sizeof(T) == 8 && is_integer) {
       const IntegerRange<T> range = n == 0 ? IntegerRange<T>() : integer_range(from, n);
       if (range.fits_word()) {
-        sort_items(Item8(), range.key_bytes(), [&](T v) { return range.above(v); });
+        sort_items(Item8(), range.key_bytes(), [&](T v) { return range.offset_from_least(v); });
       } else {
         sort_items(Item16(), sizeof(T), [](T v) { return key_of<T>::get(v); });
       }
@@ -340,7 +341,8 @@ Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_co
     return {from_comparable(values, self.dtype()), inverse, counts};
   }
   const int64_t d = dim.has_value() ? wrap_dim(*dim, self.dim()) : 0;
-  const Tensor slices = dim.has_value() ? slices_of("unique_consecutive", self, d) : readable(self);
+  const Tensor slices =
+      dim.has_value() ? slices_of("unique_consecutive", self, d) : with_valid_bools(self);
   const int64_t n = dim.has_value() ? slices.sizes()[0] : slices.numel();
   const int64_t length = n == 0 ? 0 : slices.numel() / n;
   return visit_dtype<set_all>("unique_consecutive", self.dtype(), [&](auto tag) -> Three {
@@ -356,7 +358,7 @@ Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_co
       return {pick_slices(slices, runs.first, d), runs.inverse, runs.counts};
     }
     const Tensor inverse = return_inverse ? with_sizes(runs.inverse, self.sizes()) : runs.inverse;
-    return {pick_elements(x, runs.first, self.dtype()), inverse, runs.counts};
+    return {gather_elements(x, runs.first, self.dtype()), inverse, runs.counts};
   });
 }
 
@@ -386,8 +388,8 @@ void searchsorted(const Tensor& out, const Tensor& sorted_sequence, const Tensor
     return;
   }
   const ScalarType common = promote_types(sorted_sequence.dtype(), self.dtype());
-  const Tensor sequence = readable(comparable(cast_raw(sorted_sequence, common)));
-  const Tensor values = readable(comparable(cast_raw(self, common)));
+  const Tensor sequence = with_valid_bools(comparable(cast_raw(sorted_sequence, common)));
+  const Tensor values = with_valid_bools(comparable(cast_raw(self, common)));
   const Tensor order = sorter.defined() ? contiguous_raw(sorter) : Tensor();
   const int64_t n = sequence.sizes()[sequence.dim() - 1];
   const int64_t per_row = sequence.dim() == 1 ? values.numel() : values.sizes()[values.dim() - 1];

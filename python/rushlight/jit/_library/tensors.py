@@ -1,0 +1,28 @@
+"""Functions of tensors that are no single op with the same arguments, as programs."""
+
+# pyright: reportUndefinedVariable=false
+
+from __future__ import annotations
+
+
+def torch_tensordot(a: Tensor, b: Tensor, dims: int = 2) -> Tensor:
+    if dims < 0:
+        raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+    return torch.tensordot(a, b, [i for i in range(-dims, 0)], [i for i in range(dims)])
+
+
+def torch_tensordot__1(a: Tensor, b: Tensor, dims: List[List[int]]) -> Tensor:
+    return torch.tensordot(a, b, dims[0], dims[1])
+
+
+def torch_tensordot__2(a: Tensor, b: Tensor, dims: Tuple[List[int], List[int]]) -> Tensor:
+    return torch.tensordot(a, b, dims[0], dims[1])
+
+
+def torch_tensordot__3(a: Tensor, b: Tensor, dims: Tensor) -> Tensor:
+    if dims.numel() == 1:
+        n = int(dims.item())
+        return torch.tensordot(a, b, [i for i in range(-n, 0)], [i for i in range(n)])
+    first: List[int] = dims[0].tolist()
+    second: List[int] = dims[1].tolist()
+    return torch.tensordot(a, b, first, second)
