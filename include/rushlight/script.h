@@ -25,7 +25,6 @@ struct NamedValue {
 };
 struct NamedModule;
 
-
 // A method of one object.
 class RL_API Method {
  public:
