@@ -5,12 +5,29 @@ from __future__ import annotations
 LAYERS = """activation batchnorm conv distance dropout embedding fold instancenorm linear loss normalization padding
     pixelshuffle pooling upsampling"""
 TRANSFORMERS = "adaptive rnn transformer transformercoder transformerlayer"
+# Ops that programs include by one header each.
+OPS = """_unique2 abs add all any arange argmax argsort as_strided bmm cat clamp clone copy cross cumsum div dot einsum
+    empty empty_like empty_strided eq exp eye fill flip from_blob full full_like gather gelu index index_select linspace
+    log log_softmax masked_select matmul max mean min mm mul narrow native_layer_norm neg nonzero norm ones ones_like
+    pad permute pow rand randint randn relu repeat_interleave reshape resize scalar_tensor scatter scatter_add select
+    sigmoid silu slice softmax sort split sqrt squeeze stack sub sum tanh tensor to topk transpose unsqueeze view where
+    zero zeros zeros_like"""
+# Names of headers whose contents are not here, by the reason.
+ABSENT = {
+    "torch.jit.trace of Python traces programs; C++ has no tracer": "torch/csrc/jit/frontend/tracer.h",
+    "graphs of programs are those of <rushlight/graph.h>": "torch/csrc/jit/ir/ir.h torch/csrc/jit/ir/irparser.h",
+    "archives of the mobile interpreter are not read; save for torch::jit::load": """
+        torch/csrc/jit/mobile/import.h torch/csrc/jit/mobile/module.h""",
+    "kernels of the GPU are compiled into the library; programs get its streams by <c10/cuda/CUDAStream.h>": """
+        ATen/cuda/CUDAApplyUtils.cuh ATen/cuda/CUDABlas.h ATen/cuda/Atomic.cuh ATen/cuda/Exceptions.h
+        ATen/cuda/CUDAEvent.h ATen/cudnn/Handle.h c10/cuda/CUDAException.h c10/cuda/CUDAMathCompat.h""",
+}
 # What a name stands for → the names, by folder. They end in .h where they say nothing else.
 NAMES = {
     "<torch/torch.h>": {
         "torch": """
-            all arg cuda data enum expanding_array fft mps nn optim ordered_dict print serialize special types
-            utils version xpu""",
+            all arg cuda data detail/static detail/TensorDataContainer enum expanding_array fft mps nn optim
+            ordered_dict print serialize special tensor types utils version xpu""",
         "torch/data": "dataloader dataloader_options datasets example iterator samplers transforms worker_exception",
         "torch/data/dataloader": "base stateful stateless",
         "torch/data/datasets": "base chunk map mnist shared stateful tensor",
@@ -29,28 +46,35 @@ NAMES = {
         "torch/csrc": "Export",
         "torch/csrc/api/include/torch": "all data nn optim torch types utils",
         "torch/csrc/autograd": """
-            VariableTypeUtils anomaly_mode autograd custom_function edge function grad_mode variable""",
+            InferenceMode VariableTypeUtils anomaly_mode autograd custom_function edge function
+            grad_mode variable""",
         "torch/csrc/autograd/generated": "variable_factories",
         "ATen": """
-            CPUGeneratorImpl Context Device DeviceGuard Dispatch Dispatch_v2 ExpandUtils Formatting Functions Generator
-            InferSize Layout NativeFunctions OpMathType Parallel Scalar ScalarOps ScalarType Storage Tensor
-            TensorAccessor TensorIndexing TensorOperators TensorOptions""",
+            ArrayRef CPUGeneratorImpl Context Device DeviceGuard Dispatch Dispatch_v2 ExpandUtils Formatting Functions
+            Generator             InferSize Layout NamedTensor NativeFunctions OpMathType Parallel ParallelOpenMP Scalar
+            ScalarOps ScalarType SmallVector Storage Tensor TensorAccessor TensorIndexing
+            TensorOperators TensorOptions Utils Version WrapDimUtils""",
         "ATen/core": """
-            DimVector Formatting Generator Reduction Scalar Tensor TensorAccessor TensorBase TensorBody grad_mode""",
-        "ATen/ops": "empty empty_like zeros zeros_like",
+            ATen_fwd DeprecatedTypeProperties DimVector Formatting Generator NamedTensor Reduction Scalar Tensor
+            TensorAccessor TensorBase TensorBody grad_mode""",
+        "ATen/ops": OPS,
         "c10/core": """
-            DefaultDtype Device DeviceGuard DeviceType GradMode InferenceMode Layout MemoryFormat Scalar ScalarType
-            Storage SymInt SymIntArrayRef TensorImpl TensorOptions""",
+            Allocator Backend CPUAllocator DefaultDtype Device DeviceGuard DeviceType GradMode
+            InferenceMode Layout MemoryFormat Scalar ScalarType ScalarTypeToTypeMeta Storage Stream
+            StreamGuard SymInt SymIntArrayRef TensorImpl TensorOptions WrapDimMinimal""",
         "c10/macros": "Export Macros",
         "c10/util": """
-            ArrayRef BFloat16 Exception Half Optional OptionalArrayRef SmallVector StringUtil accumulate complex
-            intrusive_ptr irange string_view""",
+            ArrayRef BFloat16 BFloat16-inl C++17 Deprecated DimVector Exception Float8_e4m3fn Float8_e4m3fnuz
+            Float8_e5m2 Float8_e5m2fnuz Half Half-inl Logging Optional OptionalArrayRef SmallVector
+            StringUtil TypeCast TypeTraits accumulate complex complex_math complex_utils
+            intrusive_ptr irange string_utils string_view
+            typeid""",
     },
     "<torch/library.h>": {
         "torch": "autograd",
         "torch/csrc/jit/runtime": "custom_operator",
         "ATen": "Operators",
-        "ATen/core": "Dict LegacyTypeDispatch List function_schema ivalue stack",
+        "ATen/core": "Dict IListRef LegacyTypeDispatch List function_schema ivalue stack",
         "ATen/core/boxing": "KernelFunction",
         "ATen/core/dispatch": "Dispatcher",
         "ATen/core/op_registration": "op_registration",
@@ -59,10 +83,16 @@ NAMES = {
     },
     "<torch/script.h>": {
         "torch": "jit",
-        "torch/csrc/jit/api": "module",
-        "torch/csrc/jit/serialization": "import pickle",
+        "torch/csrc/jit": "api/module api/method api/object runtime/operator runtime/jit_exception",
+        "torch/csrc/jit/serialization": "export import pickle",
     },
     "<torch/extension.h>": {"torch": "python", "torch/csrc/utils": "pybind"},
+    "<rushlight/python_variable.h>": {"torch/csrc": "THP", "torch/csrc/autograd": "python_variable"},
+    "<rushlight/engine.h>": {"torch/csrc/autograd": "engine"},
+    "<rushlight/cuda_guard.h>": {
+        "c10/cuda": "CUDACachingAllocator CUDAFunctions CUDAGuard CUDAStream",
+        "ATen/cuda": "CUDAContext CUDAContextLight",
+    },
     "<rushlight/record_function.h>": {"ATen": "record_function", "torch/csrc/autograd": "profiler record_function"},
     "<rushlight/nn/parallel.h>": {"torch/nn/parallel": "data_parallel"},
     "<rushlight/checks.h>": {"ATen": "TensorUtils", "c10/util": "MaybeOwned"},
@@ -85,4 +115,9 @@ def generate() -> dict[str, str]:
                 path = f"include/{folder}/{name}" + ("" if name.endswith(".hpp") else ".h")
                 what = f"// Another name of {target}.\n#pragma once\n\n"
                 files[path] = what + "".join(f"#include {i}\n" for i in includes)
+                if folder.split("/")[0] == "torch" and "csrc" not in folder:  # where libtorch keeps them
+                    files[f"include/torch/csrc/api/{path}"] = files[path]
+    for reason, paths in ABSENT.items():
+        for path in paths.split():
+            files[f"include/{path}"] = f'#error "<{path}> is not part of rushlight: {reason}"\n'
     return files

@@ -342,6 +342,6 @@ def generate() -> dict[str, str]:
     declared = ["<rushlight/nn/module.h>", "<rushlight/nn/options.h>"]
     used = ["<ostream>", "", "<rushlight/nn/stateless.h>", "", "nn/detail.h"]
     return python_files() | {
-        "include/rushlight/nn/stateless.h": header(declared, "rushlight::nn", headers),
-        "src/nn_stateless.cpp": source(used, "rushlight::nn", definitions),
+        "include/rushlight/nn/stateless.h": header(declared, "torch::nn", headers),
+        "src/nn_stateless.cpp": source(used, "torch::nn", definitions),
     }

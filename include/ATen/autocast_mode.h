@@ -2,7 +2,7 @@
 #pragma once
 
 #include <rushlight/autocast.h>
-#include <torch/torch.h>
+#include <torch/library.h>
 
 namespace rushlight::autocast {
 

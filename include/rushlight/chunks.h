@@ -4,7 +4,7 @@
 
 #include <rushlight/data.h>
 
-namespace rushlight::data {
+namespace torch::data {
 
 namespace detail {
 // A lock on which threads wait for one of two things, and threads that end together.
@@ -292,4 +292,4 @@ class ChunkDataset final
 };
 
 }  // namespace datasets
-}  // namespace rushlight::data
+}  // namespace torch::data

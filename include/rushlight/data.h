@@ -13,7 +13,7 @@
 #include <rushlight/ops.h>
 #include <rushlight/samplers.h>
 
-namespace rushlight::data {
+namespace torch::data {
 
 namespace example {
 struct NoTarget {};
@@ -205,6 +205,11 @@ class RL_API MNIST : public Dataset<MNIST> {
 };
 
 }  // namespace datasets
+using datasets::BatchDataset;
+using datasets::Dataset;
+using datasets::MapDataset;
+using datasets::StatefulDataset;
+using datasets::StreamDataset;
 
 // ---- transforms ----
 
@@ -508,4 +513,4 @@ std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset,
   return make_data_loader(std::move(dataset), Sampler(*size), options);
 }
 
-}  // namespace rushlight::data
+}  // namespace torch::data

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <rushlight/compat.h>
+#include <rushlight/context.h>
 #include <rushlight/function.h>
 #include <rushlight/functions.h>
 #include <rushlight/record_function.h>
@@ -92,26 +93,6 @@ inline int64_t divup(int64_t x, int64_t y) { return (x + y - 1) / y; }
 }  // namespace internal
 using internal::divup;
 
-// What holds for the process.
-class Context {
- public:
-  const Generator& defaultGenerator(Device device) const { return default_generator(device); }
-  bool hasCUDA() const { return device_count(kCUDA) > 0; }
-  // Permissions, of which no kernel makes use.
-  bool allowTF32CuBLAS() const { return tf32_products_; }
-  void setAllowTF32CuBLAS(bool allowed) { tf32_products_ = allowed; }
-  bool allowTF32CuDNN() const { return tf32_convolutions_; }
-  void setAllowTF32CuDNN(bool allowed) { tf32_convolutions_ = allowed; }
-
- private:
-  bool tf32_products_ = false;
-  bool tf32_convolutions_ = true;
-};
-inline Context& globalContext() {
-  static Context context;
-  return context;
-}
-inline bool hasCUDA() { return globalContext().hasCUDA(); }
 class CPUGeneratorImpl;  // for make_generator<CPUGeneratorImpl>(seed) alone
 
 // Padding by its kind, of the last dimensions.
@@ -151,6 +132,9 @@ int64_t multiply_integers(const List& list) {
 namespace native {
 using namespace ::rushlight;  // at::native::relu is the op
 }  // namespace native
+namespace jit {
+using rushlight::IValue;
+}  // namespace jit
 
 namespace autograd {
 inline bool any_variable_requires_grad(const variable_list& variables) {

@@ -114,6 +114,8 @@ class RL_API Optimizer {
   Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
+  Optimizer(Optimizer&&) = default;
+  Optimizer& operator=(Optimizer&&) = default;
   virtual ~Optimizer();
 
   // Computes the loss anew where a closure is given, and changes the parameters.

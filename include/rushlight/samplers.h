@@ -5,8 +5,9 @@
 #include <vector>
 
 #include <rushlight/archive.h>
+#include <rushlight/nn/namespace.h>
 
-namespace rushlight::data {
+namespace torch::data {
 
 namespace samplers {
 
@@ -111,4 +112,4 @@ class RL_API StreamSampler : public Sampler<size_t> {
 
 }  // namespace samplers
 
-}  // namespace rushlight::data
+}  // namespace torch::data

@@ -94,6 +94,11 @@ class RL_API Module {
   void to(Device device, ScalarType dtype, bool non_blocking = false) const;
   void to(ScalarType dtype, bool non_blocking = false) const;
   void to(Device device, bool non_blocking = false) const;
+  // By the name of the device. A template, so that literals are devices.
+  template <class Text, std::enable_if_t<std::is_same_v<Text, std::string>, int> = 0>
+  void to(const Text& device, bool non_blocking = false) const {
+    to(Device(device), non_blocking);
+  }
 
   // New objects for it and its submodules: with copies of all else, or with the same values.
   Module clone(bool same_values = false) const;
@@ -110,11 +115,11 @@ class RL_API Module {
   void change_tensors(std::optional<Device> device, std::optional<ScalarType> dtype) const;
   intrusive_ptr<Object> object_;
 };
+using script_module = Module;
 struct NamedModule {
-  std::string name;
+  std::string name;  // "layers.0"
   Module value;
 };
-using script_module = Module;
 
 // Functions that are compiled from text, which may call each other, and ops as torch.NAME.
 class RL_API CompilationUnit {

@@ -2,8 +2,6 @@
 // where it is installed, its conversions of tensors.
 #pragma once
 
-#include <unordered_set>
-
 #include <rushlight/library.h>
 #include <rushlight/python.h>
 #include <torch/torch.h>

@@ -1,35 +1,48 @@
 // For programs written against libtorch: its names, as those of rushlight.
 #pragma once
 
+// Programs rely on these, which libtorch's header has as well.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bitset>
 #include <cassert>
+#include <chrono>
+#include <climits>
 #include <cmath>
+#include <complex>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <deque>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
 #include <iterator>
+#include <list>
+#include <map>
+#include <mutex>
 #include <numeric>
+#include <queue>
+#include <set>
+#include <stack>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <rushlight/archive.h>
 #include <rushlight/chunks.h>
 #include <rushlight/compat.h>
+#include <rushlight/complex_math.h>
+#include <rushlight/container_print.h>
 #include <rushlight/data.h>
 #include <rushlight/libtorch.h>
 #include <rushlight/nn.h>
 #include <rushlight/optim.h>
 #include <rushlight/rushlight.h>
+#include <rushlight/type_meta.h>
 
-// Each has all that rushlight has, and what programs add to it; as libtorch has it, torch sees what
-// is added to at, and at what is added to c10.
-namespace c10 {
-using namespace rushlight;
-}
-namespace at {
-using namespace c10;
-namespace native {
+namespace at::native {
 using namespace rushlight::native;
-}
-}  // namespace at
-namespace torch {
-using namespace at;
 }

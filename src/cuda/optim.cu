@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(block_size) step_kernel(Batch batch, Step step
   }
 }
 
-// prepare_factors(i, to): what differs by parameter.
+// extra(i, to): what differs by parameter.
 template <class Rule, class Extra>
 void run_steps(const char* op, StepLists&& lists, const Rule& rule, const Extra& extra) {
   const std::vector<StepLists::Run>& runs = lists.runs();
@@ -76,7 +76,7 @@ void run_steps(const char* op, StepLists&& lists, const Rule& rule, const Extra&
       batch.numel[at] = run.numel;
       const int64_t blocks = (run.numel + block_size * per_thread - 1) / (block_size * per_thread);
       batch.first_block[at + 1] = batch.first_block[at] + blocks;
-      prepare_factors(end, batch.extra[at]);
+      extra(end, batch.extra[at]);
     }
     if (batch.count > 0) {
       RL_CHECK(batch.first_block[batch.count] <= 2147483647, op, ": parameters are too large");

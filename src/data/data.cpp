@@ -13,7 +13,7 @@
 
 #include <rushlight/factories.h>
 
-namespace rushlight::data {
+namespace torch::data {
 
 // ---- MNIST ----
 
@@ -366,4 +366,4 @@ void Workers::drain() {
 }
 
 }  // namespace detail
-}  // namespace rushlight::data
+}  // namespace torch::data

@@ -7,7 +7,7 @@
 #include <rushlight/factories.h>
 #include <rushlight/ops.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 template class Cloneable<AdaptiveLogSoftmaxWithLossImpl>;
 AdaptiveLogSoftmaxWithLossImpl::AdaptiveLogSoftmaxWithLossImpl(
@@ -160,4 +160,4 @@ Tensor functional::triplet_margin_with_distance_loss(
                                             : loss.mean();
 }
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -8,7 +8,7 @@
 #include <rushlight/nn/init.h>
 #include <rushlight/ops.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 namespace functional {
 
@@ -326,4 +326,4 @@ std::tuple<Tensor, Tensor> MultiheadAttentionImpl::forward(
           .batch_first(options.batch_first()));
 }
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -3,7 +3,7 @@
 
 #include <ostream>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 template class Cloneable<SequentialImpl>;
 template class Cloneable<ModuleListImpl>;
@@ -154,4 +154,4 @@ void FunctionalImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::Functional()";
 }
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -4,7 +4,7 @@
 #include <rushlight/nn/options.h>
 #include <rushlight/ops.h>
 
-namespace rushlight::nn::functional::detail {
+namespace torch::nn::functional::detail {
 
 using Optional = std::optional<int64_t>;
 
@@ -276,4 +276,4 @@ inline Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& tar
   return rushlight::multilabel_soft_margin_loss(input, target, weight, reduction_of(reduction));
 }
 
-}  // namespace rushlight::nn::functional::detail
+}  // namespace torch::nn::functional::detail

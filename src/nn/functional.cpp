@@ -5,7 +5,7 @@
 
 #include "nn/detail.h"
 
-namespace rushlight::nn::functional {
+namespace torch::nn::functional {
 
 #define RL_CONV(n)                                                                               \
   Tensor conv##n##d(const Tensor& input, const Tensor& weight, const Conv##n##dFuncOptions& o) { \
@@ -131,4 +131,4 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
                              reduction_of(o.reduction()), o.zero_infinity());
 }
 
-}  // namespace rushlight::nn::functional
+}  // namespace torch::nn::functional

@@ -7,7 +7,7 @@
 #include <rushlight/ops.h>
 #include <rushlight/thread_state.h>
 
-namespace rushlight::nn::init {
+namespace torch::nn::init {
 
 double calculate_gain(const Keyword& nonlinearity, double param) {
   const std::string& name = nonlinearity.text();
@@ -190,4 +190,4 @@ Tensor kaiming_normal_(Tensor tensor, double a, const Keyword& mode, const Keywo
   return init::normal_(std::move(tensor), 0, std);
 }
 
-}  // namespace rushlight::nn::init
+}  // namespace torch::nn::init

@@ -10,7 +10,7 @@
 
 #include "nn/detail.h"
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 namespace {
 
@@ -613,4 +613,4 @@ Tensor CTCLossImpl::forward(const Tensor& log_probs, const Tensor& targets,
 }
 void CTCLossImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::CTCLoss()"; }
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -43,14 +43,17 @@ int64_t reduction_of(std::string_view word) {
   throw ValueError(str(word, " is not a valid value for reduction"));
 }
 
-namespace nn {
+}  // namespace rushlight
+
+namespace torch::nn {
 
 Module::~Module() = default;
 
 const std::string& Module::name() const noexcept {
   if (name_.empty()) {
     name_ = autograd::type_name_of(typeid(*this).name());
-    const std::string own = "rushlight::";  // the library's modules go by libtorch's names
+    const std::string own =
+        "torch::of_rushlight::";  // the library's modules go by libtorch's names
     if (name_.compare(0, own.size(), own) == 0) {
       name_.replace(0, own.size(), "torch::");
     }
@@ -377,5 +380,4 @@ serialize::InputArchive& operator>>(serialize::InputArchive& archive,
   return archive;
 }
 
-}  // namespace nn
-}  // namespace rushlight
+}  // namespace torch::nn

@@ -7,7 +7,7 @@
 #include <rushlight/ops.h>
 #include <rushlight/stream.h>
 
-namespace rushlight::nn::parallel::detail {
+namespace torch::nn::parallel::detail {
 
 void run_together(const std::vector<std::function<void()>>& jobs) {
   std::vector<std::exception_ptr> failed(jobs.size());
@@ -56,4 +56,4 @@ std::vector<Device> devices_or_all(const std::optional<std::vector<Device>>& giv
   return out;
 }
 
-}  // namespace rushlight::nn::parallel::detail
+}  // namespace torch::nn::parallel::detail

@@ -6,7 +6,7 @@
 #include <rushlight/factories.h>
 #include <rushlight/ops.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 namespace {
 
@@ -104,4 +104,4 @@ RL_FRACTIONAL(2)
 RL_FRACTIONAL(3)
 #undef RL_FRACTIONAL
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

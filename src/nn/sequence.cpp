@@ -7,7 +7,7 @@
 #include <rushlight/nn/init.h>
 #include <rushlight/ops.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 using utils::rnn::PackedSequence;
 
@@ -274,4 +274,4 @@ LSTMState LSTMCellImpl::forward(const Tensor& input, std::optional<LSTMState> hx
   return {match_input_dims(hidden, input), match_input_dims(cell, input)};
 }
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -6,7 +6,7 @@
 #include <rushlight/nn/init.h>
 #include <rushlight/ops.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 #define RL_MADE(Name)                                                             \
   template class Cloneable<Name##Impl>;                                           \
@@ -307,4 +307,4 @@ Tensor TransformerImpl::generate_square_subsequent_mask(int64_t sz) {
   return full({sz, sz}, -INFINITY).triu(1);
 }
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -6,7 +6,7 @@
 #include <rushlight/factories.h>
 #include <rushlight/thread_state.h>
 
-namespace rushlight::nn::utils {
+namespace torch::nn::utils {
 
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
@@ -168,4 +168,4 @@ std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, b
 }
 
 }  // namespace rnn
-}  // namespace rushlight::nn::utils
+}  // namespace torch::nn::utils

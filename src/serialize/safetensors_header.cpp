@@ -61,7 +61,8 @@ SafetensorsEntry read_entry(JsonReader& json, const std::string& name) {
     overflow |= __builtin_mul_overflow(bytes, n == 0 ? 1 : n, &bytes);
   }
   if (overflow || static_cast<uint64_t>(empty ? 0 : bytes) != e.end - e.begin) {
-    raise_invalid("the shape of the tensor '", name, "' does not go with its ", e.end - e.begin, " bytes");
+    raise_invalid("the shape of the tensor '", name, "' does not go with its ", e.end - e.begin,
+                  " bytes");
   }
   return e;
 }
@@ -78,13 +79,14 @@ void check_cover(const std::vector<SafetensorsEntry>& entries, uint64_t size) {
   uint64_t at = 0;
   for (const SafetensorsEntry* e : order) {
     if (e->begin != at) {
-      raise_invalid("invalid offset of the tensor '", e->name, "': tensors overlap or leave a hole");
+      raise_invalid("invalid offset of the tensor '", e->name,
+                    "': tensors overlap or leave a hole");
     }
     at = e->end;
   }
   if (at != size) {
     raise_invalid("metadata incomplete, buffer not fully covered: the file has ", size,
-        " bytes of data, the header says ", at);
+                  " bytes of data, the header says ", at);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <rushlight/nn/containers.h>
 #include <rushlight/nn/layers.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 struct RL_API ASMoutput {
   ASMoutput(Tensor output_, double loss_) : output(std::move(output_)), loss(loss_) {}
@@ -68,4 +68,4 @@ RL_API Tensor triplet_margin_with_distance_loss(
     const Tensor& anchor, const Tensor& positive, const Tensor& negative,
     const TripletMarginWithDistanceLossFuncOptions& options = {});
 }  // namespace functional
-}  // namespace rushlight::nn
+}  // namespace torch::nn

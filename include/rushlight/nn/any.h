@@ -7,7 +7,7 @@
 #include <rushlight/function.h>
 #include <rushlight/nn/module.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 // An argument or result of forward.
 class AnyValue {
@@ -182,4 +182,4 @@ class NamedAnyModule {
   AnyModule module_;
 };
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

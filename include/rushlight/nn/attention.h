@@ -7,7 +7,7 @@
 #include <rushlight/nn/layers.h>
 #include <rushlight/nn/stateless.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 struct MultiheadAttentionOptions {
   MultiheadAttentionOptions(int64_t embed_dim, int64_t num_heads)
@@ -259,4 +259,4 @@ RL_API std::tuple<Tensor, Tensor> multi_head_attention_forward(
     const MultiheadAttentionForwardFuncOptions& options);
 
 }  // namespace functional
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -5,7 +5,7 @@
 
 #include <rushlight/nn/any.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 // Modules run one after the other. A forward with other types: forward<Result>(inputs...).
 class RL_API SequentialImpl : public Cloneable<SequentialImpl> {
@@ -275,4 +275,4 @@ class RL_API FunctionalImpl : public Cloneable<FunctionalImpl> {
 };
 RL_MODULE(Functional);
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -5,7 +5,7 @@
 #include <rushlight/nn/layers.h>
 #include <rushlight/nn/stateless.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 // Options by the number of dimensions: MaxPoolOptions<2> is MaxPool2dOptions.
 #define RL_BY_DIMS(Name) \
@@ -23,9 +23,9 @@ RL_BY_DIMS(ZeroPad);
 RL_BY_DIMS(ConstantPad);
 #undef RL_BY_DIMS
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn
 
-namespace rushlight::nn::functional {
+namespace torch::nn::functional {
 
 #define RL_CONV(n)                                                              \
   struct Conv##n##dFuncOptions {                                                \
@@ -177,4 +177,4 @@ using CTCLossFuncOptions = CTCLossOptions;
 RL_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, const CTCLossFuncOptions& options = {});
 
-}  // namespace rushlight::nn::functional
+}  // namespace torch::nn::functional

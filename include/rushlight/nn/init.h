@@ -3,7 +3,7 @@
 
 #include <rushlight/nn/options.h>
 
-namespace rushlight::nn::init {
+namespace torch::nn::init {
 
 using NonlinearityType = Keyword;
 using FanModeType = Keyword;
@@ -28,4 +28,4 @@ RL_API Tensor kaiming_normal_(Tensor tensor, double a = 0, const Keyword& mode =
                               const Keyword& nonlinearity = kLeakyReLU);
 RL_API std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor);
 
-}  // namespace rushlight::nn::init
+}  // namespace torch::nn::init

@@ -5,7 +5,7 @@
 #include <rushlight/nn/module.h>
 #include <rushlight/nn/options.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 // What a layer's class declares beside forward: its options, reset() and how it prints.
 #define RL_LAYER(Name)                                    \
@@ -429,4 +429,4 @@ class RL_API CTCLossImpl : public Cloneable<CTCLossImpl> {
 };
 RL_MODULE(CTCLoss);
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

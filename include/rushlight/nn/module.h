@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <memory>
 
+#include <rushlight/nn/namespace.h>
 #include <rushlight/nn/ordered_dict.h>
 #include <rushlight/serialize.h>
 #include <rushlight/thread_state.h>
@@ -16,7 +17,9 @@ class OutputArchive;
 class InputArchive;
 }  // namespace serialize
 
-namespace nn {
+}  // namespace rushlight
+
+namespace torch::nn {
 
 template <class Contained>
 class ModuleHolder;
@@ -186,21 +189,21 @@ class RL_API Cloneable : public Module {
   }
 };
 
-// Stands for a shared pointer to a module. Made from the module's own arguments, from a pointer to
-// it, or empty from nullptr.
-class HolderBase {  // what does not depend on the type of the module, so that it is compiled once
+// Stands for a shared pointer to a module, or to any other object that a program shares in this way
+// (a dataset). Made from the object's own arguments, from a pointer to it, or empty from nullptr.
+class HolderBase {  // what does not depend on the type of the object, so that it is compiled once
  public:
   explicit operator bool() const { return impl_ != nullptr; }
   bool is_empty() const { return impl_ == nullptr; }
 
  protected:
   HolderBase() = default;
-  explicit HolderBase(std::shared_ptr<Module> module) : impl_(std::move(module)) {}
-  Module* checked_impl() const {
+  explicit HolderBase(std::shared_ptr<void> object) : impl_(std::move(object)) {}
+  void* checked_impl() const {
     RL_CHECK(impl_ != nullptr, "Accessing empty ModuleHolder");
     return impl_.get();
   }
-  std::shared_ptr<Module> impl_;
+  std::shared_ptr<void> impl_;
 };
 template <class Contained>
 class ModuleHolder : public HolderBase {
@@ -252,8 +255,7 @@ serialize::InputArchive& operator>>(serialize::InputArchive& archive, ModuleHold
   return archive >> std::static_pointer_cast<Module>(module.ptr());
 }
 
-}  // namespace nn
-}  // namespace rushlight
+}  // namespace torch::nn
 
 #define TORCH_MODULE_IMPL(Name, ImplType)                        \
   class Name : public ::rushlight::nn::ModuleHolder<ImplType> {  \

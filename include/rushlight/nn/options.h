@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include <rushlight/nn/namespace.h>
 #include <rushlight/tensor.h>
 
 // An option: a setter that can be chained, getters, and the value (behind this: `= default;`).

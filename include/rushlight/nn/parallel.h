@@ -7,7 +7,7 @@
 #include <rushlight/nn/module.h>
 #include <rushlight/ops.h>
 
-namespace rushlight::nn::parallel {
+namespace torch::nn::parallel {
 
 namespace detail {
 // Runs all of them at a time, as the calling thread records gradients; rethrows the first
@@ -79,4 +79,4 @@ Tensor data_parallel(M module, Tensor input, const std::optional<std::vector<Dev
   return cat(out, dim);
 }
 
-}  // namespace rushlight::nn::parallel
+}  // namespace torch::nn::parallel

@@ -4,7 +4,7 @@
 #include <rushlight/nn/module.h>
 #include <rushlight/nn/options.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 template <size_t D>
 struct MaxUnpoolOptions {
@@ -92,4 +92,4 @@ RL_FRACTIONAL(3);
 #undef RL_FRACTIONAL
 
 }  // namespace functional
-}  // namespace rushlight::nn
+}  // namespace torch::nn

@@ -4,7 +4,7 @@
 #include <rushlight/nn/layers.h>
 #include <rushlight/nn/utils.h>
 
-namespace rushlight::nn {
+namespace torch::nn {
 
 // What RNN, LSTM and GRU have in common: a weight and a bias for each gate, layer and direction.
 class RL_API RNNBase : public Module {
@@ -151,4 +151,4 @@ RL_CELL(LSTMCell, LSTMState, std::optional<LSTMState>);
 RL_CELL(GRUCell, Tensor, const Tensor&);
 #undef RL_CELL
 
-}  // namespace rushlight::nn
+}  // namespace torch::nn

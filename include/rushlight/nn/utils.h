@@ -2,8 +2,9 @@
 #pragma once
 
 #include <rushlight/functions.h>
+#include <rushlight/nn/namespace.h>
 
-namespace rushlight::nn::utils {
+namespace torch::nn::utils {
 
 // Scales gradients in place so that their norm as one vector is at most max_norm; returns it.
 RL_API double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
@@ -56,4 +57,4 @@ RL_API PackedSequence pack_sequence(const std::vector<Tensor>& sequences,
 RL_API Tensor invert_permutation(const Tensor& permutation);
 
 }  // namespace rnn
-}  // namespace rushlight::nn::utils
+}  // namespace torch::nn::utils

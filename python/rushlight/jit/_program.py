@@ -295,7 +295,7 @@ class ProgramModule(RecursiveScriptModule):
             return own["_program_constants"][name]
         prop = getattr(own.get("_original"), name, None)
         if isinstance(prop, property):  # one that programs leave out
-            return prop.fget(self)
+            return prop.__get__(self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):

@@ -34,7 +34,7 @@ void step_run(char* const* data, int64_t from, int64_t n, const Step& rule, cons
   }
 }
 
-// prepare_factors(i, to): what differs by parameter.
+// extra(i, to): what differs by parameter.
 template <class Rule, class Extra>
 void run_steps(const char* op, StepLists&& lists, const Rule& rule, const Extra& extra) {
   constexpr int64_t grain = 32768;
@@ -42,7 +42,7 @@ void run_steps(const char* op, StepLists&& lists, const Rule& rule, const Extra&
     lists.for_pieces(begin, end, [&](size_t i, int64_t from, int64_t to) {
       const StepLists::Run& run = lists.runs()[i];
       double given[rules::max_extra] = {};
-      prepare_factors(i, given);
+      extra(i, given);
       visit_dtype<set_floating>(op, run.dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         rule.template visit<compute_t<T>>(

@@ -1,0 +1,81 @@
+// What holds for the process: which libraries and devices there are, and what programs allow
+// kernels to do.
+#pragma once
+
+#include <string>
+
+#include <rushlight/compat.h>
+
+namespace rushlight {
+
+enum class Float32MatmulPrecision { HIGHEST, HIGH, MEDIUM };
+
+// The flags are kept and read back. No kernel makes use of them: results do not depend on a search
+// among kernels, sums have an order of their own, and products of floats are made of floats.
+class Context {
+ public:
+  const Generator& defaultGenerator(Device device) const { return default_generator(device); }
+  bool hasCUDA() const { return device_count(kCUDA) > 0; }
+  static bool hasOpenMP() { return false; }  // threads are the library's own
+  static bool hasMKL() { return false; }
+  static bool hasMKLDNN() { return false; }
+  static bool hasMAGMA() { return false; }
+  static bool hasHIP() { return false; }
+  static bool hasIPU() { return false; }
+  static bool hasXLA() { return false; }
+  static bool hasMPS() { return false; }
+  static bool hasXPU() { return false; }
+  static bool hasLazy() { return false; }
+  void lazyInitCUDA() const {
+    RL_CHECK(hasCUDA(), "Cannot initialize CUDA: no device, or an installation without CUDA");
+  }
+
+#define RL_FLAG(getter, setter, start)               \
+  bool getter() const { return flag_##getter; }      \
+  void setter(bool value) { flag_##getter = value; } \
+                                                     \
+ private:                                            \
+  bool flag_##getter = start;                        \
+                                                     \
+ public:
+  RL_FLAG(allowTF32CuBLAS, setAllowTF32CuBLAS, false)
+  RL_FLAG(allowTF32CuDNN, setAllowTF32CuDNN, true)
+  RL_FLAG(userEnabledCuDNN, setUserEnabledCuDNN, true)
+  RL_FLAG(userEnabledMkldnn, setUserEnabledMkldnn, true)
+  RL_FLAG(benchmarkCuDNN, setBenchmarkCuDNN, false)
+  RL_FLAG(deterministicCuDNN, setDeterministicCuDNN, false)
+  RL_FLAG(allowFP16ReductionCuBLAS, setAllowFP16ReductionCuBLAS, true)
+  RL_FLAG(allowBF16ReductionCuBLAS, setAllowBF16ReductionCuBLAS, true)
+#undef RL_FLAG
+  bool deterministicAlgorithms() const { return deterministic_; }
+  bool deterministicAlgorithmsWarnOnly() const { return deterministic_warns_; }
+  void setDeterministicAlgorithms(bool wanted, bool warn_only = false) {
+    deterministic_ = wanted;
+    deterministic_warns_ = warn_only;
+  }
+  Float32MatmulPrecision float32MatmulPrecision() const { return precision_; }
+  void setFloat32MatmulPrecision(Float32MatmulPrecision precision) { precision_ = precision; }
+  void setFloat32MatmulPrecision(const std::string& name) {
+    RL_CHECK(name == "highest" || name == "high" || name == "medium", "'", name,
+             "' is none of 'highest', 'high' and 'medium'");
+    precision_ = name == "highest" ? Float32MatmulPrecision::HIGHEST
+                 : name == "high"  ? Float32MatmulPrecision::HIGH
+                                   : Float32MatmulPrecision::MEDIUM;
+  }
+
+ private:
+  bool deterministic_ = false;
+  bool deterministic_warns_ = false;
+  Float32MatmulPrecision precision_ = Float32MatmulPrecision::HIGHEST;
+};
+inline Context& globalContext() {
+  static Context context;
+  return context;
+}
+inline bool hasCUDA() { return globalContext().hasCUDA(); }
+inline bool hasMKL() { return Context::hasMKL(); }
+inline bool hasMKLDNN() { return Context::hasMKLDNN(); }
+inline bool hasOpenMP() { return Context::hasOpenMP(); }
+inline bool hasMPS() { return Context::hasMPS(); }
+
+}  // namespace rushlight

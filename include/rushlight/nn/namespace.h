@@ -1,0 +1,27 @@
+// libtorch's namespaces: each has all that rushlight has, and what programs add to it; as libtorch
+// has it, torch sees what is added to at, and at what is added to c10.
+//
+// Modules and datasets live in torch, so that programs can add to torch::nn and torch::data: a
+// namespace of that name elsewhere would be hidden by the program's. The namespace between keeps
+// their symbols apart from libtorch's, where both are loaded.
+#pragma once
+
+namespace rushlight {}
+namespace c10 {
+using namespace rushlight;
+}
+namespace at {
+using namespace c10;
+}
+namespace torch {
+using namespace at;
+inline namespace of_rushlight {
+namespace nn {}
+namespace data {}
+}  // namespace of_rushlight
+}  // namespace torch
+
+namespace rushlight {
+namespace nn = ::torch::nn;
+namespace data = ::torch::data;
+}  // namespace rushlight

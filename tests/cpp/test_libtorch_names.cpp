@@ -1,0 +1,266 @@
+// What programs of libtorch lean on beside tensors and modules: namespaces that they add to, short
+// names, standard headers that come along, names of the process, the engine, GPUs and TorchScript.
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/script.h>
+
+#include "check.h"
+
+// Programs put modules and datasets of their own among those of the library.
+namespace torch {
+namespace nn {
+struct TwiceImpl : Module {
+  TwiceImpl() { linear = register_module("linear", Linear(2, 2)); }
+  Tensor forward(Tensor x) { return functional::relu(linear(x)) * 2; }
+  Linear linear{nullptr};
+};
+TORCH_MODULE(Twice);
+namespace functional {
+inline Tensor thrice(const Tensor& x) { return x * 3; }
+}  // namespace functional
+}  // namespace nn
+namespace data {
+namespace datasets {
+class Squares : public Dataset<Squares> {
+ public:
+  Example<> get(size_t i) override {
+    const auto x = static_cast<int64_t>(i);
+    return {torch::full({1}, x), torch::full({1}, x * x)};
+  }
+  torch::optional<size_t> size() const override { return 6; }
+};
+}  // namespace datasets
+}  // namespace data
+}  // namespace torch
+
+namespace {
+
+RL_TEST(programs_add_to_namespaces) {
+  using namespace torch;
+  torch::manual_seed(0);
+  nn::Twice twice;
+  const Tensor x = torch::rand({3, 2});
+  CHECK(torch::equal(twice(x), nn::functional::relu(twice->linear(x)) * 2));
+  CHECK(torch::equal(torch::nn::functional::thrice(x), x * 3));
+  CHECK(nn::Linear(2, 3)->name() == "torch::nn::LinearImpl");
+  CHECK(twice->name() == "torch::nn::TwiceImpl");
+  auto loader = data::make_data_loader<data::samplers::SequentialSampler>(
+      data::datasets::Squares().map(data::transforms::Stack<>()), 4);
+  int64_t sum = 0;
+  for (auto& batch : *loader) {
+    sum += (batch.target - batch.data).sum().item<int64_t>();
+  }
+  CHECK(sum == 55 - 15);
+}
+
+// The short names of the bases, as most programs write them.
+struct Numbers : torch::data::Dataset<Numbers, torch::data::TensorExample> {
+  torch::data::TensorExample get(size_t i) override {
+    return torch::full({}, static_cast<int64_t>(i));
+  }
+  torch::optional<size_t> size() const override { return 4; }
+};
+struct Ranges : torch::data::BatchDataset<Ranges, torch::Tensor> {
+  torch::Tensor get_batch(torch::ArrayRef<size_t> request) override {
+    return torch::arange(static_cast<int64_t>(request.size()));
+  }
+  torch::optional<size_t> size() const override { return 8; }
+};
+
+RL_TEST(datasets_by_short_names) {
+  const auto numbers = torch::data::make_data_loader(
+      Numbers().map(torch::data::transforms::Stack<torch::data::TensorExample>()), 2);
+  int64_t sum = 0;
+  for (auto& batch : *numbers) {
+    sum += batch.data.sum().item<int64_t>();
+  }
+  CHECK(sum == 6);
+  const auto ranges = torch::data::make_data_loader(Ranges(), 4);
+  size_t batches = 0;
+  for (auto& batch : *ranges) {
+    CHECK(batch.size(0) == 4);
+    batches++;
+  }
+  CHECK(batches == 2);
+}
+
+// A holder shares any object: a dataset, and a module that keeps its base to itself.
+struct WordsImpl : torch::data::Dataset<WordsImpl> {
+  explicit WordsImpl(int64_t n) : n(n) {}
+  torch::data::Example<> get(size_t) override { return {torch::ones({n}), torch::zeros({1})}; }
+  torch::optional<size_t> size() const override { return 1; }
+  int64_t n;
+};
+TORCH_MODULE(Words);
+class ShapeImpl : torch::nn::Module {
+ public:
+  explicit ShapeImpl(std::vector<int64_t> shape) : shape_(std::move(shape)) {}
+  torch::Tensor forward(torch::Tensor x) { return x.view(shape_); }
+
+ private:
+  std::vector<int64_t> shape_;
+};
+TORCH_MODULE(Shape);
+struct Wider : torch::nn::Linear {
+  Wider() = default;
+  explicit Wider(int64_t n) : torch::nn::Linear(n, 2 * n) {}
+};
+
+RL_TEST(holders_of_anything) {
+  Words words(3);
+  const Words same = words;
+  CHECK(same->n == 3 && words.get() == same.ptr().get());
+  CHECK(words->get(0).data.size(0) == 3);
+  Shape shape(std::vector<int64_t>{2, 3});
+  CHECK(shape(torch::zeros({6})).size(1) == 3);
+  const Words none = nullptr;
+  CHECK_THROWS(torch::Error, "Accessing empty ModuleHolder", none->n);
+  Wider wider(2);
+  CHECK(wider(torch::ones({1, 2})).size(1) == 4);
+  torch::nn::Linear plain = wider;
+  CHECK(plain.get() == wider.get());
+}
+
+RL_TEST(optimisers_move) {
+  std::vector<torch::optim::Adam> all;
+  const torch::Tensor w = torch::ones({2}).requires_grad_();
+  for (int i = 0; i < 3; i++) {
+    all.emplace_back(std::vector<torch::Tensor>{w}, torch::optim::AdamOptions(0.1));
+  }
+  (w * w).sum().backward();
+  all[1].step();
+  CHECK(torch::allclose(w.detach(), torch::full({2}, 0.9)));
+  torch::optim::Adam moved = std::move(all[1]);
+  moved.step();
+  CHECK(torch::allclose(w.detach(), torch::full({2}, 0.8), 1e-3));
+}
+
+template <class T>
+std::string printed(const T& value) {
+  std::ostringstream out;
+  out << value;
+  return out.str();
+}
+
+RL_TEST(containers_print) {
+  const std::vector<int64_t> numbers{1, 2, 3};
+  CHECK(printed(numbers) == "1 2 3");
+  CHECK(printed(std::vector<std::string>{}).empty());
+  CHECK(printed(std::vector<torch::IntArrayRef>{numbers, numbers}) == "[1, 2, 3] [1, 2, 3]");
+  CHECK(printed(std::set<int>{3, 1}) == "1 3");
+  CHECK(printed(std::map<std::string, int>{{"x", 1}, {"y", 2}}) == "(x, 1) (y, 2)");
+  CHECK(printed(std::vector<std::vector<int>>{{1}, {2, 3}}) == "1 2 3");
+  const std::string many = printed(std::vector<int>(103, 7));
+  CHECK(many.size() == 203 && many.substr(196) == "7 7 ...");
+}
+
+// Of what the header brings along, each of these was missed by a program.
+RL_TEST(standard_headers_come_along) {
+  std::mutex mutex;
+  std::condition_variable ready;
+  std::deque<int> order;
+  std::thread worker([&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    order.push_back(1);
+    ready.notify_one();
+  });
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    ready.wait(lock, [&] { return !order.empty(); });
+  }
+  worker.join();
+  std::queue<int> queue(order);
+  std::list<int> list(order.begin(), order.end());
+  std::unordered_set<int> seen(list.begin(), list.end());
+  CHECK(queue.front() == 1 && seen.count(1) == 1);
+  std::ostringstream out;
+  out << std::setw(6) << std::setprecision(3) << 3.14159;
+  CHECK(out.str() == "  3.14");
+  CHECK(std::chrono::steady_clock::now().time_since_epoch().count() != 0);
+  CHECK(std::bitset<4>(5).count() == 2);
+}
+
+RL_TEST(complex_numbers) {
+  const c10::complex<float> z(3, 4);
+  CHECK(std::conj(z) == c10::complex<float>(3, -4));
+  CHECK(std::abs(z) == 5 && std::norm(z) == 25 && std::real(z) == 3 && std::imag(z) == 4);
+  const auto one = std::exp(c10::complex<double>(0, 1));
+  CHECK(std::abs(one.real() - std::cos(1.0)) < 1e-15 && std::abs(std::arg(one) - 1) < 1e-15);
+  CHECK(std::abs(std::sqrt(c10::complex<double>(-4, 0)) - c10::complex<double>(0, 2)) < 1e-15);
+  CHECK(std::abs(std::pow(c10::complex<double>(0, 1), 2.0) + c10::complex<double>(1)) < 1e-15);
+  CHECK(printed(std::conj(c10::complex<float>(1, 2))) == "(1,-2)");
+}
+
+RL_TEST(type_meta) {
+  caffe2::TypeMeta type = torch::ones({1}).dtype();
+  CHECK(type == caffe2::TypeMeta::Make<float>() && type.itemsize() == 4 && type.name() == "float");
+  type = torch::kBFloat16;
+  CHECK(type != caffe2::TypeMeta::Make<float>() && type.name() == "c10::BFloat16");
+  CHECK(printed(caffe2::TypeMeta(torch::kLong)) == "long");
+  CHECK(torch::zeros({1}, torch::dtype(type)).dtype() == torch::kBFloat16);
+  CHECK(!caffe2::TypeMeta().isScalarType());
+}
+
+RL_TEST(flags_of_the_context) {
+  at::Context& context = at::globalContext();
+  CHECK(!context.deterministicCuDNN() && context.userEnabledCuDNN());
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(true);
+  context.setUserEnabledCuDNN(false);
+  CHECK(context.deterministicCuDNN() && context.benchmarkCuDNN() && !context.userEnabledCuDNN());
+  context.setDeterministicAlgorithms(true, true);
+  CHECK(context.deterministicAlgorithms() && context.deterministicAlgorithmsWarnOnly());
+  context.setFloat32MatmulPrecision("high");
+  CHECK(context.float32MatmulPrecision() == at::Float32MatmulPrecision::HIGH);
+  CHECK_THROWS(torch::Error, "'low'", context.setFloat32MatmulPrecision("low"));
+  CHECK(!at::hasMKL() && !at::hasMPS());
+}
+
+RL_TEST(engine) {
+  const torch::Tensor x = torch::full({2}, 3.0).requires_grad_(), y = (x * x).sum();
+  using torch::autograd::impl::gradient_edge;
+  auto& engine = torch::autograd::Engine::get_default_engine();
+  const auto grads =
+      engine.execute({gradient_edge(y)}, {torch::ones({})}, true, false, false, {gradient_edge(x)});
+  CHECK(grads.size() == 1 && torch::equal(grads[0], torch::full({2}, 6.0)));
+  CHECK(!x.grad().defined());
+  engine.execute({gradient_edge(y)}, {torch::ones({})}, false, false, true);
+  CHECK(torch::equal(x.grad(), torch::full({2}, 6.0)));
+}
+
+RL_TEST(guards_of_gpus) {
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  c10::cuda::OptionalCUDAGuard none;
+  CHECK(!none.current_device().has_value());
+  if (torch::cuda::is_available()) {
+    const c10::cuda::CUDAGuard guard(0);
+    CHECK(guard.current_device() == torch::Device(torch::kCUDA, 0));
+    CHECK(c10::cuda::current_device() == 0);
+    const auto stream = c10::cuda::getStreamFromPool();
+    const c10::cuda::CUDAStreamGuard current(stream);
+    CHECK(c10::cuda::getCurrentCUDAStream() == stream);
+    CHECK(current.original_stream() == c10::cuda::getDefaultCUDAStream());
+    const torch::Tensor x = torch::ones({1024}, torch::kCUDA);
+    stream.synchronize();
+    CHECK(x.sum().item<float>() == 1024);
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    return;
+  }
+  CHECK_THROWS(torch::Error, "no CUDA-capable device", c10::cuda::CUDAGuard(0));
+  CHECK_THROWS(torch::Error, "no CUDA-capable device", none.set_index(0));
+  CHECK_THROWS(torch::Error, "no CUDA-capable device", c10::cuda::getCurrentCUDAStream());
+  CHECK_THROWS(torch::Error, "no CUDA-capable device", c10::cuda::getStreamFromPool(true));
+}
+
+RL_TEST(operators_of_scripts) {
+  auto& all = torch::jit::getAllOperators();
+  const bool found = std::any_of(all.begin(), all.end(), [](const auto& op) {
+    return op->schema().name() == "aten::add" && op->schema().overload_name() == "Tensor";
+  });
+  CHECK(found && all.size() > 1000);
+}
+
+}  // namespace
+
+RL_TEST_MAIN()
