@@ -46,7 +46,7 @@ class ScriptMethod(_script.ScriptMethod):
         return self._handle.code(self.name)[0]
 
     @property
-    def codewith_constants(self):
+    def code_with_constants(self):
         """The text, and the constants that it names."""
         return with_constants(self._handle.code(self.name))
 
@@ -88,7 +88,7 @@ class UnitFunction(ScriptFunction):
         return self._unit.code(self.qualified_name)[0]
 
     @property
-    def codewith_constants(self):
+    def code_with_constants(self):
         """The text, and the constants that it names."""
         return with_constants(self._unit.code(self.qualified_name))
 
@@ -355,7 +355,7 @@ class ProgramModule(RecursiveScriptModule):
         return self._c.code("forward")[0]
 
     @property
-    def codewith_constants(self):
+    def code_with_constants(self):
         """The text of `forward`, and the constants that it names."""
         return with_constants(self._c.code("forward"))
 
