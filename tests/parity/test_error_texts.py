@@ -102,7 +102,7 @@ def test_spoiled_calls_have_one_bad_argument():
     calls = [
         call for _, call in error_calls.spoiled("m.nn.Linear(2, bias=True)(x(4))", {"m": None})
     ]
-    assert calls[0] == "m.nn.Linear(2, 3, 3, 3, 3, 3, 3, 3, 3, 3, bias=True)(x(4))"
+    assert "m.nn.Linear(2, 3, 3, 3, 3, 3, 3, 3, 3, 3, bias=True)(x(4))" in calls
     assert "m.nn.Linear(-99, bias=True)(x(4))" in calls
     assert "m.nn.Linear(2, bias='a')(x(4))" in calls
     assert not any("x('a')" in call for call in calls)  # what makes arguments is no call to spoil

@@ -165,7 +165,7 @@ def dirac_(tensor: Tensor, groups: int = 1):
 
 
 def _calculate_fan_in_and_fan_out(tensor):
-    _check_matrix(tensor, "Fan in and fan out can not be computed")
+    _check_matrix(tensor, "Fan in and fan out can not be computed for tensor")
     outputs, inputs, *field = tensor.shape
     return inputs * math.prod(field), outputs * math.prod(field)
 
@@ -173,7 +173,7 @@ def _calculate_fan_in_and_fan_out(tensor):
 def _check_matrix(tensor, complaint):
     """ValueError for less than a matrix."""
     if tensor.dim() < 2:
-        raise ValueError(f"{complaint}: the shape {tensor.shape} has fewer than 2 dimensions")
+        raise ValueError(f"{complaint} with fewer than 2 dimensions: the shape is {tensor.shape}")
 
 
 def _calculate_correct_fan(tensor, mode):
