@@ -824,7 +824,7 @@ def in_backward(rank):
         last = net[0].weight
         model = DDP(net, delay_all_reduce_named_params=named, param_to_hook_all_reduce=last)
         equal(train(model, rank, size))
-    expect("same time", ValueError, lambda: DDP(network(), param_to_hook_all_reduce=last))
+    expect("given together", ValueError, lambda: DDP(network(), param_to_hook_all_reduce=last))
 
     model = DDP(network(), bucket_cap_mb_list=[0.0001, 0.002, 0.01])
     want = train(DDP(network()), rank, size)
