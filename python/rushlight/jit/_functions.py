@@ -118,7 +118,7 @@ def _describe_function(function: Any, name: str) -> Answer:
         function = function.__original_fn
     if not isinstance(function, types.FunctionType):
         return None
-    if _meanings.is_own(function):
+    if _meanings.is_own(function) and not _meanings.is_of_networks(function):
         raise RuntimeError(
             f"the function {function.__module__}.{function.__name__} cannot be called by compiled "
             "code: it is Python code of this library"

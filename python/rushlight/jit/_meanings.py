@@ -40,6 +40,11 @@ def is_own(obj: Any) -> bool:
     return (getattr(obj, "__module__", None) or "").split(".")[0] == ROOT
 
 
+def is_of_networks(obj: Any) -> bool:
+    """Whether it is of `vision`, whose networks are written so that they compile."""
+    return (getattr(obj, "__module__", None) or "").startswith(f"{ROOT}.vision.")
+
+
 def new_name(obj: Any) -> str:
     """The name of a function or class in programs; one that is taken gets a package of its own."""
     module = _LIBRARY.sub("torch", obj.__module__ or "")

@@ -5,6 +5,10 @@
 from __future__ import annotations
 
 
+def torch__assert(condition: bool, message: str) -> None:
+    assert condition, message
+
+
 def torch_tensordot(a: Tensor, b: Tensor, dims: int = 2) -> Tensor:
     if dims < 0:
         raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")

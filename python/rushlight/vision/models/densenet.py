@@ -26,15 +26,20 @@ class _DenseLayer(nn.Module):
         self.conv2 = nn.Conv2d(bn_size * growth_rate, growth_rate, 3, padding=1, bias=False)
         self.drop_rate, self.memory_efficient = float(drop_rate), memory_efficient
 
-    def _bottleneck(self, *maps: Tensor) -> Tensor:
+    def _bottleneck(self, maps: list[Tensor]) -> Tensor:
         return self.conv1(self.relu1(self.norm1(torch.cat(maps, 1))))
+
+    @torch.jit.unused
+    def _checkpointed(self, maps: list[Tensor]) -> Tensor:
+        return checkpoint(lambda *maps: self._bottleneck(list(maps)), *maps, use_reentrant=False)
 
     def forward(self, input: Tensor | list[Tensor]) -> Tensor:
         maps = [input] if isinstance(input, Tensor) else input
-        if self.memory_efficient and any(m.requires_grad for m in maps):
-            squeezed = checkpoint(self._bottleneck, *maps, use_reentrant=False)
+        recorded = [m.requires_grad for m in maps]
+        if self.memory_efficient and any(recorded):
+            squeezed = self._checkpointed(maps)
         else:
-            squeezed = self._bottleneck(*maps)
+            squeezed = self._bottleneck(maps)
         new = self.conv2(self.relu2(self.norm2(squeezed)))
         return (
             F.dropout(new, p=self.drop_rate, training=self.training) if self.drop_rate > 0 else new

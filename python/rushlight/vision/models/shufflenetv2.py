@@ -55,7 +55,10 @@ class InvertedResidual(nn.Module):
         return nn.Conv2d(i, o, kernel_size, stride, padding, bias=bias, groups=i)
 
     def forward(self, x: Tensor) -> Tensor:
-        passed, convolved = x.chunk(2, dim=1) if self.stride == 1 else (self.branch1(x), x)
+        if self.stride == 1:
+            passed, convolved = x.chunk(2, dim=1)
+        else:
+            passed, convolved = self.branch1(x), x
         return channel_shuffle(torch.cat((passed, self.branch2(convolved)), dim=1), 2)
 
 

@@ -20,7 +20,7 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
         return input
     kept = 1.0 - p
     first = input.shape[0] if mode == "row" else 1
-    drawn = input.new_empty([first, *[1] * (input.dim() - 1)]).bernoulli_(kept)
+    drawn = input.new_empty([first] + [1] * (input.dim() - 1)).bernoulli_(kept)
     return input * (drawn.div_(kept) if kept > 0 else drawn)
 
 
