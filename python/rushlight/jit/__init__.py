@@ -173,8 +173,9 @@ def script_if_tracing(fn: Callable[..., Any]) -> Any:
     def wrapper(*args, **kwargs):
         return (_compile(fn) if is_tracing() else fn)(*args, **kwargs)
 
-    wrapper.__original_fn = fn
-    wrapper.__script_if_tracing_wrapper = True
+    marked: Any = wrapper
+    marked.__original_fn = fn
+    marked.__script_if_tracing_wrapper = True
     return wrapper
 
 

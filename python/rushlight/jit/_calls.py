@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import rushlight
 from rushlight import _C, Tensor
@@ -33,6 +33,7 @@ _QUESTIONS = (
     rushlight.allclose,
     rushlight.is_nonzero,
 )
+_SHAPE = cast("Any", Tensor.shape).__get__  # how `t.shape` is shown to a mode
 _FACTORIES = (rushlight.tensor, rushlight.as_tensor, Tensor.new_tensor)
 
 
@@ -55,7 +56,7 @@ class Calls(TorchFunctionMode):
     def __init__(self, trace: TracingState) -> None:
         self.trace = trace
         self._handlers: dict[Any, Callable[..., Any]] = {
-            Tensor.shape.__get__: self._shape,
+            _SHAPE: self._shape,
             Tensor.size: self._size,
             Tensor.numel: self._numel,
             Tensor.nelement: self._numel,
@@ -118,13 +119,15 @@ class Calls(TorchFunctionMode):
     def _shape(self, func: Any, tensor: Tensor) -> Any:
         if not self.trace.varies(tensor):
             return func(tensor)
-        return rushlight.Size([self._number_of(tensor, dim) for dim in range(tensor.dim())])
+        return rushlight.Size(
+            cast("Any", [self._number_of(tensor, dim) for dim in range(tensor.dim())])
+        )
 
     def _size(self, func: Any, tensor: Tensor, dim: Any = None) -> Any:
         if not self.trace.varies(tensor):
             return func(tensor, dim)
         if dim is None:
-            return self._shape(Tensor.shape.__get__, tensor)
+            return self._shape(_SHAPE, tensor)
         func(tensor, dim)  # raises where there is no such dimension
         return self._number_of(tensor, int(dim))
 
@@ -174,7 +177,9 @@ class Calls(TorchFunctionMode):
                 rushlight.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
             kind = ("sum", "mean", "max").index(mode)
             given = (scale_grad_by_freq, kind, sparse, per_sample_weights, include_last_offset)
-            return rushlight.embedding_bag(weight, input, offsets, *given, padding_idx)[0]
+            return rushlight.embedding_bag(
+                weight, input, cast("Tensor", offsets), *given, padding_idx
+            )[0]
 
     # ---- what leaves the trace ----
 

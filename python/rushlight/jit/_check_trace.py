@@ -54,8 +54,8 @@ class _Kept:
     """The tensors of modules, to be put back."""
 
     def __init__(self, modules: tuple[nn.Module, ...]) -> None:
-        tensors = {t for m in modules for t in (*m.parameters(), *m.buffers())}
-        self._contents = [(t, t.detach().clone()) for t in tensors]
+        tensors = {id(t): t for m in modules for t in (*m.parameters(), *m.buffers())}
+        self._contents = [(t, t.detach().clone()) for t in tensors.values()]
         parts = {part for m in modules for part in m.modules()}
         self._buffers = [(part, dict(part._buffers)) for part in parts]
 
@@ -102,7 +102,7 @@ def _difference(first: Graph, second: Graph) -> str | None:
     texts = [_MANGLED.sub("", g.str(False)).splitlines(keepends=True) for g in (first, second)]
     if texts[0] == texts[1]:
         return None
-    return "Graph diff:\n" + "".join(difflib.ndiff(*texts))
+    return "Graph diff:\n" + "".join(difflib.ndiff(texts[0], texts[1]))
 
 
 def _constant_difference(first: Graph, second: Graph) -> str | None:

@@ -348,7 +348,7 @@ def trace(
         check(
             program,
             func,
-            lambda *c: trace_function(func, *c, how._replace(tells=False)),
+            lambda args, named: trace_function(func, args, named, how._replace(tells=False)),
             calls,
             check_tolerance,
         )
