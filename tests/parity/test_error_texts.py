@@ -42,7 +42,7 @@ ALLOWED = (
     "requested buffer length bytes after offset bytes must not be greater than actual buffer",
     "both buffer length and count must not be",
     "offset bytes must be non negative and no greater than buffer length bytes",
-    "only integer tensors of a single element can be converted to an index",
+    "only integer tensors of a single element",
     "one of default lite reduce overhead",
     "fan in and fan out can not be computed",
     "in loading for",
