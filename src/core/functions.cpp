@@ -14,6 +14,7 @@
 #include <rushlight/mode.h>
 
 #include "core/op_support.h"
+#include "core/scoped_value.h"
 
 namespace rushlight {
 
@@ -44,20 +45,6 @@ Registry& registry() {
 thread_local const OpFunction* passed = nullptr;  // whose next call is not handed over
 thread_local DispatchKeySet current;
 thread_local int below_autograd = 0;
-
-// Sets something of the thread for a scope.
-template <class T>
-class Set {
- public:
-  Set(T& place, T value) : place_(place), before_(std::exchange(place, value)) {}
-  ~Set() { place_ = before_; }
-  Set(const Set&) = delete;
-  Set& operator=(const Set&) = delete;
-
- private:
-  T& place_;
-  T before_;
-};
 
 // The lowest level of one call: runs what is there for the device when its function is reached.
 class Behind final : public Mode {
@@ -95,7 +82,7 @@ std::pair<const OpInfo*, std::vector<Value>> overload_of_call(const OpFunction& 
 
 std::vector<Value> call_past_registry(const OpFunction& function,
                                       const std::vector<Value>& arguments) {
-  const Set<const OpFunction*> set(passed, &function);
+  const ScopedValue<const OpFunction*> set(passed, &function);
   return function.call(arguments);
 }
 
@@ -145,7 +132,7 @@ void attach_waiting_rows(const OpInfo& op) {
 
 std::vector<Value> run(const library::Kernel& kernel, const OpInfo& op,
                        const std::vector<Value>& arguments, DispatchKeySet keys) {
-  const Set set(current, keys);
+  const ScopedValue set(current, keys);
   Stack stack = arguments;
   const OperatorHandle handle(op);
   (*kernel.function)(&handle, stack);
@@ -313,7 +300,7 @@ std::shared_ptr<const Kernel> function_of(const OpInfo& op, DispatchKey key) {
 std::vector<Value> call_original(const OpInfo& op, const std::vector<Value>& arguments) {
   using functions::passed;
   const bool overridden = (process_asks.load() & ask::overrides) != 0;
-  const functions::Set<const OpFunction*> set(passed, overridden ? op.function : passed);
+  const ScopedValue<const OpFunction*> set(passed, overridden ? op.function : passed);
   return call(op, arguments);
 }
 

@@ -1,7 +1,4 @@
 // Reading .pt2 files.
-#include <fstream>
-#include <istream>
-#include <iterator>
 #include <unordered_map>
 
 #include "core/allowance.h"
@@ -287,12 +284,7 @@ Program load(const std::string& path, std::optional<Device> device, const std::s
 }
 
 Program load(std::istream& stream, std::optional<Device> device, const std::string& model) {
-  auto bytes = std::make_shared<std::string>(std::istreambuf_iterator<char>(stream),
-                                             std::istreambuf_iterator<char>());
-  RL_CHECK(!stream.bad(), "the stream that is loaded from failed");
-  const char* const data = bytes->data();
-  const size_t size = bytes->size();
-  return load_source(serialize::memory_source(data, size, std::move(bytes)), device, model);
+  return load_source(serialize::stream_source(stream), device, model);
 }
 
 }  // namespace rushlight::exported

@@ -144,9 +144,13 @@ std::string symbol_in(std::string_view expression) {
 
 TensorFacts::TensorFacts(const Json& record) : dtype(dtype_numbered(record.at("dtype").integer())) {
   record.at("sizes").items([&](const Json& size) {
-    const std::optional<int64_t> known = known_size(size);
-    sizes.push_back(known ? Size{*known, {}}
-                          : Size{-1, size.at("as_expr").at("expr_str").string()});
+    if (const std::optional<int64_t> known = known_size(size)) {
+      sizes.push_back({*known});
+      return;
+    }
+    std::string expression = size.at("as_expr").at("expr_str").string();
+    std::string symbol = symbol_in(expression);
+    sizes.push_back({-1, std::move(expression), std::move(symbol)});
   });
 }
 
@@ -157,8 +161,8 @@ void TensorFacts::check(const Tensor& tensor, const std::string& name, Symbols& 
            tensor.dim(), " dimensions, and the program was exported for ", sizes.size());
   for (size_t d = 0; d < sizes.size(); d++) {
     const int64_t size = tensor.sizes()[d];
-    if (const std::string symbol = symbol_in(sizes[d].expression); !symbol.empty()) {
-      symbols.emplace(symbol, size);  // the first place of a symbol says what it is
+    if (!sizes[d].symbol.empty()) {
+      symbols.emplace(sizes[d].symbol, size);  // the first place of a symbol says what it is
     }
     const std::optional<int64_t> wanted =
         sizes[d].known >= 0 ? sizes[d].known : value_of(sizes[d].expression, symbols);

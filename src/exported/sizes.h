@@ -29,7 +29,8 @@ struct TensorFacts {
   ScalarType dtype = ScalarType::Undefined;
   struct Size {
     int64_t known = -1;
-    std::string expression;  // where it is not known
+    std::string expression = {};  // where it is not known
+    std::string symbol = {};      // where it is no more than that
   };
   std::vector<Size> sizes;
 

@@ -10,6 +10,7 @@
 
 #include "core/op_support.h"
 #include "core/parts.h"
+#include "core/scoped_value.h"
 #include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/boxed.h"
@@ -349,20 +350,6 @@ PyObject* active_modes(PyObject*, PyObject*) {
   });
 }
 
-// A variable with another value, for a scope.
-template <class T>
-class Exchanged {
- public:
-  Exchanged(T& variable, T value) : variable_(variable), before_(std::exchange(variable, value)) {}
-  ~Exchanged() { variable_ = before_; }
-  Exchanged(const Exchanged&) = delete;
-  Exchanged& operator=(const Exchanged&) = delete;
-
- private:
-  T& variable_;
-  T before_;
-};
-
 // What sees calls before autograd does, as the program wrote them: a function of the overload, its
 // arguments and its keywords, which runs the op.
 class PythonWatcher final : public Mode {
@@ -372,7 +359,7 @@ class PythonWatcher final : public Mode {
   std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
     if (casts_ && casting_ != &function && autocast::applies(function)) {
       const ModeScope scope(*this, ModeScope::Level::Upper);
-      const Exchanged<const OpFunction*> once(casting_, &function);
+      const ScopedValue<const OpFunction*> once(casting_, &function);
       return autocast::dispatch(function, std::move(arguments));
     }
     if (const PartsFunction parts = traced_as(function)) {
@@ -383,7 +370,7 @@ class PythonWatcher final : public Mode {
   }
   std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override {
     return in_python([&] {
-      const Exchanged<PyObject*> untraced(current_trace, nullptr);
+      const ScopedValue<PyObject*> untraced(current_trace, nullptr);
       const PythonCall called = python_call(op, arguments);
       const Object result = Object::check(PyObject_CallFunctionObjArgs(
           function_, overload_object(op), called.args.get(), called.kwargs.get(), nullptr));
@@ -407,7 +394,7 @@ PyObject* watch_ops(PyObject*, PyObject* args) {
       throw PythonError();
     }
     PythonWatcher watcher(function, is_trace != 0);
-    const Exchanged<PyObject*> traced(current_trace, is_trace != 0 ? function : nullptr);
+    const ScopedValue<PyObject*> traced(current_trace, is_trace != 0 ? function : nullptr);
     const ModeScope scope(watcher, ModeScope::Level::Upper);
     return check(PyObject_CallNoArgs(watched));
   });
@@ -420,7 +407,7 @@ PyObject* unwatched(PyObject*, PyObject* f) {
       Mode* before = tls.exchange_upper(nullptr);
       ~Hidden() { tls.exchange_upper(before); }
     } const hidden_watchers;
-    const Exchanged<PyObject*> untraced(current_trace, nullptr);
+    const ScopedValue<PyObject*> untraced(current_trace, nullptr);
     return check(PyObject_CallNoArgs(f));
   });
 }
@@ -461,7 +448,7 @@ thread_local PyObject* current_trace = nullptr;
 
 void tell_trace_of_iteration(PyObject* tensor) {
   PyObject* const told = current_trace;
-  const Exchanged<PyObject*> untraced(current_trace, nullptr);
+  const ScopedValue<PyObject*> untraced(current_trace, nullptr);
   const Object done = Object::check(PyObject_CallMethod(told, "iterates", "O", tensor));
 }
 

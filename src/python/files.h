@@ -54,13 +54,14 @@ inline std::shared_ptr<serialize::Source> source_of_buffer(PyObject* o) {
   return serialize::memory_source(view->buf, static_cast<size_t>(view->len), owner);
 }
 
-// A path, as str, or a buffer.
-inline std::shared_ptr<serialize::Source> source_from(PyObject* o) {
+// A path, as str, or a buffer; only files are mapped (open_source).
+inline std::shared_ptr<serialize::Source> source_from(PyObject* o, bool map = false,
+                                                      bool shared = false) {
   if (!PyUnicode_Check(o)) {
     return source_of_buffer(o);
   }
   const Object path = Object::check(PyUnicode_EncodeFSDefault(o));
-  return serialize::open_source(PyBytes_AS_STRING(path.get()), false);
+  return serialize::open_source(PyBytes_AS_STRING(path.get()), map, shared);
 }
 
 }  // namespace rushlight::python

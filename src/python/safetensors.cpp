@@ -20,13 +20,7 @@ PyObject* load(PyObject*, PyObject* args) {
       throw PythonError();
     }
     const bool is_path = PyUnicode_Check(from);
-    std::shared_ptr<Source> source;
-    if (is_path) {
-      const Object path = Object::check(PyUnicode_EncodeFSDefault(from));
-      source = open_source(PyBytes_AS_STRING(path.get()), map != 0);
-    } else {
-      source = source_of_buffer(from);
-    }
+    const std::shared_ptr<Source> source = source_from(from, map != 0);
     Metadata metadata;
     StateDict state;
     {

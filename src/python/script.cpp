@@ -293,13 +293,7 @@ PyObject* load_archive(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OOO!:_load_archive", &from, &device, &PyList_Type, &extra)) {
       throw PythonError();
     }
-    std::shared_ptr<serialize::Source> source;
-    if (PyUnicode_Check(from)) {
-      const Object path = Object::check(PyUnicode_EncodeFSDefault(from));
-      source = serialize::open_source(PyBytes_AS_STRING(path.get()), false);
-    } else {
-      source = source_of_buffer(from);
-    }
+    const std::shared_ptr<serialize::Source> source = source_from(from);
     std::optional<Device> where;
     if (device != Py_None) {
       where = as_device(device);

@@ -187,37 +187,46 @@ std::unique_ptr<graph::Graph> lowered(CompilationUnit& unit, script::Resolver& n
   return out;
 }
 
+script::Text source_text(const char* source, const char* file, int first_line = 1) {
+  return std::make_shared<graph::Source>(
+      graph::Source{source, file, static_cast<size_t>(first_line)});
+}
+
+// What a function without a body of the language returns where it does not say: a tensor.
+void add_default_result(graph::Schema& schema) {
+  if (schema.results.empty()) {
+    schema.results.push_back({"", Type{Type::Kind::Tensor}});
+  }
+}
+
 // The function that a text is. What the language lacks is an error of its own in Python.
-script::Body parsed(const script::Text& text) {
+script::Body parse_function(const script::Text& text) {
   static PyObject* not_supported = nullptr;
+  script::Body body;
   try {
-    return script::parse(text);
+    body = script::parse(text);
   } catch (const Error& error) {
     PyErr_SetString(import_attribute(not_supported, "rushlight.jit.frontend", "NotSupportedError"),
                     error.what());
     throw PythonError();
   }
+  RL_CHECK(body.size() == 1 && body[0].kind == script::Stmt::Kind::Def,
+           "expected the source of one function");
+  return body;
 }
 
 }  // namespace
 
 graph::Schema schema_of_source(CompilationUnit& unit, ClassType* owner, const char* name,
                                const char* source, const char* file, int line, PyObject* scope) {
-  const auto text = std::make_shared<graph::Source>();
-  text->text = source;
-  text->file = file;
-  text->first_line = static_cast<size_t>(line);
-  script::Body body = parsed(text);
-  RL_CHECK(body.size() == 1 && body[0].kind == script::Stmt::Kind::Def,
-           "expected the source of one function");
+  const script::Text text = source_text(source, file, line);
+  script::Body body = parse_function(text);
   PythonResolver resolver(unit, scope);
   const std::optional<Type> object =
       owner != nullptr ? std::optional(Type::of_class(*owner)) : std::nullopt;
   graph::Schema out = script::signature(*body[0].function, text, resolver, object);
   out.name = name;
-  if (out.results.empty()) {
-    out.results.push_back({"", Type{Type::Kind::Tensor}});
-  }
+  add_default_result(out);
   return out;
 }
 
@@ -245,21 +254,13 @@ PyObject* compile_source(PyObject* self, PyObject* args) {
       throw PythonError();
     }
     CompilationUnit& unit = unit_of(self);
-    const auto text = std::make_shared<graph::Source>();
-    text->text = source;
-    text->file = file;
-    text->first_line = static_cast<size_t>(line);
-    script::Body body = parsed(text);
-    RL_CHECK(body.size() == 1 && body[0].kind == script::Stmt::Kind::Def,
-             "expected the source of one function");
+    const script::Text text = source_text(source, file, line);
+    script::Body body = parse_function(text);
     script::Function& function = *body[0].function;
-    const auto signature_text = std::make_shared<graph::Source>();
-    script::Body signature_body;
+    script::Text signature_text = text;
     if (overload != nullptr) {
-      signature_text->text = overload;
-      signature_text->file = file;
-      signature_body = parsed(signature_text);
-      take_signature(function, *signature_body.at(0).function);
+      signature_text = source_text(overload, file);
+      take_signature(function, *parse_function(signature_text)[0].function);
     }
     PythonResolver resolver(unit, scope);
     ClassType* const type = owner == Py_None ? nullptr : &class_named(unit, string_of(owner));
@@ -269,13 +270,9 @@ PyObject* compile_source(PyObject* self, PyObject* args) {
       object = Type::of_class(*type);
       function.name = name;
     }
-    graph::Schema schema = script::signature(
-        function, overload != nullptr ? script::Text(signature_text) : script::Text(text), resolver,
-        object);
+    graph::Schema schema = script::signature(function, signature_text, resolver, object);
     if (kind == "interface") {
-      if (schema.results.empty()) {
-        schema.results.push_back({"", Type{Type::Kind::Tensor}});
-      }
+      add_default_result(schema);
       add_function(unit, type, name, std::move(schema));
       return Py_NewRef(Py_None);
     }

@@ -201,15 +201,9 @@ PyObject* new_reader(PyTypeObject* type, PyObject* args, PyObject*) {
     if (!PyArg_ParseTuple(args, "Op|pp:_CheckpointReader", &from, &map, &shared, &big_endian)) {
       throw PythonError();
     }
-    std::shared_ptr<Source> source;
-    if (PyUnicode_Check(from)) {
-      const Object path = Object::check(PyUnicode_EncodeFSDefault(from));
-      source = open_source(PyBytes_AS_STRING(path.get()), map != 0, shared != 0);
-    } else {
-      source = source_of_buffer(from);
-      map = 0;  // the bytes may not be written to
-    }
-    auto reader = std::make_unique<CheckpointReader>(std::move(source), map != 0, big_endian != 0);
+    const bool in_place = map != 0 && PyUnicode_Check(from);  // a buffer may not be written to
+    auto reader = std::make_unique<CheckpointReader>(source_from(from, map != 0, shared != 0),
+                                                     in_place, big_endian != 0);
     PyObject* self = check(type->tp_alloc(type, 0));
     reinterpret_cast<ReaderObject*>(self)->reader = reader.release();
     return self;

@@ -2,8 +2,6 @@
 #include "script/import.h"
 
 #include <fstream>
-#include <istream>
-#include <iterator>
 
 #include <rushlight/executor.h>
 
@@ -80,13 +78,7 @@ Module load(const std::string& path, std::optional<Device> device, ExtraFilesMap
 }
 
 Module load(std::istream& stream, std::optional<Device> device, ExtraFilesMap& extra_files) {
-  auto bytes = std::make_shared<std::string>(std::istreambuf_iterator<char>(stream),
-                                             std::istreambuf_iterator<char>());
-  RL_CHECK(!stream.bad(), "the stream that is loaded from failed");
-  const char* const data = bytes->data();
-  const size_t size = bytes->size();
-  return rushlight::script::load_module(serialize::memory_source(data, size, std::move(bytes)),
-                                        device, extra_files);
+  return rushlight::script::load_module(serialize::stream_source(stream), device, extra_files);
 }
 
 Module load(const std::string& path, std::optional<Device> device, bool) {

@@ -11,6 +11,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <istream>
+#include <iterator>
+#include <string>
 #include <utility>
 
 namespace rushlight::serialize {
@@ -131,6 +134,13 @@ std::shared_ptr<Source> open_source(const std::string& path, bool map, bool shar
 
 std::shared_ptr<Source> memory_source(const void* data, size_t n, std::shared_ptr<void> owner) {
   return std::make_shared<Memory>(data, n, std::move(owner));
+}
+
+std::shared_ptr<Source> stream_source(std::istream& stream) {
+  const auto bytes = std::make_shared<std::string>(std::istreambuf_iterator<char>(stream),
+                                                   std::istreambuf_iterator<char>());
+  RL_CHECK(!stream.bad(), "the stream that is loaded from failed");
+  return memory_source(bytes->data(), bytes->size(), bytes);
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <string>
 
@@ -44,6 +45,8 @@ class RL_API Source {
 // privately or, with `shared`, so that what is written goes into the file; a file that others cut
 // short meanwhile then ends the process.
 RL_API std::shared_ptr<Source> open_source(const std::string& path, bool map, bool shared = false);
+// All that a stream still has; RuntimeError where reading fails.
+RL_API std::shared_ptr<Source> stream_source(std::istream& stream);
 // `owner` keeps the bytes alive.
 RL_API std::shared_ptr<Source> memory_source(const void* data, size_t n,
                                              std::shared_ptr<void> owner);

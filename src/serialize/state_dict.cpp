@@ -342,21 +342,18 @@ Tensor single_tensor(StateDict state, const std::string& where) {
   RL_CHECK(state.size() == 1, where, " holds ", state.size(), " tensors, not one");
   return std::move(state[0].second);
 }
-StateDict load_bytes(std::string bytes) {
-  auto owner = std::make_shared<std::string>(std::move(bytes));
-  return Loader(memory_source(owner->data(), owner->size(), owner)).run();
-}
 }  // namespace
 
 StateDict load_state_dict(const std::string& path) {
   return Loader(open_source(path, false)).run();
 }
 
-StateDict load_state_dict(std::istream& stream) {
-  return load_bytes(std::string(std::istreambuf_iterator<char>(stream), {}));
-}
+StateDict load_state_dict(std::istream& stream) { return Loader(stream_source(stream)).run(); }
 
-StateDict load_state_dict(const char* data, size_t n) { return load_bytes(std::string(data, n)); }
+StateDict load_state_dict(const char* data, size_t n) {
+  const auto owner = std::make_shared<std::string>(data, n);
+  return Loader(memory_source(owner->data(), n, owner)).run();
+}
 
 std::vector<char> pickle_save(const IValue& value) {
   Saver saver;

@@ -15,19 +15,12 @@
 #include "exported/sizes.h"
 #include "serialize/json.h"
 #include "serialize/zip.h"
+#include "string_sink.h"
 
 using namespace rushlight;
 using serialize::Json;
 
 namespace {
-
-class StringSink : public serialize::Sink {
- public:
-  void write(const void* data, size_t n) override {
-    bytes.append(static_cast<const char*>(data), n);
-  }
-  std::string bytes;
-};
 
 constexpr const char* meta = R"({"dtype": 7, "sizes": [{"as_int": 2}, {"as_int": 3}],
   "requires_grad": true, "device": {"type": "cpu", "index": null},
@@ -92,7 +85,7 @@ const std::string model = R"json({
                           quoted(arguments) + R"(, "out_spec": )" + quoted(results) + "}}]}}";
 
 std::string file(const std::string& model_text) {
-  StringSink sink;
+  testing::StringSink sink;
   serialize::ZipWriter zip(sink);
   const auto add = [&](const std::string& name, const std::string& bytes) {
     zip.add("net/" + name, bytes.data(), bytes.size());

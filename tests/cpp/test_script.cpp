@@ -11,6 +11,7 @@
 #include "script/lower.h"
 #include "serialize/pickle.h"
 #include "serialize/zip.h"
+#include "string_sink.h"
 
 using namespace rushlight;
 
@@ -44,17 +45,9 @@ constexpr const char* code = R"(class Net(Module):
     return y
 )";
 
-class StringSink : public serialize::Sink {
- public:
-  void write(const void* data, size_t n) override {
-    bytes.append(static_cast<const char*>(data), n);
-  }
-  std::string bytes;
-};
-
 // The module is built of text by way of an archive that is written here.
 std::string archive(const std::string& text = code) {
-  StringSink sink;
+  testing::StringSink sink;
   serialize::ZipWriter zip(sink);
   const auto add = [&](const std::string& name, const std::string& bytes) {
     zip.add("net/" + name, bytes.data(), bytes.size());
@@ -208,7 +201,7 @@ def forward(self, x):
   CHECK(net.named_children()[0].name == "inner" && net.named_children()[0].value == inner);
   CHECK(net.named_parameters()[0].name == "inner.weight");
   CHECK(net.named_buffers().size() == 1 && net.named_attributes(false).size() == 4);
-  StringSink sink;
+  testing::StringSink sink;
   script::write_module(net, sink, "net", {});
   CHECK(load(sink.bytes).forward({x}).toTensor().sum().item<float>() == 24);
   net.eval();
@@ -239,7 +232,7 @@ def seen(self, given: Tuple[Tensor], out: Tensor) -> None:
   const Tensor x = full({1}, 3.0);
   CHECK(net.forward({x}).toTensor().item<float>() == 4);
   CHECK(net({x}).toTensor().item<float>() == 76);
-  StringSink sink;
+  testing::StringSink sink;
   script::write_module(net, sink, "net", {});
   CHECK(load(sink.bytes)({x}).toTensor().item<float>() == 76);
 }
@@ -261,7 +254,7 @@ def f(x, n: int):
 
 RL_TEST(archives_come_back) {
   const jit::Module net = load(archive());
-  StringSink sink;
+  testing::StringSink sink;
   script::write_module(net, sink, "again", {{"note", "x"}});
   const jit::Module back = load(sink.bytes);
   const Tensor x = arange(3, kFloat).reshape({1, 3});
@@ -290,7 +283,7 @@ RL_TEST(many_threads_run_one_module) {
 }
 
 RL_TEST(damaged_archives_raise) {
-  StringSink sink;
+  testing::StringSink sink;
   serialize::ZipWriter zip(sink);
   zip.add("a/data.pkl", ".", 1);
   zip.finish();
