@@ -91,8 +91,7 @@ def test_derivatives_at_infinity(case, order):
         places = [sign * x for x in FAR]
         near = derivatives(function, places, order)
         at = derivatives(function, [sign * math.inf], order)
-        if near is None or at is None:
-            pytest.skip("no derivative of real numbers")
+        assert near is not None and at is not None  # a derivative of real numbers
         count()
         whole = torch.tensor([*places, sign * math.inf], dtype=torch.float64)
         if any(math.isnan(y) for y in function(whole).tolist()):

@@ -144,12 +144,10 @@ def become_program(module: Any, kind: type) -> None:
 
 def define(class_name: str, text: str, scope: Any) -> list[str]:
     """Compiles the functions of a text as methods of a class; their names."""
-    names = []
-    for source, line in _texts_of_functions(text):
-        name = source.split("(", 1)[0].removeprefix("def").strip()
+    functions = _functions_of_text(text)
+    for name, source, line in functions:
         _compile_text(name, source, line, scope, class_name)
-        names.append(name)
-    return names
+    return [name for name, _, _ in functions]
 
 
 def _compile_text(name: str, source: str, line: int, scope: Any, class_name: str | None) -> None:
@@ -160,19 +158,20 @@ def _compile_text(name: str, source: str, line: int, scope: Any, class_name: str
         raise RuntimeError(str(error)) from None
 
 
-def _texts_of_functions(text: str) -> list[tuple[str, int]]:
-    """The functions of a text, each with the number of its first line."""
+def _functions_of_text(text: str) -> list[tuple[str, str, int]]:
+    """The functions of a text: their names, their own texts, the numbers of their first lines."""
     lines = inspect.cleandoc("\n" + text).splitlines(keepends=True)
     starts = [i for i, line in enumerate(lines) if line.startswith("def ")]
     ends = [*starts[1:], len(lines)]
-    return [("".join(lines[a:b]) + "\n", a + 1) for a, b in zip(starts, ends, strict=True)]
+    names = [lines[i].split("(", 1)[0].removeprefix("def").strip() for i in starts]
+    texts = ["".join(lines[a:b]) + "\n" for a, b in zip(starts, ends, strict=True)]
+    return [(name, one, i + 1) for name, one, i in zip(names, texts, starts, strict=True)]
 
 
 def define_functions(text: str, scope: FrameScope, functions: dict[str, UnitFunction]) -> None:
     """Compiles the functions of a text into `functions`, in their order."""
     scope.functions = functions
-    for source, line in _texts_of_functions(text):
-        name = source.split("(", 1)[0].removeprefix("def").strip()
+    for name, source, line in _functions_of_text(text):
         if name in functions:
             raise RuntimeError(f"method '{name}' already defined: the unit has such a function")
         full = _meanings.free_name("__torch__", name)

@@ -32,6 +32,12 @@ def _reduced(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if number == 1 else losses.sum()
 
 
+def _reduce_weighted(losses: Tensor, weight: Tensor, reduction: str) -> Tensor:
+    if reduction == "mean":
+        return losses.sum() / weight.expand_as(losses).sum()
+    return _reduced(losses, reduction)
+
+
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -69,10 +75,7 @@ def mse_loss(
 ) -> Tensor:
     chosen = _old_reduction(size_average, reduce, reduction)
     if weight is not None:
-        losses = torch.mse_loss(input, target, 0) * weight
-        if chosen == "mean":
-            return losses.sum() / weight.expand_as(losses).sum()
-        return _reduced(losses, chosen)
+        return _reduce_weighted(torch.mse_loss(input, target, 0) * weight, weight, chosen)
     return torch.mse_loss(input, target, _code(chosen))
 
 
@@ -86,10 +89,7 @@ def l1_loss(
 ) -> Tensor:
     chosen = _old_reduction(size_average, reduce, reduction)
     if weight is not None:
-        losses = torch.l1_loss(input, target, 0) * weight
-        if chosen == "mean":
-            return losses.sum() / weight.expand_as(losses).sum()
-        return _reduced(losses, chosen)
+        return _reduce_weighted(torch.l1_loss(input, target, 0) * weight, weight, chosen)
     return torch.l1_loss(input, target, _code(chosen))
 
 

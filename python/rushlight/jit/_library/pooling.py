@@ -5,6 +5,13 @@
 from __future__ import annotations
 
 
+def _root_of_sums(powers: Tensor, kernel_size: List[int], norm_type: float) -> Tensor:
+    count = 1
+    for one in kernel_size:
+        count = count * one
+    return (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / norm_type)
+
+
 def max_pool1d(
     input: Tensor,
     kernel_size: BroadcastingList1[int],
@@ -58,12 +65,7 @@ def lp_pool1d(
 ) -> Tensor:
     steps = kernel_size if stride is None else stride
     powers = torch.avg_pool1d(input.pow(float(norm_type)), kernel_size, steps, [0], ceil_mode)
-    count = 1
-    for one in kernel_size:
-        count = count * one
-    return (
-        (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / float(norm_type))
-    )
+    return _root_of_sums(powers, kernel_size, float(norm_type))
 
 
 def max_pool2d(
@@ -123,12 +125,7 @@ def lp_pool2d(
 ) -> Tensor:
     steps = kernel_size if stride is None else stride
     powers = torch.avg_pool2d(input.pow(float(norm_type)), kernel_size, steps, [0, 0], ceil_mode)
-    count = 1
-    for one in kernel_size:
-        count = count * one
-    return (
-        (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / float(norm_type))
-    )
+    return _root_of_sums(powers, kernel_size, float(norm_type))
 
 
 def max_pool3d(
@@ -188,12 +185,7 @@ def lp_pool3d(
 ) -> Tensor:
     steps = kernel_size if stride is None else stride
     powers = torch.avg_pool3d(input.pow(float(norm_type)), kernel_size, steps, [0, 0, 0], ceil_mode)
-    count = 1
-    for one in kernel_size:
-        count = count * one
-    return (
-        (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / float(norm_type))
-    )
+    return _root_of_sums(powers, kernel_size, float(norm_type))
 
 
 def max_unpool1d(

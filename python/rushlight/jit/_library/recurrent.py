@@ -19,9 +19,30 @@ class RNNBase:
                 f"{input.size(-1)}"
             )
 
-    def _check_state(self, hx: Tensor, expected: List[int]) -> None:
-        if hx.size() != expected:
-            raise RuntimeError(f"Expected hidden size {expected}, got {hx.size()}")
+    def _batch_dim(self) -> int:
+        return 0 if self.batch_first else 1
+
+    def _batched(self, input: Tensor) -> Tensor:
+        self._check_input(input)
+        return input if input.dim() == 3 else input.unsqueeze(self._batch_dim())
+
+    def _zeros(self, data: Tensor, batch: int, width: int) -> Tensor:
+        return torch.zeros(self._expected(batch, width), dtype=data.dtype, device=data.device)
+
+    def _state(self, hx: Optional[Tensor], input: Tensor, data: Tensor, width: int) -> Tensor:
+        batch = data.size(self._batch_dim())
+        if hx is None:
+            return self._zeros(data, batch, width)
+        state = hx if input.dim() == 3 else hx.unsqueeze(1)
+        expected = self._expected(batch, width)
+        if state.size() != expected:
+            raise RuntimeError(f"Expected hidden size {expected}, got {state.size()}")
+        return state
+
+    def _packed_state(
+        self, hx: Optional[Tensor], data: Tensor, batch: int, width: int, order: Optional[Tensor]
+    ) -> Tensor:
+        return self._zeros(data, batch, width) if hx is None else self._permuted(hx, order)
 
     def _permuted(self, state: Tensor, order: Optional[Tensor]) -> Tensor:
         return state if order is None else state.index_select(1, order)
@@ -29,16 +50,8 @@ class RNNBase:
 
 class RNN:
     def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
-        self._check_input(input)
-        batched = input.dim() == 3
-        batch_dim = 0 if self.batch_first else 1
-        data = input if batched else input.unsqueeze(batch_dim)
-        expected = self._expected(data.size(batch_dim), self.hidden_size)
-        if hx is None:
-            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
-        else:
-            state = hx if batched else hx.unsqueeze(1)
-        self._check_state(state, expected)
+        data = self._batched(input)
+        state = self._state(hx, input, data, self.hidden_size)
         if self.mode == "RNN_TANH":
             output, hidden = torch.rnn_tanh(
                 data,
@@ -63,8 +76,8 @@ class RNN:
                 self.bidirectional,
                 self.batch_first,
             )
-        if not batched:
-            return output.squeeze(batch_dim), hidden.squeeze(1)
+        if input.dim() == 2:
+            return output.squeeze(self._batch_dim()), hidden.squeeze(1)
         return output, hidden
 
     def forward__1(
@@ -73,11 +86,7 @@ class RNN:
         data, batch_sizes, sorted_indices, unsorted_indices = input
         self._check_input(data)
         batch = int(batch_sizes[0])
-        expected = self._expected(batch, self.hidden_size)
-        if hx is None:
-            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
-        else:
-            state = self._permuted(hx, sorted_indices)
+        state = self._packed_state(hx, data, batch, self.hidden_size, sorted_indices)
         if self.mode == "RNN_TANH":
             rows, hidden = torch.rnn_tanh(
                 data,
@@ -108,16 +117,8 @@ class RNN:
 
 class GRU:
     def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
-        self._check_input(input)
-        batched = input.dim() == 3
-        batch_dim = 0 if self.batch_first else 1
-        data = input if batched else input.unsqueeze(batch_dim)
-        expected = self._expected(data.size(batch_dim), self.hidden_size)
-        if hx is None:
-            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
-        else:
-            state = hx if batched else hx.unsqueeze(1)
-        self._check_state(state, expected)
+        data = self._batched(input)
+        state = self._state(hx, input, data, self.hidden_size)
         output, hidden = torch.gru(
             data,
             state,
@@ -129,8 +130,8 @@ class GRU:
             self.bidirectional,
             self.batch_first,
         )
-        if not batched:
-            return output.squeeze(batch_dim), hidden.squeeze(1)
+        if input.dim() == 2:
+            return output.squeeze(self._batch_dim()), hidden.squeeze(1)
         return output, hidden
 
     def forward__1(
@@ -139,11 +140,7 @@ class GRU:
         data, batch_sizes, sorted_indices, unsorted_indices = input
         self._check_input(data)
         batch = int(batch_sizes[0])
-        expected = self._expected(batch, self.hidden_size)
-        if hx is None:
-            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
-        else:
-            state = self._permuted(hx, sorted_indices)
+        state = self._packed_state(hx, data, batch, self.hidden_size, sorted_indices)
         rows, hidden = torch.gru(
             data,
             batch_sizes,
@@ -160,25 +157,17 @@ class GRU:
 
 
 class LSTM:
+    def _state_width(self) -> int:
+        return self.proj_size if self.proj_size > 0 else self.hidden_size
+
     def forward(
         self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]] = None
     ) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
-        self._check_input(input)
-        batched = input.dim() == 3
-        batch_dim = 0 if self.batch_first else 1
-        data = input if batched else input.unsqueeze(batch_dim)
-        batch = data.size(batch_dim)
-        width = self.proj_size if self.proj_size > 0 else self.hidden_size
-        expected = self._expected(batch, width)
-        of_cell = self._expected(batch, self.hidden_size)
-        if hx is None:
-            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
-            cell = torch.zeros(of_cell, dtype=data.dtype, device=data.device)
-        else:
-            state = hx[0] if batched else hx[0].unsqueeze(1)
-            cell = hx[1] if batched else hx[1].unsqueeze(1)
-        self._check_state(state, expected)
-        self._check_state(cell, of_cell)
+        data = self._batched(input)
+        first = None if hx is None else hx[0]
+        second = None if hx is None else hx[1]
+        state = self._state(first, input, data, self._state_width())
+        cell = self._state(second, input, data, self.hidden_size)
         output, hidden, last = torch.lstm(
             data,
             [state, cell],
@@ -190,8 +179,8 @@ class LSTM:
             self.bidirectional,
             self.batch_first,
         )
-        if not batched:
-            return output.squeeze(batch_dim), (hidden.squeeze(1), last.squeeze(1))
+        if input.dim() == 2:
+            return output.squeeze(self._batch_dim()), (hidden.squeeze(1), last.squeeze(1))
         return output, (hidden, last)
 
     def forward__1(
@@ -200,15 +189,11 @@ class LSTM:
         data, batch_sizes, sorted_indices, unsorted_indices = input
         self._check_input(data)
         batch = int(batch_sizes[0])
-        width = self.proj_size if self.proj_size > 0 else self.hidden_size
-        if hx is None:
-            state = torch.zeros(self._expected(batch, width), dtype=data.dtype, device=data.device)
-            cell = torch.zeros(
-                self._expected(batch, self.hidden_size), dtype=data.dtype, device=data.device
-            )
-        else:
-            state = self._permuted(hx[0], sorted_indices)
-            cell = self._permuted(hx[1], sorted_indices)
+        width = self._state_width()
+        first = None if hx is None else hx[0]
+        second = None if hx is None else hx[1]
+        state = self._packed_state(first, data, batch, width, sorted_indices)
+        cell = self._packed_state(second, data, batch, self.hidden_size, sorted_indices)
         rows, hidden, last = torch.lstm(
             data,
             batch_sizes,
