@@ -275,12 +275,16 @@ class TracingState:
 
     # ---- nodes ----
 
-    def put(self, node: Node) -> Node:
-        """Puts a node at the end of the innermost graph."""
+    def _set_origin(self, node: Node) -> None:
+        """A node knows its scope, and the line of the program that it comes from."""
         node.setScope(self.current_scope())
         file, line, text = _program_line()
         if file:
             node._set_place(file, line, text)
+
+    def put(self, node: Node) -> Node:
+        """Puts a node at the end of the innermost graph."""
+        self._set_origin(node)
         return self._frame.graph.appendNode(node)
 
     def node(self, kind: str, inputs: list[Value], outputs: int = 1) -> Node:
@@ -293,11 +297,7 @@ class TracingState:
 
     def _constant(self, thing: Any) -> Value:
         value = self._frame.graph.insertConstant(thing)
-        node = value.node()
-        node.setScope(self.current_scope())
-        file, line, text = _program_line()
-        if file:
-            node._set_place(file, line, text)
+        self._set_origin(value.node())
         if isinstance(thing, Tensor):
             value.inferTypeFrom(thing)
         return value
