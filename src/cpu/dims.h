@@ -5,11 +5,18 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <rushlight/tensor.h>
+
 #include "core/times.h"
 
 #define RL_ALWAYS_INLINE inline __attribute__((always_inline))
 
 namespace rushlight::cpu {
+
+// Bytes from one element of a dimension to the next. Tensors without elements have any strides.
+RL_ALWAYS_INLINE int64_t byte_stride(const Tensor& t, int64_t d) {
+  return times(t.strides()[d], t.element_size());
+}
 
 // Dimensions innermost first; strides in bytes of the input.
 struct Dims {
@@ -34,7 +41,7 @@ struct Dims {
   RL_ALWAYS_INLINE int64_t numel() const {
     int64_t product = 1;
     for (int d = 0; d < n; d++) {
-      product *= size[d];
+      product = times(product, size[d]);
     }
     return product;
   }

@@ -189,7 +189,16 @@ Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, co
                                   bool transposed, int64_t groups) {
   // The adjoint has the same weight; where several sizes of a transposed one's output fit, say
   // which.
+  // A mode may have answered the convolution: what its own checks would have found is found here.
+  RL_CHECK(grad.dim() > 2 && weight.dim() == grad.dim() &&
+               static_cast<int64_t>(input_size.size()) == grad.dim(),
+           "convolution: a gradient of size ", grad.sizes(), ", a weight of size ", weight.sizes(),
+           " and an input of size ", input_size, " do not belong together");
   const auto dims = static_cast<size_t>(grad.dim() - 2);
+  for (const IntArrayRef list : {stride, padding, dilation}) {
+    RL_CHECK(list.size() == 1 || list.size() == dims, "convolution: a list of ", list.size(),
+             " numbers for ", dims, " dimensions");
+  }
   DimVector output_padding(dims, 0);
   if (!transposed) {
     const auto of = [](IntArrayRef list, size_t d) { return list[list.size() == 1 ? 0 : d]; };

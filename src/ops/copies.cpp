@@ -130,7 +130,12 @@ void unfold_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t
 
 // ---- longer derivatives ----
 
+// A mode may have answered the op, whose own checks did not run then: lists are checked again where
+// they are indexed.
+
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
+  RL_CHECK(static_cast<int64_t>(dims.size()) == grad.dim(), "permute: ", dims.size(),
+           " dims for a gradient with ", grad.dim(), " dimensions");
   DimVector inverse(dims.size());
   for (size_t i = 0; i < dims.size(); i++) {
     inverse[wrap_dim(dims[i], grad.dim())] = static_cast<int64_t>(i);
@@ -141,6 +146,8 @@ Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
 Tensor split_backward(TensorList grads, IntArrayRef self_sizes, const TensorOptions& options,
                       IntArrayRef sizes, int64_t dim) {
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(self_sizes.size()));
+  RL_CHECK(grads.size() == sizes.size(), "split: ", sizes.size(), " sizes for ", grads.size(),
+           " parts");
   std::vector<Tensor> parts;
   for (size_t i = 0; i < grads.size(); i++) {
     DimVector part(self_sizes);
@@ -194,6 +201,8 @@ bool may_overlap(IntArrayRef sizes, IntArrayRef strides) {
 Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayRef self_strides,
                            int64_t self_offset, IntArrayRef size, IntArrayRef stride,
                            std::optional<int64_t> storage_offset) {
+  RL_CHECK(size.size() == stride.size(), "as_strided: ", size.size(), " sizes for ",
+           stride.size(), " strides");
   const int64_t offset = storage_offset.value_or(self_offset);
   const TensorOptions options = grad.options();
   if (grad.numel() == 0 || has_zero(self_sizes)) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/op_support.h"
+#include "core/times.h"
 #include "python/convert.h"
 #include "python/tensor_type.h"
 
@@ -266,7 +267,7 @@ PyObject* to_numpy(const Tensor& t) {
   Py_ssize_t strides[64];
   for (int64_t i = 0; i < t.dim(); i++) {
     sizes[i] = t.sizes()[static_cast<size_t>(i)];
-    strides[i] = t.strides()[static_cast<size_t>(i)] * t.element_size();
+    strides[i] = times(t.strides()[static_cast<size_t>(i)], t.element_size());
   }
   static char nothing[16];
   void* data = t.numel() != 0 ? t.data_ptr() : nothing;

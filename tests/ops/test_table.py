@@ -17,6 +17,7 @@ from rushlight._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 from rushlight.autograd import gradcheck, gradgradcheck
+from rushlight.utils._python_dispatch import TorchDispatchMode
 from rushlight.utils._pytree import tree_map
 from tests.ops import harness
 from tests.ops.harness import (
@@ -508,6 +509,51 @@ def test_dimensions_that_are_not_there_are_refused(case):
                 count(1)
                 with pytest.raises(IndexError, match="imension out of range"):
                     call(case.op, values | {name: first})
+
+
+class Answering(TorchDispatchMode):
+    """Gives one answer to every op, none of which is run or checks anything."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return self.answer
+
+
+def wrong_lists(case):
+    """Each call of the samples with one list of numbers of another length, or of numbers out of all bounds."""
+    dtype = next((d for d in ("float32", "complex64") if d in case.dtypes), case.dtypes[0])
+    for text in case.samples:
+        args, kwargs = inputs_of(case, dtype, text, requires_grad=True)
+        values = harness.bound(case.op, args, kwargs)
+        for arg in case.op.args:
+            given = values.get(arg.name)
+            if arg.type.base == "int" and isinstance(given, (list, tuple)) and given:
+                given = list(given)
+                for other in ([], given[:-1], given * 2, [1 << 40] * len(given), [-5] * len(given)):
+                    yield values, arg.name, other
+
+
+def has_lists(case):
+    return differentiable(case) and not case.writes and any(True for _ in wrong_lists(case))
+
+
+@over(has_lists)
+def test_gradients_check_lists_that_a_mode_has_let_by(case):
+    """A mode that answers an op leaves out its checks: backward reads no list beyond its end (RL_CHECK_BOUNDS)."""
+    for values, name, other in wrong_lists(case):
+        answer = call(case.op, values)
+        answer = tree_map(lambda t: t.detach() if isinstance(t, rushlight.Tensor) else t, answer)
+        inputs = [t for t in tensors_of([*values.values()]) if t.requires_grad]
+        count(1)
+        try:
+            with Answering(answer):
+                outputs = [t for t in tensors_of(call(case.op, values | {name: other})) if t.requires_grad]
+            rushlight.autograd.grad([t.sum() for t in outputs], inputs, allow_unused=True)
+        except REFUSALS:
+            continue
 
 
 ERRORS = [(c, *e) for c in CASES for e in c.errors]

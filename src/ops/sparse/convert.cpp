@@ -8,9 +8,16 @@ namespace rushlight {
 
 namespace sparse {
 
+int64_t index_rows(const Tensor& indices) {
+  const int64_t rows = indices.size(0);
+  RL_CHECK(rows <= 64, "sparse indices have a row per dimension, of at most 64, not ", rows);
+  return rows;
+}
+
 std::vector<std::optional<Tensor>> index_list(const Tensor& indices) {
   std::vector<std::optional<Tensor>> list;
-  for (int64_t d = 0; d < indices.size(0); d++) {
+  const int64_t rows = index_rows(indices);
+  for (int64_t d = 0; d < rows; d++) {
     list.emplace_back(indices.select(0, d));
   }
   return list;
@@ -304,7 +311,8 @@ Tensor _sparse_coo_tensor(const Tensor& indices, const Tensor& values, OptionalI
       RL_CHECK(rushlight::amin(indices).item<int64_t>() >= 0, "found negative index ",
                rushlight::amin(indices).item<int64_t>());
       const Tensor most = rushlight::amax(indices, {1});
-      for (int64_t d = 0; d < indices.size(0); d++) {
+      const int64_t rows = sparse::index_rows(indices);
+      for (int64_t d = 0; d < rows; d++) {
         sizes.push_back(most.select(0, d).item<int64_t>() + 1);
       }
     } else {

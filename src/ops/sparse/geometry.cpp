@@ -33,8 +33,9 @@ Tensor indices_without_dim(const Tensor& indices, int64_t dim) {
 Tensor select_entries(const Tensor& coo, int64_t dim, const Tensor& which, const Tensor& index,
                       IntArrayRef sizes) {
   const Tensor indices = sparse_impl(coo).first().index_select(1, which);
+  const int64_t n = index_rows(indices);
   std::vector<Tensor> rows;
-  for (int64_t d = 0; d < indices.size(0); d++) {
+  for (int64_t d = 0; d < n; d++) {
     rows.push_back(d == dim ? index : indices.select(0, d));
   }
   return make_coo(rushlight::stack(rows), values_of(coo).index_select(0, which), sizes, false);

@@ -34,6 +34,7 @@ Tensor as_coo(const Tensor& t);     // coalesced, of any tensor
 Tensor as_layout(const Tensor& t, Layout layout, const Tensor& model);
 Tensor as_dense(const Tensor& t);
 
+int64_t index_rows(const Tensor& indices);  // checked: one a sparse dimension
 std::vector<std::optional<Tensor>> index_list(const Tensor& indices);
 Tensor gather_values(const Tensor& dense, const Tensor& indices);  // dense[indices], recorded
 // One number for each column of indices, in their order.

@@ -60,7 +60,7 @@ Positions positions_of(const Tensor& t, const std::vector<std::optional<Tensor>>
   }
   for (int64_t d = t.dim() - 1; d >= 0; d--) {
     Dims& dims = indices[d].has_value() ? p.indexed : together && d < first ? p.outer : p.inner;
-    dims.add(t.sizes()[d], t.strides()[d] * width);
+    dims.add(t.sizes()[d], byte_stride(t, d));
   }
   p.n_outer = p.outer.numel();
   p.n_inner = p.inner.numel();
@@ -93,11 +93,11 @@ void fill_offsets(const Tensor& t, const std::vector<std::optional<Tensor>>& ind
     }
     Dims dims;
     for (int64_t e = indices[d]->dim() - 1; e >= 0; e--) {
-      dims.add(indices[d]->sizes()[e], indices[d]->strides()[e] * indices[d]->element_size());
+      dims.add(indices[d]->sizes()[e], byte_stride(*indices[d], e));
     }
     const char* index = static_cast<const char*>(indices[d]->data_ptr());
     const int64_t size = t.sizes()[d];
-    const int64_t step = t.strides()[d] * width;
+    const int64_t step = byte_stride(t, d);
     parallel_for(0, k, work_per_task, [&](int64_t begin, int64_t end) {
       for_runs(dims, begin, end, [&](int64_t at, int64_t from, int64_t stride, int64_t n) {
         const char* run = index + from;
@@ -324,9 +324,9 @@ void combine_positions(char* to, const Positions& p, const int64_t* offset, cons
 void fill_line_offsets(const char* message, const Tensor& t, int64_t dim, const Tensor& index,
                        bool wrap, int64_t* offset) {
   const int64_t size = t.dim() == 0 ? 1 : t.sizes()[dim];
-  const int64_t step = t.dim() == 0 ? 0 : t.strides()[dim] * t.element_size();
+  const int64_t step = t.dim() == 0 ? 0 : byte_stride(t, dim);
   const ConvertRun read = reader<int64_t, set_Int | set_Long>("index", index.dtype());
-  const int64_t stride = index.dim() == 0 ? 0 : index.strides()[0] * index.element_size();
+  const int64_t stride = index.dim() == 0 ? 0 : byte_stride(index, 0);
   read(offset, index.data_ptr(), stride, index.numel());
   for (int64_t i = 0; i < index.numel(); i++) {
     int64_t at = offset[i];
@@ -345,7 +345,7 @@ Positions line_positions(const Tensor& t, int64_t dim, int64_t k) {
   Positions p;
   for (int64_t d = t.dim() - 1; d >= 0; d--) {
     Dims& dims = d == dim ? p.indexed : d < dim ? p.outer : p.inner;
-    dims.add(t.sizes()[d], t.strides()[d] * t.element_size());
+    dims.add(t.sizes()[d], byte_stride(t, d));
   }
   p.k = k;
   p.n_outer = p.outer.numel();
@@ -546,7 +546,7 @@ void put(const Tensor& out, const Tensor& index, const Tensor& source, bool accu
   }
   Dims dims;
   for (int64_t d = out.dim() - 1; d >= 0; d--) {
-    dims.add(out.sizes()[d], out.strides()[d] * out.element_size());
+    dims.add(out.sizes()[d], byte_stride(out, d));
   }
   Positions p;
   p.indexed = dims;

@@ -41,7 +41,7 @@ void masked_fill_value(const Tensor& out, const Tensor& mask, const Scalar& valu
   const auto* m = where.data<uint8_t>();
   Dims dims;
   for (int64_t d = out.dim() - 1; d >= 0; d--) {
-    dims.add(out.sizes()[d], out.strides()[d] * out.element_size());
+    dims.add(out.sizes()[d], byte_stride(out, d));
   }
   alignas(16) char number[16];
   store_scalar(number, out.dtype(), value);
@@ -77,7 +77,7 @@ void masked_scatter(const Tensor& out, const Tensor& mask, const Tensor& source)
   const Tensor from = contiguous_raw(source);
   Dims dims;
   for (int64_t d = out.dim() - 1; d >= 0; d--) {
-    dims.add(out.sizes()[d], out.strides()[d] * out.element_size());
+    dims.add(out.sizes()[d], byte_stride(out, d));
   }
   visit_size(out.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;

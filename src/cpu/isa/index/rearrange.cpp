@@ -184,7 +184,7 @@ void flip(const Tensor& out, const Tensor& self, IntArrayRef dims) {
   Dims from;
   int64_t start = 0;
   for (int64_t d = self.dim() - 1; d >= 0; d--) {
-    const int64_t step = self.strides()[d] * self.element_size();
+    const int64_t step = byte_stride(self, d);
     from.add(self.sizes()[d], reversed[d] ? -step : step);
     start += reversed[d] ? (self.sizes()[d] - 1) * step : 0;
   }

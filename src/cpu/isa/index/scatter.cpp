@@ -34,11 +34,11 @@ Lines lines_of(const Tensor& target, int64_t dim, IntArrayRef index_sizes) {
   if (target.dim() == 0 || index_sizes.empty()) {  // a 0-d tensor counts as one element along dim 0
     l.n = index_sizes.empty() ? 1 : index_sizes[0];
     l.size = target.numel();
-    l.stride = target.dim() == 0 ? 0 : target.strides()[0] * target.element_size();
+    l.stride = target.dim() == 0 ? 0 : byte_stride(target, 0);
     return l;
   }
   for (int64_t d = static_cast<int64_t>(index_sizes.size()) - 1; d >= 0; d--) {
-    const int64_t step = target.strides()[d] * target.element_size();
+    const int64_t step = byte_stride(target, d);
     if (d == dim) {
       l.n = index_sizes[d];
       l.size = target.sizes()[d];
@@ -431,7 +431,7 @@ void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const T
     using C = compute_t<T>;
     Dims dims;
     for (int64_t d = out.dim() - 1; d >= 0; d--) {
-      dims.add(out.sizes()[d], out.strides()[d] * out.element_size());
+      dims.add(out.sizes()[d], byte_stride(out, d));
     }
     char* base = static_cast<char*>(out.data_ptr());
     for_runs(dims, 0, out.numel(), [&](int64_t at, int64_t offset, int64_t stride, int64_t length) {
