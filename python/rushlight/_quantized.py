@@ -94,9 +94,10 @@ class QuantizedTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        if (of_library := getattr(func, "function", None)) is not None:
-            if (function := of_library("QuantizedCPU")) is not None:
-                return function(*args, **(kwargs or {}))
+        of_library = getattr(func, "function", None)
+        function = None if of_library is None else of_library("QuantizedCPU")
+        if function is not None:
+            return function(*args, **(kwargs or {}))
         rule = _RULES.get(func.overloadpacket.__name__)
         if rule is None:
             raise _refusal(func, "QuantizedCPU")
