@@ -77,7 +77,6 @@ class RL_API Node {
   Kind kind;
   const OpInfo* op = nullptr;               // of Kind::Op
   const graph::Builtin* builtin = nullptr;  // of Kind::Builtin
-  std::string library_name;                 // of Kind::Library: "space::name.overload"
   Function* function = nullptr;             // of CallFunction, Fork
   std::vector<Attribute> attributes;
   std::vector<Type> types;  // of IsInstance

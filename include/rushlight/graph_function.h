@@ -127,7 +127,8 @@ class RL_API Function {
 class RL_API CompilationUnit : public std::enable_shared_from_this<CompilationUnit>,
                                public TypeNames {
  public:
-  CompilationUnit();
+  // Finds what it does not have itself in another unit, if there is one.
+  explicit CompilationUnit(std::shared_ptr<const CompilationUnit> outer = nullptr);
   CompilationUnit(const CompilationUnit&) = delete;
   CompilationUnit& operator=(const CompilationUnit&) = delete;
   ~CompilationUnit() override;
@@ -140,6 +141,9 @@ class RL_API CompilationUnit : public std::enable_shared_from_this<CompilationUn
   Function* find_function(std::string_view name) const;
   std::optional<Type> find(std::string_view name) const override;
   intrusive_ptr<Object> create(ClassType& type);
+  // Another unit, whose functions are called by those of this one, or whose classes are types here,
+  // lives as long as this one.
+  void keep(std::shared_ptr<const void> unit);
   const std::vector<std::unique_ptr<ClassType>>& classes() const { return classes_; }
   const std::vector<std::unique_ptr<Function>>& functions() const { return functions_; }
 
@@ -148,6 +152,8 @@ class RL_API CompilationUnit : public std::enable_shared_from_this<CompilationUn
   std::vector<std::unique_ptr<Function>> functions_;
   std::unordered_map<std::string, ClassType*> class_of_;
   std::unordered_map<std::string, Function*> function_of_;
+  std::shared_ptr<const CompilationUnit> outer_;
+  std::vector<std::shared_ptr<const void>> kept_;
 };
 
 }  // namespace rushlight::graph

@@ -7,9 +7,8 @@ namespace rushlight::graph {
 
 // What a node does.
 enum class Kind : uint8_t {
-  Op,        // an overload of the registry
+  Op,        // an overload of the registry, the table's or a library's
   Builtin,   // a function of the language (builtins.h)
-  Library,   // an op that a program has defined, found by its name when it runs
   Param,     // its outputs are what comes into its block
   Return,    // its inputs are what goes out of it
   Constant,  // attribute value

@@ -31,7 +31,9 @@ def _check_with(error_type, cond, message):
 
     if not isinstance(cond, bool | SymBool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
-    if not cond:
+    if getattr(cond, "log", None) is not None:  # a program that is exported says so of a size
+        cond.expect()
+    elif not cond:
         _fail(error_type, message)
 
 
@@ -62,7 +64,9 @@ def _check_not_implemented(cond, message=None):
 
 def _check_is_size(i, message=None, *, max=None):
     """RuntimeError unless a number is at least 0 and at most `max`."""
-    _check(bool(i >= 0) and (max is None or bool(i <= max)), message)
+    _check(i >= 0, message)
+    if max is not None:
+        _check(i <= max, message)
 
 
 def _check_tensor_all(cond, message=None):

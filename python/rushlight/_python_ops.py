@@ -52,6 +52,11 @@ def _sparse_addmm(self, mat1, mat2, beta=1, alpha=1):
     return rushlight.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
 
 
+@_op("item(Tensor self) -> Scalar")
+def item(self):
+    return self.item()
+
+
 # ---- softmax, as PyTorch's kernels are called ----
 
 

@@ -94,6 +94,10 @@ class QuantizedTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        of_library = getattr(func, "function", None)
+        function = None if of_library is None else of_library("QuantizedCPU")
+        if function is not None:
+            return function(*args, **(kwargs or {}))
         rule = _RULES.get(func.overloadpacket.__name__)
         if rule is None:
             raise _refusal(func, "QuantizedCPU")
@@ -483,6 +487,13 @@ def _call_on_codes(func, self, *args, **kwargs):
     return (_wrap_codes(made[0].to(self._codes.dtype), about), *made[1:])
 
 
+def _average(func, self, *args, **kwargs):
+    """Means of codes, rounded to the nearest code."""
+    about = _expect_per_tensor(self, func.overloadpacket.__name__)
+    means = func(self._codes.double() - about.zero_point, *args, **kwargs)
+    return _wrap_codes((means.round_() + about.zero_point).to(self._codes.dtype), about)
+
+
 def _call_in_float32(func, self, *args, **kwargs):
     """Computed in float32 and rounded to the codes of the input."""
     about = _expect_per_tensor(self, func.overloadpacket.__name__)
@@ -565,10 +576,12 @@ _ORDERED = (
     "_max_pool _adaptive_max_pool max min amax amin sort topk max_pool2d max_pool1d "
     "max_pool3d max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d"
 )
+_AVERAGED = (
+    "_adaptive_avg_pool _avg_pool mean avg_pool1d avg_pool2d avg_pool3d _adaptive_avg_pool2d "
+    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool3d"
+)
 _COMPUTED = (
-    "_adaptive_avg_pool _avg_pool _interpolate _clamp mean avg_pool1d avg_pool2d "
-    "avg_pool3d _adaptive_avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d "
-    "adaptive_avg_pool3d _adaptive_avg_pool3d clamp hardtanh leaky_relu "
+    "_interpolate _clamp clamp hardtanh leaky_relu "
     "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_bilinear2d "
     "hardswish elu threshold constant_pad_nd pad"
 )
@@ -576,6 +589,7 @@ _RULES: dict[str, Any] = {
     **dict.fromkeys(_SAME.split(), _stays),
     **dict.fromkeys(_MOVED.split(), _moves),
     **dict.fromkeys(_ORDERED.split(), _call_on_codes),
+    **dict.fromkeys(_AVERAGED.split(), _average),
     **dict.fromkeys(_COMPUTED.split(), _call_in_float32),
     **dict.fromkeys(["eq", "ne", "lt", "le", "gt", "ge"], _compare),
     "sigmoid": _into(1 / 256, 0),

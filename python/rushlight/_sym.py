@@ -40,7 +40,7 @@ class SymFloat(_Symbol):
 
 
 class SymBool(_Symbol):
-    """A symbolic bool. There are none: a comparison of sizes is a bool."""
+    """A symbolic bool: a comparison with what depends on values, in a program that is exported."""
 
 
 def _result(name: str, operands: tuple[Any, ...], value: Any) -> Any:

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <rushlight/library.h>
+
 namespace rushlight::exported {
 
 using graph::Node;
@@ -82,12 +84,17 @@ std::optional<GraphReader::Callee> GraphReader::callee(const std::string& target
   } else if (const char* const function = number_function(target)) {
     found.form = Callee::Form::Numbers;
     found.numbers = function;
-  } else if (const std::string name = op_name(target); (found.op = find_op_named(name))) {
-    found.form = Callee::Form::Op;
-  } else if ((found.builtin = graph::find_builtin(name))) {
-    found.form = Callee::Form::Builtin;
   } else {
-    return {};
+    const std::string name = op_name(target);
+    found.op = find_op_named(name);
+    found.builtin = graph::find_builtin(name);
+    if (found.op == nullptr && found.builtin == nullptr) {
+      return {};
+    }
+    // What Python has defined is the slower of two that do the same.
+    const bool by_op = found.op != nullptr &&
+                       (found.builtin == nullptr || !library::is_defined_by_library(*found.op));
+    found.form = by_op ? Callee::Form::Op : Callee::Form::Builtin;
   }
   return found;
 }

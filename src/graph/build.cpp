@@ -157,7 +157,6 @@ Node* Graph::create_copy(const Node& node, ValueMap& values) {
   Node* const copy = new_node(node.kind);
   copy->op = node.op;
   copy->builtin = node.builtin;
-  copy->library_name = node.library_name;
   copy->function = node.function;
   copy->attributes = node.attributes;
   copy->types = node.types;

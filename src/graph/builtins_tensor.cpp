@@ -189,6 +189,12 @@ const BuiltinRow rows[] = {
     {"aten::FloatImplicit(Tensor a) -> float", call_of<implicit<double>>},
     {"aten::ScalarImplicit(Tensor a) -> Scalar", call_of<implicit_scalar>},
     {"aten::item(Tensor self) -> Scalar", call_of<scalar_in>},
+    {"aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
+     [](IValue* a, size_t, IValue*) {
+       const bool holds = a[0].isBool() ? a[0].toBool() : a[0].toScalar().to<double>() != 0;
+       RL_CHECK(holds, a[1].toStringRef());
+     },
+     false},
     {"prim::NumToTensor.Scalar(Scalar a) -> Tensor", call_of<number_to_tensor>},
     {"prim::NumToTensor.bool(bool a) -> Tensor", call_of<number_to_tensor>},
     {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool "

@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include <rushlight/executor.h>
-#include <rushlight/library.h>
 
 #include "graph/values.h"
 
@@ -30,7 +29,6 @@ class Operand {
 enum class Step : uint8_t {
   CallOp,       // `index` of ops
   CallBuiltin,  // `index` of builtins
-  CallLibrary,  // `index` of library
   CallFunction,
   CallMethod,  // `index` of names; the object's class says which function it is
   Fork,
@@ -107,7 +105,6 @@ struct Code {
   std::vector<IValue> constants;
   std::vector<OpCall> ops;
   std::vector<const Builtin*> builtins;
-  std::vector<OperatorHandle> library;
   std::vector<std::string> names;
   std::vector<ClassType*> classes;
   std::vector<std::vector<Type>> types;

@@ -146,15 +146,6 @@ class Compiler {
         code_.scratch = std::max(code_.scratch, node.inputs().size() + node.outputs().size());
         emit_node(Step::CallBuiltin, node, add_entry(code_.builtins, node.builtin));
         break;
-      case Kind::Library: {
-        const size_t dot = node.library_name.find('.', node.library_name.find("::") + 2);
-        const bool has_overload = dot != std::string::npos;
-        emit_node(Step::CallLibrary, node,
-                  add_entry(code_.library,
-                            OperatorHandle(node.library_name.substr(0, dot),
-                                           has_overload ? node.library_name.substr(dot + 1) : "")));
-        break;
-      }
       case Kind::CallFunction:
       case Kind::Fork:
         RL_CHECK(node.function != nullptr, node.kind_name(), " has no function");

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <string_view>
 
+#include <rushlight/thread_state.h>
+
 #include "core/allowance.h"
 #include "core/boxed_arguments.h"
 #include "graph/code.h"
@@ -341,16 +343,6 @@ class Machine {
     }
   }
 
-  void call_library(const Instruction& now) {
-    Stack stack = take_all(now);
-    code_.library[now.index].callBoxed(stack);
-    RL_CHECK(stack.size() >= now.outputs, "an op left ", stack.size(), " results, not ",
-             now.outputs);
-    for (size_t i = 0; i < now.outputs; i++) {
-      put(now, i, shared_list(std::move(stack[i])));
-    }
-  }
-
   // ---- functions ----
 
   static Object& object(const IValue& value) {
@@ -436,8 +428,6 @@ class Machine {
 
   void run_value(const Instruction& now) {
     switch (now.step) {
-      case Step::CallLibrary:
-        return call_library(now);
       case Step::Fork:
         return fork(now);
       case Step::Wait:

@@ -109,7 +109,8 @@ IValue Function::operator()(std::vector<IValue> arguments,
 
 // ---- units ----
 
-CompilationUnit::CompilationUnit() = default;
+CompilationUnit::CompilationUnit(std::shared_ptr<const CompilationUnit> outer)
+    : outer_(std::move(outer)) {}
 CompilationUnit::~CompilationUnit() = default;
 
 ClassType& CompilationUnit::add_class(ClassType::Form form, std::string name) {
@@ -141,12 +142,18 @@ Function& CompilationUnit::add_method(ClassType& of, std::string_view base_name,
 
 ClassType* CompilationUnit::find_class(std::string_view name) const {
   const auto found = class_of_.find(std::string(name));
-  return found == class_of_.end() ? nullptr : found->second;
+  if (found != class_of_.end()) {
+    return found->second;
+  }
+  return outer_ != nullptr ? outer_->find_class(name) : nullptr;
 }
 
 Function* CompilationUnit::find_function(std::string_view name) const {
   const auto found = function_of_.find(std::string(name));
-  return found == function_of_.end() ? nullptr : found->second;
+  if (found != function_of_.end()) {
+    return found->second;
+  }
+  return outer_ != nullptr ? outer_->find_function(name) : nullptr;
 }
 
 std::optional<Type> CompilationUnit::find(std::string_view name) const {
@@ -156,6 +163,14 @@ std::optional<Type> CompilationUnit::find(std::string_view name) const {
 
 intrusive_ptr<Object> CompilationUnit::create(ClassType& type) {
   return make_intrusive<Object>(type, shared_from_this());
+}
+
+void CompilationUnit::keep(std::shared_ptr<const void> unit) {
+  const bool is_known = unit == nullptr || unit.get() == this || unit == outer_ ||
+                        std::find(kept_.begin(), kept_.end(), unit) != kept_.end();
+  if (!is_known) {
+    kept_.push_back(std::move(unit));
+  }
 }
 
 }  // namespace rushlight::graph

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <rushlight/graph_function.h>
+#include <rushlight/library.h>
 
 namespace rushlight::graph {
 
@@ -277,7 +278,6 @@ const char* name_of(Kind kind) {
   constexpr const char* names[] = {
       "",
       "",
-      "",
       "prim::Param",
       "prim::Return",
       "prim::Constant",
@@ -304,6 +304,7 @@ const char* name_of(Kind kind) {
       "prim::fork",
       "aten::wait",
   };
+  static_assert(std::size(names) == static_cast<size_t>(Kind::Opaque), "each kind has a name");
   return names[static_cast<size_t>(kind)];
 }
 }  // namespace
@@ -324,8 +325,6 @@ std::string Node::kind_name() const {
       return rushlight::str(op->space, "::", op->name);
     case Kind::Builtin:
       return builtin->schema.qualified_name();
-    case Kind::Library:
-      return library_name.substr(0, library_name.find('.', library_name.find("::") + 2));
     case Kind::Opaque:
       return text_attribute("kind");
     default:
@@ -351,14 +350,14 @@ bool block_has_side_effects(const Block& block) {
 bool Node::has_side_effects() const {
   switch (kind) {
     case Kind::Op:
-      return op->is_mutable() || op->has_tag(Tag::inplace) || op->has_tag(Tag::inplace_view);
+      return op->is_mutable() || op->has_tag(Tag::inplace) || op->has_tag(Tag::inplace_view) ||
+             library::is_defined_by_library(*op);
     case Kind::Builtin:
       return !builtin->pure;
     case Kind::If:
     case Kind::Loop:
       return std::any_of(blocks_.begin(), blocks_.end(),
                          [](const Block* block) { return block_has_side_effects(*block); });
-    case Kind::Library:
     case Kind::SetAttr:
     case Kind::CallFunction:
     case Kind::CallMethod:

@@ -28,6 +28,8 @@ graph::Node* unwrap_graph_node(PyObject* o);
 graph::Value* unwrap_graph_value(PyObject* o);
 graph::Block* unwrap_block(PyObject* o);
 const Type& unwrap_type(PyObject* o);
+// What keeps the classes of a type alive: its unit, or a graph of that.
+std::shared_ptr<const void> unit_of_type(PyObject* o);
 
 // ---- for the files that bind them ----
 

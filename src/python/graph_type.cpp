@@ -228,6 +228,10 @@ const Type& unwrap_type(PyObject* o) {
   }
   return type_of_handle(o);
 }
+std::shared_ptr<const void> unit_of_type(PyObject* o) {
+  unwrap_type(o);
+  return held(o).owner;
+}
 
 void init_graph_types(PyObject* module) {
   add_type(module, type_type);

@@ -4,6 +4,7 @@
 
 #include "cpu/isa_level.h"
 #include "python/bindings.h"
+#include "python/packed_layers.h"
 #include "python/trace.h"
 #include "python/parser.h"
 #include "python/tensor_type.h"
@@ -77,6 +78,7 @@ void init(PyObject* module) {
   init_exported(module);
   init_script(module);
   init_script_compile(module);
+  init_packed_layers();
   init_trace(module);
   init_classes(module);
   init_graph(module);

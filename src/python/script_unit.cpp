@@ -19,11 +19,18 @@ struct UnitObject {
   PyObject_HEAD std::shared_ptr<CompilationUnit> unit;
 };
 
-PyObject* new_unit(PyTypeObject* type, PyObject*, PyObject*) {
+extern PyTypeObject unit_type;
+
+// _ProgramUnit(outer=None).
+PyObject* new_unit(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* outer = nullptr;
+  if (!PyArg_ParseTuple(args, "|O!:_ProgramUnit", &unit_type, &outer)) {
+    return nullptr;
+  }
   PyObject* const self = type->tp_alloc(type, 0);
   if (self != nullptr) {
-    new (&reinterpret_cast<UnitObject*>(self)->unit)
-        std::shared_ptr<CompilationUnit>(std::make_shared<CompilationUnit>());
+    new (&reinterpret_cast<UnitObject*>(self)->unit) std::shared_ptr<CompilationUnit>(
+        std::make_shared<CompilationUnit>(outer == nullptr ? nullptr : shared_unit_of(outer)));
   }
   return self;
 }
@@ -94,13 +101,17 @@ PyObject* add_class(PyObject* self, PyObject* args) {
   });
 }
 
-// A type as text, or as what values of graphs have.
-Type type_from(const CompilationUnit& unit, PyObject* o) {
-  return PyUnicode_Check(o) ? parse_type(text_view(o), &unit) : unwrap_type(o);
+// A type as text, or as what values of graphs have, whose unit lives as long.
+Type type_from(CompilationUnit& unit, PyObject* o) {
+  if (PyUnicode_Check(o)) {
+    return parse_type(text_view(o), &unit);
+  }
+  unit.keep(unit_of_type(o));
+  return unwrap_type(o);
 }
 
 // add_attribute(class, name, type, kind, (default,) or None): a field of a named tuple may have a
-// default. Who passes a type of another unit keeps that.
+// default.
 PyObject* add_attribute(PyObject* self, PyObject* args) {
   return translate_errors([&] {
     const char* of = nullptr;
@@ -176,6 +187,15 @@ PyObject* new_object(PyObject* self, PyObject* name) {
 PyObject* type_named(PyObject* self, PyObject* text) {
   return translate_errors(
       [&] { return wrap_type(parse_type(text_view(text), &unit_of(self)), shared_unit_of(self)); });
+}
+
+// keep(unit): one whose functions are called by this one's.
+PyObject* keep(PyObject* self, PyObject* other) {
+  return translate_errors([&] {
+    RL_CHECK_TYPE(PyObject_TypeCheck(other, &unit_type), "keep() takes a unit");
+    unit_of(self).keep(shared_unit_of(other));
+    return Py_NewRef(Py_None);
+  });
 }
 
 PyObject* has_class(PyObject* self, PyObject* name) {
@@ -423,6 +443,7 @@ PyMethodDef methods[] = {
     {"add_constant", add_constant, METH_VARARGS, "add_constant(class, name, value, type)"},
     {"set_hooks", set_hooks, METH_VARARGS, "set_hooks(class, [name before], [name behind])"},
     {"create", new_object, METH_O, "A new object of a class."},
+    {"keep", keep, METH_O, "Keeps another unit, whose functions are called by this one's."},
     {"type", type_named, METH_O, "The type that a text spells, with the unit's classes."},
     {"has_class", has_class, METH_O, "Whether there is a class of that name."},
     {"has_method", has_method, METH_VARARGS, "has_method(class, name)"},

@@ -67,7 +67,7 @@ Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments
     const bool aten = name.starts_with("aten::");
     graph::Function* const own = aten ? prelude_function(unit_, name.substr(6)) : nullptr;
     return own != nullptr ? Meaning::of_value(call_function(*own, arguments, span))
-                          : library_call(name, arguments, span);
+                          : unknown_call(name, arguments, span);
   }
   Node* node;
   try {

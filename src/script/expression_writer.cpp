@@ -186,11 +186,6 @@ std::string ExpressionWriter::expression(Node& node) {
       return call(graph::schema_of(*node.op), node);
     case Kind::Builtin:
       return builtin(node);
-    case Kind::Library: {
-      std::string name = node.library_name.substr(0, node.library_name.find('.'));
-      name.replace(name.find("::"), 2, ".");
-      return str("ops.", name, "(", uses(node.inputs()), ")");
-    }
     case Kind::GetAttr: {
       const std::string text = member(node.input(), attribute_name(node));
       return text.empty() ? str("getattr(", use(node.input()), ", \"", attribute_name(node), "\")")

@@ -1,7 +1,8 @@
 // Expressions to values.
-#include "script/lower.h"
-
 #include <algorithm>
+
+#include "script/bound_classes.h"
+#include "script/lower.h"
 
 namespace rushlight::script {
 
@@ -293,6 +294,14 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
     }
     fail(span, str("Module or object of class '", definition.base_name(),
                    "' has no attribute or method '", name, "'"));
+  }
+  if (type.is(TypeKind::Object)) {
+    if (graph::Function* const method = bound_method(unit_, type.name, name)) {
+      Meaning out = Meaning::named(Meaning::Kind::Method, name);
+      out.function = method;
+      out.value = object;
+      return out;
+    }
   }
   if (type.is(TypeKind::NamedTuple)) {
     const size_t place = type.definition->find_attribute(name);

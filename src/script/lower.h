@@ -177,7 +177,7 @@ class RL_API Lowering {
   Value* op(const std::string& name, const std::vector<Value*>& arguments, Span span);
   Meaning call_op_at(const std::string& name, const Arguments& arguments, Span span);
   Node* vision_call(const std::string& name, const Arguments& arguments, Span span);
-  Meaning library_call(const std::string& name, const Arguments& arguments, Span span);
+  Meaning unknown_call(const std::string& name, const Arguments& arguments, Span span);
   Value* call_function(graph::Function& function, const Arguments& arguments, Span span,
                        Value* self = nullptr);
   Value* call_with(graph::Function& function, const std::vector<Value*>& inputs, bool method);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <rushlight/library.h>
+
 namespace rushlight::script {
 
 using graph::Argument;
@@ -275,25 +277,25 @@ bool any_builtin(const std::string& name, const F& f) {
   }
   return false;
 }
+// Of the table, or of libraries. Programs have no ops that PyTorch lacks.
 template <class F>
-bool any_of_registry(const std::string& name, const F& f) {
-  if (!name.starts_with("aten::")) {
+bool any_op(const std::string& name, bool of_library, const F& f) {
+  if (name.starts_with("rushlight::")) {
     return false;
   }
-  for (const OpInfo* const op : find_overloads(std::string_view(name).substr(6))) {
-    if (std::string_view(op->space) == "aten" &&
-        f(Candidate{nullptr, op, &graph::schema_of(*op)})) {
-      return true;
-    }
-  }
-  return false;
+  const std::vector<const OpInfo*> overloads = overloads_named(name);
+  return std::any_of(overloads.begin(), overloads.end(), [&](const OpInfo* op) {
+    return library::is_defined_by_library(*op) == of_library &&
+           f(Candidate{nullptr, op, &graph::schema_of(*op)});
+  });
 }
 // Calls f(candidate) until it says true; whether it did. Ops come first where tensors are passed:
 // functions of the language may take values of any type.
 template <class F>
 bool any_candidate(const std::string& name, bool ops_first, const F& f) {
-  return ops_first ? any_of_registry(name, f) || any_builtin(name, f)
-                   : any_builtin(name, f) || any_of_registry(name, f);
+  const auto table = [&] { return any_op(name, false, f); };
+  const auto builtins = [&] { return any_builtin(name, f); };
+  return (ops_first ? table() || builtins() : builtins() || table()) || any_op(name, true, f);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // The objects of an archive: what its pickles would build, built of data alone.
+#include <rushlight/custom_class.h>
+
 #include "script/archive_code.h"
 #include "script/import.h"
 #include "serialize/pickled_tensors.h"
@@ -72,7 +74,8 @@ class Objects {
       case Kind::Call:
         return function_name(n);
       case Kind::New:
-        return created(class_of(tensors_.function_name(n)));
+        return bound_class(n) != nullptr ? IValue()  // `build` makes it
+                                         : created(class_of(tensors_.function_name(n)));
       case Kind::None:
       case Kind::Global:      // mentioned by what calls it
       case Kind::Persistent:  // the same
@@ -92,6 +95,25 @@ class Objects {
     return unit_.create(type)->value();
   }
 
+  // The C++ class of which an object is made; null of classes of the archive.
+  const library::ClassRecord* bound_class(const PickleNode& n) const {
+    std::string name(tensors_.function_name(n));
+    name[name.find('\n')] = '.';
+    return name.starts_with("__torch__.torch.classes.") ? library::find_class(name) : nullptr;
+  }
+
+  static IValue restored(const library::ClassRecord& type, const IValue& state) {
+    for (const std::shared_ptr<const library::Method>& method : type.methods) {
+      if (method->name == "__setstate__") {
+        Stack stack = {state};
+        (*method->kernel.function)(nullptr, stack);
+        return stack.at(0);
+      }
+    }
+    throw UnpicklingError(str("an archive holds an object of ", type.name,
+                              ", which cannot be restored: it has no __setstate__"));
+  }
+
   // "module\nname" as a class of the archive.
   ClassType& class_of(std::string_view global) {
     std::string name(global);
@@ -106,7 +128,7 @@ class Objects {
   IValue function_name(const PickleNode& n) {
     const std::string_view function = tensors_.function_name(n);
     if (function.starts_with("torch._utils\n_rebuild_")) {
-      Tensor tensor = tensors_.tensor(n);
+      Tensor tensor = function.ends_with("_rebuild_qtensor") ? quantized(n) : tensors_.tensor(n);
       if (!device_) {
         return tensor;
       }
@@ -136,6 +158,25 @@ class Objects {
     std::string name(function);
     name[name.find('\n')] = '.';
     throw UnpicklingError(str("an archive calls ", name, ", which is not known"));
+  }
+
+  // Codes and what they mean: (scheme, scale, zero point), and of channels the dimension. A library
+  // has the ops that make such tensors.
+  Tensor quantized(const PickleNode& n) {
+    const PickleNode& means = tensors_.item(tensors_.item(n, 1), 4);
+    std::vector<rushlight::Value> arguments = {rushlight::Value(tensors_.codes(n))};
+    tensors_.item(means, 2);  // it has three parts
+    for (uint32_t i = 1; i < means.value.items.count; i++) {
+      arguments.push_back(item(means.value.items.first, i));
+    }
+    const OpInfo* const op =
+        find_op_named(arguments.size() == 3 ? "aten::_make_per_tensor_quantized_tensor"
+                                            : "aten::_make_per_channel_quantized_tensor");
+    RL_CHECK_NOT_IMPLEMENTED(op != nullptr, "quantized tensors are loaded by Python alone");
+    if (arguments.size() != op->arguments.size()) {
+      throw UnpicklingError("a quantized tensor has other parts than its kind");
+    }
+    return call(*op, arguments).at(0).get<Tensor>();
   }
 
   // A member of an enum by its value, a named tuple by its parts.
@@ -179,6 +220,13 @@ class Objects {
   }
 
   void build(const PickleStep& step) {
+    const PickleNode& node = tensors_.node(step.node);
+    if (node.kind == Kind::New) {
+      if (const library::ClassRecord* const type = bound_class(node)) {
+        values_[step.node] = restored(*type, item(step.first, 0));
+        return;
+      }
+    }
     Object* const object = object_of(values_[step.node]);
     if (object == nullptr) {
       return;  // of an OrderedDict: its attributes

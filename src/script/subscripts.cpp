@@ -178,9 +178,17 @@ Meaning Lowering::subscript(const Expr& e, const Type* hint) {
     if (slice) {
       return slice_of_parts(parts_of(of, e.span), *slice, e.span);
     }
-    const std::optional<int64_t> place = constant_int(meaning(index));
+    const Meaning at = meaning(index);
+    const std::optional<int64_t> place = constant_int(at);
     if (!place) {
-      fail(e.span, "tuple index must be an integer that is known");
+      const bool alike = std::all_of(type.of.begin(), type.of.end(),
+                                     [&](const Type& part) { return part == type.of[0]; });
+      Value* const number = as_value(at, e.span);
+      if (!alike || type.of.empty() || !number->type.is(TypeKind::Int)) {
+        fail(e.span, "tuple index must be an integer that is known, where parts differ in type");
+      }
+      Node* const node = graph_->append(NodeKind::TupleIndex, {base, number});
+      return Meaning::of_value(node->output()->set_type(type.of[0]));
     }
     const auto size = static_cast<int64_t>(type.of.size());
     if (*place < -size || *place >= size) {

@@ -54,7 +54,7 @@ Tensor PickledTensors::tensor(const PickleNode& call) {
   expect(offset.kind == Kind::Int, "storage offset");
   expect(requires_grad.kind == Kind::Bool, "requires_grad");
   ScalarType dtype = ScalarType::Undefined;
-  const Storage s = storage(item(arguments, 0), dtype);
+  const Storage s = storage(item(arguments, 0), dtype, false);
   if (untyped) {
     dtype = named_dtype(item(arguments, 6));
   }
@@ -65,6 +65,29 @@ Tensor PickledTensors::tensor(const PickleNode& call) {
   }
   return t;
 }
+
+Tensor PickledTensors::codes(const PickleNode& call) {
+  const PickleNode& arguments = item(call, 1);
+  const PickleNode& offset = item(arguments, 1);
+  expect(offset.kind == Kind::Int, "storage offset");
+  ScalarType dtype = ScalarType::Undefined;
+  const Storage s = storage(item(arguments, 0), dtype, true);
+  return tensor_on(s, dtype, offset.value.i, integers(item(arguments, 2)),
+                   integers(item(arguments, 3)));
+}
+
+namespace {
+std::optional<ScalarType> dtype_of_codes(std::string_view storage_class) {
+  constexpr std::pair<std::string_view, ScalarType> classes[] = {
+      {"QInt8Storage", kChar}, {"QUInt8Storage", kByte}, {"QInt32Storage", kInt}};
+  for (const auto& [name, dtype] : classes) {
+    if (name == storage_class) {
+      return dtype;
+    }
+  }
+  return {};
+}
+}  // namespace
 
 ScalarType PickledTensors::named_dtype(const PickleNode& name) const {
   expect(name.kind == Kind::Global && name.bytes.starts_with("torch\n"), "dtype");
@@ -77,7 +100,7 @@ ScalarType PickledTensors::named_dtype(const PickleNode& name) const {
   throw UnpicklingError("tensors of this dtype cannot be loaded");
 }
 
-Storage PickledTensors::storage(const PickleNode& id, ScalarType& dtype) {
+Storage PickledTensors::storage(const PickleNode& id, ScalarType& dtype, bool of_codes) {
   expect(id.kind == Kind::Persistent && item(id, 0).kind == Kind::Tuple, "storage");
   const PickleNode& parts = item(id, 0);
   const PickleNode& type = item(parts, 1);
@@ -86,8 +109,9 @@ Storage PickledTensors::storage(const PickleNode& id, ScalarType& dtype) {
   expect(item(parts, 0).kind == Kind::String && item(parts, 0).bytes == "storage", "storage");
   expect(type.kind == Kind::Global && key.kind == Kind::String && numel.kind == Kind::Int,
          "storage");
+  const std::string_view name = type.bytes.substr(type.bytes.find('\n') + 1);
   const std::optional<ScalarType> found =
-      dtype_of_storage_class(type.bytes.substr(type.bytes.find('\n') + 1));
+      of_codes ? dtype_of_codes(name) : dtype_of_storage_class(name);
   expect(found.has_value(), "storage type");
   dtype = *found;
   return reader_.storage(std::string(key.bytes), dtype, numel.value.i, folder_);

@@ -21,10 +21,12 @@ class PickledTensors {
   std::string_view function_name(const PickleNode& call) const;
   // What a call of "torch._utils\n_rebuild_…" makes.
   Tensor tensor(const PickleNode& call);
+  // The codes of what a call of "torch._utils\n_rebuild_qtensor" makes, as integers.
+  Tensor codes(const PickleNode& call);
 
  private:
   ScalarType named_dtype(const PickleNode& name) const;
-  Storage storage(const PickleNode& id, ScalarType& dtype);
+  Storage storage(const PickleNode& id, ScalarType& dtype, bool of_codes);
   DimVector integers(const PickleNode& tuple) const;
 
   CheckpointReader& reader_;

@@ -402,3 +402,49 @@ def test_branches_and_loops_go_both_ways(name):
     check(cpp(files[1])(*args), results[1])
     names = [[n.name for n in p.graph.nodes if n.op == "call_function"] for p in (here, there)]
     assert names[0] == names[1]
+
+
+def by_values(library):
+    """Functions whose sizes depend on values, with arguments."""
+
+    def rows(x, n):
+        n = n.item()
+        library._check_is_size(n)
+        library._check(n <= x.shape[0])
+        return library.zeros(n, 3) + 1, x.narrow(0, 0, n).sum(0), n * 2
+
+    def select(x, mask):
+        return x.nonzero() * 2, x.masked_select(mask > 0), x[mask > 0]
+
+    def repeat(x, n):
+        return (library.repeat_interleave(x, n, dim=0),)
+
+    table = library.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]])
+    return {
+        "rows": (rows, (table, library.tensor(2))),
+        "select": (select, (table, library.tensor([1, 0, 1]).unsqueeze(1).expand(3, 2))),
+        "repeat": (repeat, (table, library.tensor([2, 0, 3]))),
+    }
+
+
+@pytest.mark.parametrize("name", by_values(ours))
+def test_sizes_that_depend_on_values_go_both_ways(name):
+    programs, files = [], []
+    for library in (ours, torch):
+        function, args = by_values(library)[name]
+        net = type("Net", (library.nn.Module,), {"forward": lambda self, *a, f=function: f(*a)})()
+        programs.append(library.export.export(net, args))
+        files.append(io.BytesIO())
+        library.export.save(programs[-1], files[-1])
+        files[-1].seek(0)
+    targets = [[str(n.target) for n in p.graph.nodes if n.op != "placeholder"] for p in programs]
+    assert targets[0] == targets[1]
+    assert str(programs[0].range_constraints) == str(programs[1].range_constraints)
+    here, there = ours.export.load(files[1]), torch.export.load(files[0])
+    assert str(here.range_constraints) == str(there.range_constraints)
+    function, args = by_values(ours)[name]
+    expected = function(*args)
+    check(here.module()(*args), expected)
+    check(there.module()(*to_torch(args)), expected)
+    for file in files:
+        check(cpp(file)(*args), expected)

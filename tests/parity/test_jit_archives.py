@@ -84,6 +84,16 @@ def f(x: Tensor, n: int) -> Tensor:
 """,
         [(torch.ones(2), 3), (torch.ones(2), 2), (torch.ones(2), 0)],
     ),
+    "tuples by numbers": (
+        """
+def f(sizes: Tuple[int, int, int], n: int) -> List[int]:
+    out: List[int] = []
+    for i in range(n):
+        out.append(sizes[i] + sizes[-1 - i])
+    return out
+""",
+        [((1, 2, 5), 3), ((4, 5, 7), 2)],
+    ),
     "early returns": (
         """
 def f(x: Tensor, n: int) -> int:

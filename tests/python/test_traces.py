@@ -1,7 +1,9 @@
 """`jit.trace`: one run becomes a program that is right for other inputs, or a warning says why not."""
 
 import copy
+import gc
 import io
+import os
 import subprocess
 import sys
 import threading
@@ -13,6 +15,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import jit, nn
+from rushlight.jit import _meanings
 from rushlight.nn import functional as F
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -787,3 +790,72 @@ def test_classes_are_known_where_nothing_has_been_scripted():
         "torch.jit.trace(net, torch.ones(1, 3, 32, 32), check_trace=False)\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+# ---- what is left of a trace ----
+
+
+def resident():
+    """The memory of this process that is in use, in bytes."""
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_traces_leave_nothing():
+    """A trace has classes and functions of its own, which end with the program."""
+    net = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(10)))
+    x = randn(2, 4)
+
+    def trace():
+        program = jit.trace(net, x)
+        same(program(x), net(x))
+        same(jit.trace(lambda x: x * 2, x)(x), x * 2)
+
+    for _ in range(20):
+        trace()
+    gc.collect()
+    owners, memory = len(_meanings.owners), resident()
+    for _ in range(200):
+        trace()
+    gc.collect()
+    assert len(_meanings.owners) == owners
+    assert resident() - memory < 8 << 20
+
+
+def test_parts_of_a_trace_outlive_it():
+    functions = [jit.trace(lambda x: x * 3, randn(2))]
+
+    class Calls(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return functions[0](self.part(x))
+
+    net, x = Calls(), randn(1, 2)
+    program = jit.trace(net, x)
+    expected = functions.pop()(net.part(x))
+    gc.collect()  # the function lives on as part of the program
+    same(program(x), expected)
+    part, graph = program.part, program.graph
+    del program
+    gc.collect()
+    same(part(x), net.part(x))
+    assert "Calls" in str(graph)
+
+
+def test_traces_of_one_class_are_saved_together():
+    class Both(nn.Module):
+        def __init__(self, parts):
+            super().__init__()
+            self.a, self.b = parts
+
+        def forward(self, x):
+            return self.a(x) - self.b(x)
+
+    x = randn(1, 3)
+    parts = [jit.trace(nn.Linear(3, 3), x) for _ in range(2)]
+    whole = jit.script(Both(parts))
+    again = jit.load(io.BytesIO(whole.save_to_buffer()))
+    same(again(x), parts[0](x) - parts[1](x))

@@ -7,9 +7,7 @@ for the device.
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import rushlight
@@ -28,20 +26,6 @@ def key_of(device: str | None) -> str:
     """The dispatch key of functions for a device type; of None, that of functions for all."""
     private = device == _C._get_privateuse1_backend_name()
     return _KEYS.get(device) or ("PrivateUse1" if private else str(device).upper())
-
-
-_watching = threading.local()
-
-
-@contextlib.contextmanager
-def watched(function: Callable[..., Any] | None) -> Iterator[None]:
-    """A context manager: calls of ops that have kernels go to `function(op, args, kwargs)`."""
-    before = getattr(_watching, "function", None)
-    _watching.function = function
-    try:
-        yield
-    finally:
-        _watching.function = before
 
 
 def tensors_in(values) -> list:
@@ -153,25 +137,13 @@ class CustomOverload(OpOverload):
 
     def call(self, values):
         """The op on the values of all arguments."""
-        watcher = getattr(_watching, "function", None)
-        if watcher is not None and not self._is_composed(values):
-            return watcher(self, *self._given(values))
         return _C._call_op(self._index, tuple(values))
 
-    def _is_composed(self, values) -> bool:
-        """Whether a call runs the function that is made of other ops."""
+    def is_composed(self, values) -> bool:
+        """Whether a call with these values runs the function that is made of other ops."""
         devices = {t.device.type for t in tensors_in(values)}
         alone = not any(self.has_kernel(key_of(device)) for device in (*devices, None))
         return alone and self.has_kernel("CompositeImplicitAutograd")
-
-    def _given(self, values) -> tuple[tuple, dict]:
-        """Values as arguments and keyword arguments, without defaults at the end."""
-        named = {
-            a.name: v
-            for a, v in zip(self._schema.arguments, values, strict=True)
-            if a.kwarg_only and not _is_default(a, v)
-        }
-        return tuple(values[: self.count_of_given(values)]), named
 
     def below(self, values):
         """The same behind autograd."""

@@ -289,6 +289,7 @@ class FakeTensorMode(TorchDispatchMode):
     """
 
     kind = FakeTensor  # what tensors of the mode are
+    whole: frozenset = frozenset()  # ops made of others that a trace runs as one
 
     def __init__(
         self,
@@ -387,7 +388,7 @@ class FakeTensorMode(TorchDispatchMode):
         fakes = [t for t in _pytree.tree_iter((args, kwargs)) if isinstance(t, FakeTensor)]
         if func is rushlight.ops.aten._local_scalar_dense.default:
             if fakes[0].constant is None:
-                raise DataDependentOutputException(func)
+                return self.unknown_number(func, fakes[0])
             with _disable_current_modes():
                 return fakes[0].constant.item()
         real = self._on_real(func, fakes, args, kwargs)
@@ -399,7 +400,9 @@ class FakeTensorMode(TorchDispatchMode):
             kwargs["device"] = "meta"
         on_meta = _pytree.tree_map_only(FakeTensor, lambda t: t._meta, (args, kwargs))
         try:
-            made = func(*_without_masks(func, on_meta[0]), **on_meta[1])
+            made = self.of_unknown_size(func, *on_meta)
+            if made is NotImplemented:
+                made = func(*_without_masks(func, on_meta[0]), **on_meta[1])
         except NotImplementedError as error:
             if "depends on values" in str(error):
                 raise DynamicOutputShapeException(func) from error
@@ -412,6 +415,14 @@ class FakeTensorMode(TorchDispatchMode):
                 if fake.constant is not value:
                     self._constants.add(fake, value)
         return self._with_real(result, real)
+
+    def unknown_number(self, func, tensor):
+        """The number in a tensor whose value is not known."""
+        raise DataDependentOutputException(func)
+
+    def of_unknown_size(self, func, args, kwargs):
+        """The result, on meta, of an op whose sizes depend on values; NotImplemented of others."""
+        return NotImplemented
 
     def _on_real(self, func, fakes, args, kwargs):
         """The result on the real tensors; None if they are not carried along."""

@@ -8,9 +8,8 @@ the order in which it asks, and becomes a condition on them.
 
 from __future__ import annotations
 
-import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import rushlight
@@ -18,51 +17,16 @@ from rushlight import Tensor, nn
 from rushlight._dynamo.exc import UserError
 from rushlight.export._fakes import NotingMode
 from rushlight.export._sizes import Log, Range, SizeInt
+from rushlight.export._symbols import Outside, Symbol, Unknowns
 from rushlight.export._trace import Traced, program_frames, trace
 from rushlight.export.dynamic_shapes import Dim
-from rushlight.fx.experimental.symbolic_shapes import ConstraintViolationError
+from rushlight.fx.experimental.symbolic_shapes import (
+    ConstraintViolationError,
+    GuardOnDataDependentSymNode,
+)
 from rushlight.fx.node import Node, map_aggregate
 
-__all__ = ["Run", "Solver", "Symbol"]
-
-_PRIMES = (17, 23, 29, 37, 43, 53, 61, 71, 79, 89, 97, 107, 113, 127, 137, 149, 157, 167, 179, 191)
-
-
-@dataclass
-class Symbol:
-    """An open size: where it is in the arguments, what it was there, what it can be."""
-
-    name: str
-    hint: int
-    range: Range
-    source: str  # L['x'].size()[0]
-    dim: Dim | None = None
-    auto: bool = False
-    excluded: set[int] = field(default_factory=set)
-    asked: Any = ()  # the frames of the question that has made the range narrower
-
-    @property
-    def label(self) -> str:
-        """Its name in messages."""
-        return self.dim.__name__ if self.dim is not None else self.source
-
-    def choices(self, count: int, at: int) -> list[int]:
-        """Sizes that it can have beside that of the example, different ones for each symbol."""
-        found: list[int] = []
-        tried = itertools.chain(
-            _PRIMES[(5 * at) % 7 :],
-            range(self.hint + 1, self.hint + 40),
-            range(max(self.range.lower, 2), max(self.range.lower, 2) + 40),
-        )
-        for n in tried:
-            if n in self.range and n not in self.excluded and n != self.hint and n not in found:
-                found.append(n)
-            if len(found) == count:
-                return found
-        high = self.range.upper
-        if self.range.bounded and high not in (*found, self.hint) and high >= 2:
-            found.append(int(high))
-        return found
+__all__ = ["Run", "Solver"]
 
 
 @dataclass
@@ -245,6 +209,11 @@ class Solver:
 
     def _fix(self, symbol: Symbol) -> None:
         """A size turns out to be a number."""
+        if symbol.is_unknown:
+            raise GuardOnDataDependentSymNode(
+                f"Could not guard on data-dependent expression {symbol.name}: the program runs "
+                "other ops, or fails, for other values. Say by torch._check what it can be"
+            )
         if symbol.auto:
             self.replace(symbol.name, None, symbol.hint)
             return
@@ -275,12 +244,14 @@ class Solver:
 
     def run(self, sizes: dict[str, int], example: bool = False) -> Run:
         """The program with these sizes; errors of the example are those of the program."""
-        log = Log(program_frames)
+        log = Log(program_frames, Unknowns(sizes, self.symbols))
         mode = NotingMode(log)
         result = Run(sizes, log)
         leaves = [self._leaf(i, sizes, mode, log) for i in range(len(self.leaves))]
         try:
             result.traced = trace(self.mod, self.names, leaves, self.in_spec, mode, self.preserved)
+        except Outside:
+            return self.run(sizes, example)
         except Exception as error:
             if example:
                 raise
@@ -323,7 +294,7 @@ class Solver:
         Raises:
             UserError: sizes that were said to be open are not.
         """
-        for _ in range(4 * len(self.symbols) + 4):
+        for _ in range(4 * len(self.symbols) + 8):
             first = self.run(self.hints(), example=True)
             if not self.symbols:
                 return [first]

@@ -19,6 +19,7 @@ from rushlight.export.exported_program import (
     ModuleCallSignature,
 )
 from rushlight.export.graph_signature import ExportGraphSignature, InputKind
+from rushlight.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from rushlight.utils import _pytree as pytree
 
 __all__ = ["export"]
@@ -66,13 +67,29 @@ def export(
     leaves, in_spec = pytree.tree_flatten((args, kwargs))
     specs = leaf_specs(mod, args, kwargs, dynamic_shapes)
     if not any(specs):
-        mode = FakeTensorMode(allow_non_fake_inputs=True, export=True)
-        fakes = [mode.from_tensor(v) if isinstance(v, Tensor) else v for v in leaves]
-        traced = trace(mod, names, fakes, in_spec, mode, preserved)
-        return _program(mod, args, kwargs, traced, None)
+        try:
+            return _static(mod, args, kwargs, names, leaves, in_spec, preserved)
+        except GuardOnDataDependentSymNode:
+            pass  # what depends on values becomes symbols
     solver = Solver(mod, names, leaves, in_spec, specs, preserved)
     sizes = OpenSizes(solver, solver.solve())
     return _program(mod, args, kwargs, sizes.join(), sizes)
+
+
+def _static(
+    mod: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    names: list[str],
+    leaves: list[Any],
+    in_spec: Any,
+    preserved: tuple[str, ...],
+) -> ExportedProgram:
+    """The program of one run, where no size is open."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True, export=True)
+    fakes = [mode.from_tensor(v) if isinstance(v, Tensor) else v for v in leaves]
+    traced = trace(mod, names, fakes, in_spec, mode, preserved)
+    return _program(mod, args, kwargs, traced, None)
 
 
 def _program(

@@ -116,11 +116,16 @@ class Expression:
     @property
     def name(self) -> str | None:
         """The name, if it is a symbol alone."""
+        atom = self.atom
+        return atom.name if atom is not None and atom.args is None else None
+
+    @property
+    def atom(self) -> Atom | None:
+        """The symbol or function, if it is one alone."""
         if len(self.terms) != 1:
             return None
         ((monomial, factor),) = self.terms.items()
-        alone = factor == 1 and len(monomial) == 1 and monomial[0].args is None
-        return monomial[0].name if alone else None
+        return monomial[0] if factor == 1 and len(monomial) == 1 else None
 
     def symbols(self) -> set[str]:
         """The names of all symbols in it."""
@@ -250,7 +255,8 @@ def _number_text(value: Number) -> str:
 
 def _atom_text(atom: Atom) -> str:
     if atom.args is None:
-        return f"Symbol('{atom.name}', positive=True, integer=True)"
+        positive = "" if atom.name.startswith("u") else "positive=True, "
+        return f"Symbol('{atom.name}', {positive}integer=True)"
     return f"{atom.name}({', '.join(map(sympy_text, atom.args))})"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import rushlight
 from rushlight import _C
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.export._sizes import Log, SizeInt
@@ -73,6 +74,13 @@ class SizedFake(_Answers):
 class NotingFake(_Answers):
     """A fake tensor of a program that runs: its sizes write down how they are used."""
 
+    def item(self) -> Any:
+        """The number, which only its value says."""
+        mode: Any = self.fake_mode
+        mode.number = None
+        value = super().item()
+        return value if mode.number is None else mode.number
+
     def sizes(self) -> Any:
         log = self.fake_mode.log  # type: ignore[attr-defined]
         return Sizes(SizeInt(n, None, log) for n in _SHAPE.__get__(self))
@@ -86,7 +94,76 @@ class NotingMode(FakeTensorMode):
     """
 
     kind = NotingFake
+    whole = frozenset(
+        (
+            rushlight.ops.aten.repeat_interleave.self_Tensor,
+            rushlight.ops.aten.repeat_interleave.Tensor,
+        )
+    )
 
     def __init__(self, log: Log) -> None:
         super().__init__(allow_non_fake_inputs=True, export=True)
         self.log = log
+        self.number: Any = None  # the last that only a value says
+
+    def unknown_number(self, func: Any, tensor: Any) -> Any:
+        if tensor.dtype.is_floating_point or tensor.dtype.is_complex or tensor.dtype == _C.bool:
+            return super().unknown_number(func, tensor)
+        self.number = self._unknown(-math.inf, math.inf)
+        return int(self.number)
+
+    def _unknown(self, lower: float, upper: float) -> SizeInt:
+        return self.log.unknowns.new(lower, upper, self.log)
+
+    def of_unknown_size(self, func: Any, args: Any, kwargs: Any) -> Any:
+        make = _OF_UNKNOWN_SIZE.get(func)
+        return NotImplemented if make is None else make(self._unknown, *args, **kwargs)
+
+
+# ---- ops whose results have sizes that depend on values, on meta ----
+
+
+def _count(unknown: Any, most: float) -> int:
+    return int(unknown(0, most))
+
+
+def _nonzero(unknown: Any, x: Any) -> Any:
+    n = _count(unknown, x.numel())
+    return rushlight.empty_strided((n, x.dim()), (1, n), dtype=rushlight.int64, device="meta")
+
+
+def _masked_select(unknown: Any, x: Any, mask: Any) -> Any:
+    most = math.prod(rushlight.broadcast_shapes(x.shape, mask.shape))
+    return x.new_empty(_count(unknown, most))
+
+
+def _repeat(unknown: Any, x: Any, repeats: Any, dim: Any = None, *, output_size: Any = None) -> Any:
+    x, dim = (x.flatten(), 0) if dim is None else (x, dim % x.dim())
+    n = _count(unknown, math.inf) if output_size is None else output_size
+    return x.new_empty((*x.shape[:dim], n, *x.shape[dim + 1 :]))
+
+
+def _places(unknown: Any, repeats: Any, *, output_size: Any = None) -> Any:
+    return _repeat(unknown, repeats.new_empty(repeats.shape, dtype=rushlight.int64), repeats, 0)
+
+
+def _index(unknown: Any, x: Any, indices: Any) -> Any:
+    if not any(i is not None and i.dtype == rushlight.bool for i in indices):
+        return NotImplemented
+    found: list[Any] = []
+    for index in indices:
+        if index is not None and index.dtype == rushlight.bool:
+            n = _count(unknown, index.numel())
+            found += [rushlight.zeros(n, dtype=rushlight.int64, device="meta")] * index.dim()
+        else:
+            found.append(index)
+    return rushlight.ops.aten.index.Tensor(x, found)
+
+
+_OF_UNKNOWN_SIZE: dict[Any, Any] = {
+    rushlight.ops.aten.nonzero.default: _nonzero,
+    rushlight.ops.aten.masked_select.default: _masked_select,
+    rushlight.ops.aten.repeat_interleave.self_Tensor: _repeat,
+    rushlight.ops.aten.repeat_interleave.Tensor: _places,
+    rushlight.ops.aten.index.Tensor: _index,
+}

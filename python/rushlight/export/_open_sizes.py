@@ -9,12 +9,13 @@ import rushlight
 from rushlight import Tensor
 from rushlight._dynamo.exc import UserError
 from rushlight._subclasses.fake_tensor import FakeTensor
-from rushlight.export._dynamic import Run, Solver, Symbol
+from rushlight.export._dynamic import Run, Solver
 from rushlight.export._expressions import Expression
 from rushlight.export._fakes import SizedFake
 from rushlight.export._fit import Fitter
 from rushlight.export._guards import _SPACE, python_text
-from rushlight.export._sizes import Range, SizeFloat, SizeInt
+from rushlight.export._sizes import SIGNS, Range, SizeBool, SizeFloat, SizeInt
+from rushlight.export._symbols import Symbol, interval, slope
 from rushlight.export._trace import Traced, format_frames
 from rushlight.export.graph_signature import ConstantArgument, SymIntArgument
 from rushlight.fx.node import Node
@@ -33,7 +34,6 @@ _FUNCTIONS: dict[str, Any] = {
     "TruncToInt": rushlight.sym_int,
     "OpaqueUnaryFn_sqrt": rushlight.sym_sqrt,
 }
-_QUESTIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
 
@@ -67,13 +67,16 @@ class OpenSizes:
             if rows[0][3] is None:
                 operands = list(zip(*(row[1] for row in rows), strict=True))
                 self.fitter.learn(rows[0][0], operands, tuple(row[2] for row in rows))
+        checks = self.read_checks()
         self.inputs()
         for nodes in zip(*self.nodes, strict=True):
             if nodes[0].op != "placeholder":
                 self.step(nodes)
+        self.write_checks(checks)
         self.outputs()
         for node in reversed(list(self.steps.values())):
-            if not node.users and node.op == "call_function":
+            unused = not node.users and node.op == "call_function"
+            if unused and node.target is not rushlight.ops.aten.item.default:
                 self.graph.erase_node(node)
         self.questions()
         for name, symbol in self.symbols.items():
@@ -212,11 +215,81 @@ class OpenSizes:
         values: list[Any] = [n.meta.get("val") for n in nodes]
         if isinstance(values[0], Tensor):
             node.meta["val"] = self.value(tuple(values), near, node)
+            self.sizes_of_values(node)
+        elif node.target is rushlight.ops.aten.item.default:
+            node.meta["val"] = self.sized(self.expression(tuple(values), near, node))
+            self.steps[node.meta["val"].expr] = node
+            self.assert_range(node)
         elif isinstance(values[0], list | tuple):
             parts = zip(*values, strict=True)
             node.meta["val"] = type(values[0])(
                 self.value(p, near, node) if isinstance(p[0], Tensor) else p[0] for p in parts
             )
+
+    # ---- what depends on values ----
+
+    def sizes_of_values(self, node: Node) -> None:
+        """Sizes that only the values of tensors say are read where they first come up."""
+        for i, n in enumerate(node.meta["val"].shape):
+            symbol = self.symbols.get(getattr(getattr(n, "expr", None), "name", None))
+            if symbol is None or not symbol.is_unknown or n.expr in self.steps:
+                continue
+            with self.graph.inserting_after(node):
+                read = self.graph.call_function(
+                    rushlight.ops.aten.sym_size.int, (node, i), name="sym_size_int"
+                )
+            read.meta["val"] = n
+            self.steps[n.expr] = read
+            self.assert_range(read)
+
+    def assert_range(self, node: Node) -> None:
+        """Steps behind that of a symbol, which raise where it is outside of its range."""
+        expression = node.meta["val"].expr
+        symbol = self.symbols[expression.name]
+        where = node
+        for function, bound in (
+            (operator.ge, symbol.range.lower),
+            (operator.le, symbol.range.upper),
+        ):
+            if bound not in (float("inf"), -float("inf")):
+                with self.graph.inserting_after(where):
+                    where = self.assertion(function, node, int(bound))
+
+    def assertion(self, function: Any, a: Any, b: Any) -> Node:
+        """A step that raises where a comparison of sizes does not hold."""
+        asked = self.graph.call_function(function, (a, b))
+        values = [v.meta["val"] if isinstance(v, Node) else v for v in (a, b)]
+        question = asked.meta["val"] = SizeBool(function.__name__, tuple(values), True)
+        message = f"Runtime assertion failed for expression {question} on node '{asked.name}'"
+        with self.graph.inserting_after(asked):
+            return self.graph.call_function(
+                rushlight.ops.aten._assert_scalar.default, (asked, message)
+            )
+
+    def read_checks(self) -> list[tuple[str, list[Expression]]]:
+        """What the program says of numbers that depend on values, but for what is a range."""
+        left = []
+        for rows in zip(*(run.log.unknowns.checks for run in self.runs), strict=True):
+            name, columns = rows[0][0], zip(*(row[1] for row in rows), strict=True)
+            operands = [self.fitter.expression(values) for values in columns]
+            if any(expression is None for expression in operands):
+                continue
+            a, b = (Expression.of(expression) for expression in operands)
+            scale = slope(a - b)
+            symbol = self.symbols.get(next(iter((a - b).symbols()), ""))
+            if scale is None or symbol is None or not symbol.is_unknown or name == "ne":
+                left.append((name, [a, b]))
+                continue
+            low, high = interval(name, a - b, symbol.name, scale)
+            known = symbol.range
+            symbol.range = Range(max(low, known.lower), min(high, known.upper))
+        return left
+
+    def write_checks(self, checks: list[tuple[str, list[Expression]]]) -> None:
+        """Steps for comparisons that must hold, before the results."""
+        for name, operands in checks:
+            with self.graph.inserting_before(self.graph.output_node()):
+                self.assertion(getattr(operator, name), *map(self.emitted, operands))
 
     def near(self, nodes: tuple[Node, ...]) -> list[Any]:
         """The sizes of the tensors that a node takes, and the numbers among its arguments."""
@@ -312,13 +385,13 @@ class OpenSizes:
     def condition(self, name: str, difference: Expression, operands: Any, frames: Any) -> None:
         """One condition: the difference of its operands compared with 0."""
         symbols = difference.symbols()
-        scale = _slope(difference) if len(symbols) == 1 else None
+        scale = slope(difference) if len(symbols) == 1 else None
         if scale is None:
             if not self.holds(name, difference):
-                self.conditions.append((_QUESTIONS[name], *operands))
+                self.conditions.append((SIGNS[name], *operands))
             return
         symbol = self.symbols[symbols.pop()]
-        low, high = _interval(name, difference, symbol, scale)
+        low, high = interval(name, difference, symbol.name, scale)
         if name == "ne":
             self.exclude(symbol, difference, scale)
             return
@@ -396,31 +469,3 @@ class OpenSizes:
             if a.symbols() | b.symbols() <= set(of_symbol)
             and a.functions() | b.functions() <= set(_SPACE)
         ]
-
-
-def _slope(difference: Expression) -> int | None:
-    """The factor of the only symbol, if the expression is a line."""
-    factors = [(monomial, c) for monomial, c in difference.terms.items() if monomial]
-    if len(factors) != 1 or len(factors[0][0]) != 1 or factors[0][0][0].args is not None:
-        return None
-    return factors[0][1] if isinstance(factors[0][1], int) else None
-
-
-def _interval(name: str, difference: Expression, symbol: Symbol, scale: int) -> tuple[Any, Any]:
-    """The sizes for which a line fulfils a comparison with 0."""
-    rest = -difference.value({symbol.name: 0})  # scale * size, compared with it
-    low, high = 0, float("inf")
-    if scale < 0:
-        scale, rest = -scale, -rest
-        name = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}.get(name, name)
-    if name == "gt":
-        low = rest // scale + 1
-    elif name == "ge":
-        low = -(-rest // scale)
-    elif name == "lt":
-        high = -(-rest // scale) - 1
-    elif name == "le":
-        high = rest // scale
-    elif name == "eq" and rest % scale == 0:
-        low = high = rest // scale
-    return low, high

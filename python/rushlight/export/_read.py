@@ -19,6 +19,7 @@ from rushlight.export._schema import (
     LAYOUTS,
     MAJOR,
     MINOR,
+    bool_of,
     device_of,
     fake_tensor,
     int_of,
@@ -179,6 +180,8 @@ class _GraphReader:
             return fake_tensor(self.mode, record["tensor_values"][name], self.symbols)
         if name in record["sym_int_values"]:
             return int_of(record["sym_int_values"][name], self.symbols)
+        if name in record.get("sym_bool_values", {}):
+            return bool_of(record["sym_bool_values"][name])
         if name in record.get("sym_float_values", {}):
             told = record["sym_float_values"][name].get("as_expr", {})
             hint = (told.get("hint") or {}).get("as_float", math.nan)
@@ -444,7 +447,7 @@ def program_of(
     if len(inputs) != len(specs) or len(record["graph"]["outputs"]) != len(outputs):
         raise ValueError("the signature of a .pt2 file does not fit its graph")
     _rename(specs, outputs, reader.nodes)
-    ranges = {symbol_of(k): _range(v) for k, v in (model.get("range_constraints") or {}).items()}
+    ranges = {symbol_of(k): _range(k, v) for k, v in (model.get("range_constraints") or {}).items()}
     users = [n for n, s in zip(inputs, specs, strict=True) if s.kind is InputKind.USER_INPUT]
     guards = [g for n in users for g in static_guards(n.name, n.meta["val"])]
     guards += range_guards(users, ranges)
@@ -479,6 +482,7 @@ def symbol_of(text: str) -> Any:
     return text
 
 
-def _range(record: dict[str, Any]) -> Range:
+def _range(name: str, record: dict[str, Any]) -> Range:
     lower, upper = record.get("min_val"), record.get("max_val")
-    return Range(0 if lower is None else int(lower), int_oo if upper is None else int(upper))
+    least = -int_oo if name.startswith(("u", "zu")) else 0
+    return Range(least if lower is None else int(lower), int_oo if upper is None else int(upper))

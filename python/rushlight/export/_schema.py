@@ -9,7 +9,7 @@ from rushlight import _C, Tensor
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.export._expressions import Expression, parse, sympy_text
 from rushlight.export._fakes import SizedFake
-from rushlight.export._sizes import SizeInt
+from rushlight.export._sizes import SizeBool, SizeInt
 
 __all__ = [
     "DTYPES",
@@ -17,6 +17,8 @@ __all__ = [
     "LAYOUTS",
     "MAJOR",
     "MINOR",
+    "bool_of",
+    "bool_record",
     "device_of",
     "device_record",
     "fake_tensor",
@@ -45,9 +47,40 @@ _DTYPE_OF, _LAYOUT_OF = ({v: k for k, v in table.items()} for table in (DTYPES, 
 def int_record(value: Any) -> dict[str, Any]:
     """A size: a number, or an expression and the number that it was in the example."""
     if isinstance(value, SizeInt) and value.expr is not None and value.expr.symbols():
-        text = sympy_text(value.expr)
-        return {"as_expr": {"expr_str": text, "hint": {"as_int": int(value)}}}
+        hint = None if depends_on_values(value.expr) else {"as_int": int(value)}
+        return {"as_expr": {"expr_str": sympy_text(value.expr), "hint": hint}}
     return {"as_int": int(value)}
+
+
+_COMPARISONS = {
+    "eq": "Equality",
+    "ne": "Unequality",
+    "lt": "StrictLessThan",
+    "le": "LessThan",
+    "gt": "StrictGreaterThan",
+    "ge": "GreaterThan",
+}
+
+
+def bool_record(value: SizeBool) -> dict[str, Any]:
+    """A comparison of sizes."""
+    sides = (Expression.of(getattr(v, "expr", None) or v) for v in value.operands)
+    text = f"{_COMPARISONS[value.name]}({', '.join(map(sympy_text, sides))})"
+    return {"as_expr": {"expr_str": text, "hint": None}}
+
+
+def bool_of(record: dict[str, Any]) -> Any:
+    """The comparison of a record; None where it is another condition."""
+    atom = parse(record["as_expr"]["expr_str"]).atom if "as_expr" in record else None
+    for name, text in _COMPARISONS.items():
+        if atom is not None and atom.name == text and len(atom.args or ()) == 2:
+            return SizeBool(name, atom.args, True)
+    return None
+
+
+def depends_on_values(expression: Expression) -> bool:
+    """Whether a symbol in it is read off the values of a tensor: u0, u1 …"""
+    return any(name.startswith("u") for name in expression.symbols())
 
 
 def int_of(record: dict[str, Any], symbols: dict[str, int]) -> int:
@@ -61,6 +94,9 @@ def int_of(record: dict[str, Any], symbols: dict[str, int]) -> int:
         if expression.name is not None:
             symbols.setdefault(expression.name, value)
     else:
+        for name in expression.symbols():
+            if name.startswith("u"):  # any number will do
+                symbols.setdefault(name, 7)
         value = int(expression.value(symbols))
     return SizeInt(value, expression)
 

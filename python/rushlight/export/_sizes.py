@@ -7,15 +7,18 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from rushlight._sym import SymFloat, SymInt
+from rushlight._sym import SymBool, SymFloat, SymInt
 from rushlight.export._expressions import Expression
 
-__all__ = ["Log", "Range", "SizeFloat", "SizeInt", "int_oo"]
+__all__ = ["Log", "Range", "SizeBool", "SizeFloat", "SizeInt", "int_oo"]
 
 
 class _Infinity(float):
     def __repr__(self) -> str:
-        return "int_oo"
+        return "int_oo" if self > 0 else "-int_oo"
+
+    def __neg__(self) -> _Infinity:
+        return _Infinity(-float(self))
 
     __str__ = __repr__
 
@@ -26,8 +29,8 @@ int_oo = _Infinity("inf")
 class Range:
     """What a size can be, from `lower` to `upper`."""
 
-    def __init__(self, lower: int, upper: int | float) -> None:
-        self.lower = lower
+    def __init__(self, lower: int | float, upper: int | float) -> None:
+        self.lower = -int_oo if lower == -math.inf else lower
         self.upper = int_oo if upper == math.inf else upper
 
     @property
@@ -53,24 +56,30 @@ class Range:
 class Log:
     """What a program has done with sizes, in order: computed others, or asked a question.
 
-    A row is the name of the operation, its operands, its result, and where that was.
+    A row is the name of the operation, its operands, its result, and where that was. Of numbers
+    that depend on values `unknowns` decides.
     """
 
-    def __init__(self, where: Callable[[], Any]) -> None:
+    def __init__(self, where: Callable[[], Any], unknowns: Any) -> None:
         self.rows: list[tuple[str, tuple[Any, ...], Any, Any]] = []
-        self.where = where
+        self.where, self.unknowns = where, unknowns
 
     def computed(self, name: str, operands: tuple[Any, ...], result: Any) -> Any:
         """Write down a result, and give it as a size that goes on writing."""
         self.rows.append((name, tuple(map(_plain, operands)), result, None))
-        if isinstance(result, float):
-            return SizeFloat(result, None, self)
-        return SizeInt(result, None, self)
+        kind: Any = SizeFloat if isinstance(result, float) else SizeInt
+        return kind(result, _expression_if_known(name, operands), self)
 
     def asked(self, name: str, operands: tuple[Any, ...], result: bool) -> bool:
         """Write down the answer to a question."""
         self.rows.append((name, tuple(map(_plain, operands)), result, self.where()))
         return result
+
+
+def _expression_if_known(name: str, operands: tuple[Any, ...]) -> Expression | None:
+    """What an operation gives, where the expressions of all its operands are known."""
+    known = [v.expr if isinstance(v, _Size) else Expression.of(v) for v in operands]
+    return None if any(e is None for e in known) else expression_of(name, known)
 
 
 def _plain(value: Any) -> Any:
@@ -104,20 +113,27 @@ class _Size:
         return str(self) if not spec else format(_plain(self), spec)
 
     def __bool__(self) -> bool:
-        return self._ask("ne", (self, 0), _plain(self) != 0)
+        return bool(self._ask("ne", (self, 0), _plain(self) != 0))
 
-    def _ask(self, name: str, operands: tuple[Any, ...], result: bool) -> bool:
-        return result if self.log is None else self.log.asked(name, operands, result)
+    def _ask(self, name: str, operands: tuple[Any, ...], result: bool) -> Any:
+        if self.log is None:
+            return result
+        unknown = any(getattr(v, "expr", None) is not None for v in operands)
+        return (
+            SizeBool(name, operands, result, self.log)
+            if unknown
+            else self.log.asked(name, operands, result)
+        )
 
     def _give(self, name: str, operands: tuple[Any, ...], result: Any) -> Any:
         log = next((v.log for v in operands if getattr(v, "log", None) is not None), None)
         if log is not None:
             return log.computed(name, operands, result)
-        known = [v.expr if isinstance(v, _Size) else Expression.of(v) for v in operands]
-        if any(e is None for e in known):
+        expression = _expression_if_known(name, operands)
+        if expression is None:
             return result
         kind: Any = SizeFloat if isinstance(result, float) else SizeInt
-        return kind(result, expression_of(name, known))
+        return kind(result, expression)
 
 
 def expression_of(name: str, operands: list[Any]) -> Expression:
@@ -130,6 +146,32 @@ def expression_of(name: str, operands: list[Any]) -> Expression:
     names |= {"sym_float": "ToFloat", "sym_int": "TruncToInt", "sym_sqrt": "OpaqueUnaryFn_sqrt"}
     names |= {"floor": "FloorToInt", "ceil": "CeilToInt", "round": "RoundToInt", "abs": "Abs"}
     return Expression.call(names[name], *operands)
+
+
+SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+class SizeBool(SymBool):
+    """A comparison with what depends on values of tensors.
+
+    `torch._check` writes it down. Who asks for its truth gets it where the ranges of its symbols
+    say it, and otherwise an error.
+    """
+
+    def __init__(self, name: str, operands: tuple[Any, ...], result: bool, log: Any = None) -> None:
+        self.name, self.operands, self.result, self.log = name, operands, result, log
+
+    def __bool__(self) -> bool:
+        return self.result if self.log is None else self.log.unknowns.decided(self)
+
+    def expect(self) -> None:
+        """The program says that it holds."""
+        self.log.unknowns.expected(self)
+
+    def __str__(self) -> str:
+        return f"{self.operands[0]} {SIGNS[self.name]} {self.operands[1]}"
+
+    __repr__ = __str__
 
 
 class SizeInt(_Size, SymInt, int):

@@ -11,7 +11,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor, compiler, nn
-from rushlight._library.registry import watched
+from rushlight._library.registry import CustomOverload
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -34,6 +34,7 @@ from rushlight.fx.experimental._op_forms import lift_fresh_copy
 from rushlight.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from rushlight.fx.node import Node, _as_torch
 from rushlight.utils import _pytree as pytree
+from rushlight.utils._python_dispatch import _disable_current_modes
 
 __all__ = ["Traced", "trace"]
 
@@ -132,7 +133,6 @@ class Tracer(ControlTracer):
         self.constants: dict[str, Tensor] = {}
         self.calls: dict[str, ModuleCallSignature] = {}
         self._first_input: Node | None = None
-        self._in_custom_op = False
         self._names = {id(m): name for name, m in reversed(list(mod.named_modules()))}
         self._counts: dict[str, int] = {}
         self._attributes: dict[int, list[str]] = {}
@@ -204,26 +204,29 @@ class Tracer(ControlTracer):
                 node.meta["stack_trace"] = trace
         return node
 
-    def custom(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Record a call of a program's own op as one step, whatever it is made of."""
-        self._in_custom_op = True
-        try:
-            with watched(None):
-                return self.record(func, args, kwargs)
-        finally:
-            self._in_custom_op = False
-
     def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Record a call of an op and run it."""
-        if self.paused or self._in_custom_op:
+        """Record a call of an op and run it. Of an op that is made of others those are recorded."""
+        if self.paused:
             return func(*args, **kwargs)
+        if isinstance(func, CustomOverload) and func.is_composed((args, kwargs)):
+            return _C._watch_ops(self, lambda: func.composite(*args, **kwargs))
         if func is rushlight.ops.aten.lift_fresh.default:
             return self.lift(args[0])
+        if func is rushlight.ops.aten._local_scalar_dense.default:
+            func = rushlight.ops.aten.item.default  # its name in programs
         if func is rushlight.ops.aten.contiguous.default:
             result = func(*args, **kwargs)
             if result is args[0]:
                 return result
         return self.record(func, args, kwargs)
+
+    def run_op(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if func is rushlight.ops.aten.item.default:
+            func = rushlight.ops.aten._local_scalar_dense.default
+        if func in self.fake_mode.whole:
+            with _disable_current_modes():  # as where a mode is called
+                return self.fake_mode.__torch_dispatch__(func, (), args, kwargs)
+        return super().run_op(func, args, kwargs)
 
     def lift(self, made: Tensor) -> Tensor:
         """A tensor that the program wrote down."""
@@ -281,8 +284,7 @@ class Tracer(ControlTracer):
             patcher.patch_method(nn.Module, "__call__", module_call, deduplicate=False)
             compiler._exporting = True
             try:
-                with watched(self.custom):
-                    return _C._watch_ops(self, f)
+                return _C._watch_ops(self, f)
             except (DataDependentOutputException, DynamicOutputShapeException) as error:
                 raise _data_dependent(error) from error
             finally:

@@ -9,17 +9,18 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 from rushlight._ops import HigherOrderOperator, OpOverload
-from rushlight.export._expressions import sympy_text
 from rushlight.export._schema import (
     DTYPES,
     FORMATS,
     LAYOUTS,
     MAJOR,
     MINOR,
+    bool_record,
     device_record,
+    int_record,
     tensor_record,
 )
-from rushlight.export._sizes import SizeInt
+from rushlight.export._sizes import SizeBool, SizeInt
 from rushlight.export.exported_program import ExportedProgram, ModuleCallEntry
 from rushlight.export.graph_signature import (
     ConstantArgument,
@@ -75,7 +76,7 @@ def _kind_of(node: Node) -> str:
     value = node.meta.get("val")
     if isinstance(value, Tensor):
         return "tensor"
-    if isinstance(value, bool):
+    if isinstance(value, bool | SizeBool):
         return "sym_bool"
     return "sym_float" if isinstance(value, float) else "sym_int"
 
@@ -107,10 +108,10 @@ class _GraphWriter:
             self.tensors[node.name] = tensor_record(value)
         elif isinstance(value, bool):
             self.symbols["bool"][node.name] = {"as_bool": value}
+        elif isinstance(value, SizeBool):
+            self.symbols["bool"][node.name] = bool_record(value)
         elif isinstance(value, SizeInt) and value.expr is not None:
-            text = sympy_text(value.expr)
-            record = {"expr_str": text, "hint": {"as_int": int(value)}}
-            self.symbols["int"][node.name] = {"as_expr": record}
+            self.symbols["int"][node.name] = int_record(value)
         elif isinstance(value, float):
             self.symbols["float"][node.name] = {"as_float": value}
 
@@ -367,7 +368,9 @@ def _call_record(entry: ModuleCallEntry) -> dict[str, Any]:
 
 
 def _range_record(range_: Any) -> dict[str, Any]:
-    return {"min_val": range_.lower, "max_val": range_.upper if range_.bounded else None}
+    ends = (range_.lower, range_.upper)
+    low, high = (n if math.isfinite(n) else None for n in ends)
+    return {"min_val": low, "max_val": high}
 
 
 def model_record(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rushlight import Tensor, nn
+from rushlight import _C, Tensor, nn
 from rushlight._C import Graph, Node, Value
 
 __all__ = ["Frame", "State"]
@@ -54,6 +54,7 @@ class Frame:
         self.method = ""
         self.node: Node | None = None  # the call, once it is over
         self.children: list[Frame] = []
+        self.called: list[Any] = []  # the units of functions that it calls
         self._lifted: list[Value] = []
         self._outputs: list[Value] = []
         self._attributes: dict[str, Value] = {}
@@ -98,6 +99,13 @@ class Frame:
             whole = f"{self.path}.{path}" if self.path and path else self.path or path
             if path == "" or value.type().kind() != "TensorType" or not value.isCompleteTensor():
                 value.setType(program.get_submodule(whole)._c.type)
+
+    def define(self, unit: Any, owner: str | None, name: str) -> None:
+        """Makes the graph a function of a unit, or a method of one of its classes."""
+        _C._jit_pass_dce(self.graph)
+        for called in self.called:
+            unit.keep(called)
+        unit.define_graph(owner, name, self.graph)
 
     def assign(self, name: str, value: Value) -> None:
         """An attribute of the module becomes a value."""

@@ -29,7 +29,7 @@ Answer = tuple[str, Any] | None
 
 ROOT = rushlight.__name__  # "torch" where the library stands in for PyTorch
 _LIBRARY = re.compile(rf"^{ROOT}(\.jit\._library\.\w+)?(?![^.])")
-_taken: set[str] = set()
+_counts: dict[str, int] = {}  # how often each name has been asked for
 compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 running: set[Any] = set()  # what is being compiled
 owners: dict[str, Any] = {}  # who answers for a class of programs, by its name
@@ -57,12 +57,13 @@ def new_name(obj: Any) -> str:
 
 def free_name(package: str, name: str) -> str:
     """The name in a package, or in one within it where that is taken."""
-    full, number = f"{package}.{name}", 0
-    while full in _taken or unit.has_class(full):  # freezing makes classes, too
-        full = f"{package}.___torch_mangle_{number}.{name}"
-        number += 1
-    _taken.add(full)
-    return full
+    asked = f"{package}.{name}"
+    while True:
+        number = _counts.get(asked, 0)
+        _counts[asked] = number + 1
+        full = f"{package}.___torch_mangle_{number - 1}.{name}" if number else asked
+        if not unit.has_class(full):  # freezing makes classes, too
+            return full
 
 
 # ---- types ----

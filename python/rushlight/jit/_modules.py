@@ -1,6 +1,6 @@
 """Modules of Python as modules of programs: attributes become slots, methods are compiled.
 
-`program_module` is what a traced or scripted module begins with: the objects of programs that share
+`program_object` is what a traced or scripted module begins with: the objects of programs that share
 its tensors, without methods.
 """
 
@@ -199,15 +199,15 @@ def _frozen(value: Any) -> Any:
 # ---- classes and objects ----
 
 
-def new_class(module: nn.Module, shape: Shape) -> str:
-    """A new class of programs of this shape, without methods; its name."""
+def new_class(module: nn.Module, shape: Shape, where: Any = unit) -> str:
+    """A new class of programs of this shape in a unit, without methods; its name."""
     name = _meanings.new_name(type(module))
-    unit.add_class(name, "module")
+    where.add_class(name, "module")
     for row in shape.rows:
-        unit.add_attribute(name, row.name, row.type, row.kind)
+        where.add_attribute(name, row.name, row.type, row.kind)
     for constant, text, _ in shape.constants:
         value = _frozen(getattr(module, constant))
-        unit.add_constant(name, constant, value, text)
+        where.add_constant(name, constant, value, text)
     _meanings.owners[name] = ModuleOwner(module, name, shape)
     return name
 
@@ -219,12 +219,15 @@ class Made(NamedTuple):
     is_new: bool  # its class
 
 
-def program_object(module: nn.Module, share: bool, known: dict[int, Made]) -> Made:
+def program_object(
+    module: nn.Module, share: bool, known: dict[int, Made], where: Any = unit
+) -> Made:
     """The object of a program that shares the tensors of a module; its submodules are such objects.
 
     Args:
         share: modules of one shape are of one class; without, each is of a class of its own.
         known: by the ids of modules, the objects that exist; it gains what is made.
+        where: the unit of the classes.
     """
     if id(module) in known:
         return known[id(module)]
@@ -237,7 +240,7 @@ def program_object(module: nn.Module, share: bool, known: dict[int, Made]) -> Ma
             "'super().__init__()'?"
         )
     children = {
-        name: program_object(child, share, known)
+        name: program_object(child, share, known, where)
         for name, child in module._modules.items()
         if child is not None
     }
@@ -247,10 +250,10 @@ def program_object(module: nn.Module, share: bool, known: dict[int, Made]) -> Ma
     name = _classes.get(shape) if share else None
     is_new = name is None
     if name is None:
-        name = new_class(module, shape)
+        name = new_class(module, shape, where)
         if share:
             _classes[shape] = name
-    handle = unit.create(name)
+    handle = where.create(name)
     for row in shape.rows:
         if row.kind == "module":
             child = children[row.name].handle
@@ -281,25 +284,3 @@ def new_classes() -> Iterator[None]:
         for shape in set(_classes) - before:
             del _classes[shape]
         raise
-
-
-def program_module(module: nn.Module, share: bool = False) -> ProgramModule:
-    """A `ProgramModule` of a module whose methods are not compiled yet; it shares the tensors.
-
-    Its submodules are such modules, too. Each is of a new class, unless `share` says that modules
-    of one shape are of one class. `set_method` gives it methods.
-    """
-    made = program_object(module, share, {})
-    return ProgramModule._around(made.handle, {})
-
-
-def set_method(module: ProgramModule, name: str, graph: Any, arguments: Any = None) -> None:
-    """Makes a graph a method of a module, and of all modules of its class.
-
-    Args:
-        graph: a `_C.Graph` with one output; its first input is of the type `module._c.type`. It is
-            copied.
-        arguments: rows (name, (default,) or None) for the inputs; None: the names of the inputs.
-    """
-    unit.define_graph(module._c.name, name, graph, arguments)
-    module._methods_changed()

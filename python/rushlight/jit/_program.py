@@ -468,6 +468,8 @@ def load(file, map_location, extra_files):
     else:
         source = file.read()
     device = _C.device(map_location) if isinstance(map_location, str) else map_location
+    import rushlight.ao.nn.quantized._programs  # noqa: F401  # the ops of quantised layers
+
     handle, contents = _C._load_archive(source, device, names)
     if extra_files is not None:
         extra_files.update(contents)

@@ -407,7 +407,9 @@ class TracingState:
             run: makes the call.
         """
         receiver = None
-        if module is not None:
+        if module is None:
+            self._frame.called.append(owner)
+        else:
             path = self._frame.path_of_module(module)
             if path is None:
                 raise RuntimeError(

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import rushlight
 import rushlight.jit._scripts  # says what functions, classes and modules are to programs
 from rushlight import _C, nn
-from rushlight._C import Graph
 from rushlight._tensor import _DisableTorchFunction
 from rushlight._warnings import warn
 from rushlight.fx._symbolic_trace import _Patcher
@@ -27,7 +26,7 @@ from rushlight.jit._calls import Calls
 from rushlight.jit._check_trace import TracingCheckError, check
 from rushlight.jit._frames import Frame, State
 from rushlight.jit._meanings import new_name, unit
-from rushlight.jit._modules import Made, program_object, set_method
+from rushlight.jit._modules import Made, program_object
 from rushlight.jit._program import ProgramModule, UnitFunction, _ModuleMethod
 from rushlight.jit._recording import TracingState, record, state
 from rushlight.jit._trace_graph import named_arguments
@@ -159,12 +158,6 @@ def _argument_names(names: list[str]) -> list[str]:
     return [name or f"argument_{place + 1}" for place, name in enumerate(names)]
 
 
-def without_dead_code(graph: Graph) -> Graph:
-    """The graph itself, without what nobody uses."""
-    _C._jit_pass_dce(graph)
-    return graph
-
-
 # ---- functions ----
 
 
@@ -172,10 +165,10 @@ def trace_function(
     f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], how: Options
 ) -> UnitFunction:
     """A program of one run of a function; see `trace_frame`."""
-    frame = trace_frame(f, args, kwargs, how)
+    frame, where = trace_frame(f, args, kwargs, how), _C._ProgramUnit(unit)
     name = new_name(f if hasattr(f, "__name__") else type(f))
-    unit.define_graph(None, name, without_dead_code(frame.graph))
-    return UnitFunction(unit, name, f)
+    frame.define(where, None, name)
+    return UnitFunction(where, name, f)
 
 
 # ---- modules ----
@@ -192,21 +185,15 @@ class TopLevelTracedProgram(TracedProgram, TopLevelTracedModule):
     """A module that has been traced."""
 
 
-def _compile_exports(module: nn.Module, made: dict[int, Made], traced: Iterable[str]) -> None:
-    """Methods that are marked by `jit.export` are compiled from their source.
-
-    Args:
-        module: with its submodules.
-        made: the objects of programs that they have become.
-        traced: names of methods of the module itself that are traced.
-    """
-    for part in module.modules():
-        one = made.get(id(part))
-        if one is None or not one.is_new:
-            continue
-        for name in _methods.wanted_methods(part):
-            if name != "forward" and not (part is module and name in traced):
-                _meanings.owners[one.handle.name].member(name)
+def _exported(module: nn.Module, traced: Iterable[str]) -> list[tuple[nn.Module, str]]:
+    """The methods that are marked by `jit.export`, but for those of the module that are traced."""
+    return [
+        (part, name)
+        for part in module.modules()
+        if not isinstance(part, ProgramModule)
+        for name in _methods.wanted_methods(part)
+        if name != "forward" and not (part is module and name in traced)
+    ]
 
 
 def trace_methods(
@@ -215,6 +202,9 @@ def trace_methods(
     how: Options,
 ) -> ProgramModule:
     """A program that shares the tensors of a module, whose methods are one run of each.
+
+    Its classes are in a unit of their own, which ends with the program; where methods are compiled
+    from their source too, they are in the one of all that is compiled.
 
     Args:
         module: the module.
@@ -227,8 +217,15 @@ def trace_methods(
                 f"Modules that have backward hooks assigned are no programs: '{name}' has some"
             )
     made: dict[int, Made] = {}
-    handle = program_object(module, False, made).handle
-    _compile_exports(module, made, calls)
+    exported = _exported(module, calls)
+    classes = unit if exported else _C._ProgramUnit(unit)
+    handle = program_object(module, False, made, classes).handle
+    for part, name in exported:
+        _meanings.owners[made[id(part)].handle.name].member(name)
+    if not exported:  # nothing is compiled any more that asks for members
+        for one in made.values():
+            if one.is_new:
+                del _meanings.owners[one.handle.name]
     program = TracedProgram._around(handle, {})
     program.__class__ = TopLevelTracedProgram
     where = State(module)
@@ -237,7 +234,8 @@ def trace_methods(
         for frame in trace_frame(method, args, kwargs, how, where).methods():
             frame.set_types(program)
             owner = program.get_submodule(frame.path)
-            set_method(owner, frame.method or name, without_dead_code(frame.graph))
+            frame.define(classes, owner._c.name, frame.method or name)
+            owner._methods_changed()
     # A run may put other tensors in the places of buffers. A second trace, which is compared with
     # the first, begins with those that were there.
     for path, tensor in module.named_buffers(remove_duplicate=False) if how.tells else ():

@@ -1,4 +1,6 @@
 // Constants: what can be known before a graph runs.
+#include <rushlight/thread_state.h>
+
 #include "graph/code.h"
 #include "graph/passes/passes.h"
 

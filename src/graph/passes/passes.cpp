@@ -47,7 +47,6 @@ Writes::Writes(const Block& block) {
         break;
       case Kind::RaiseException:
         break;
-      case Kind::Library:
       case Kind::CallFunction:
       case Kind::CallMethod:
       case Kind::Enter:

@@ -211,8 +211,7 @@ class _Layer(nn.Module):
         shape = [1] * sums.dim()
         shape[channel] = -1
         if self._qbias is not None:
-            whole = (self._qbias.detach().float() / factor).round()
-            sums = sums + whole.reshape(shape)
+            sums = sums.float() + (self._qbias.detach().float() / factor).reshape(shape)
         scaled = sums * (factor / self.scale).reshape(shape)
         codes = scaled.float().round_() + self.zero_point
         first, last = (0, 255) if input.dtype == rushlight.quint8 else (-128, 127)

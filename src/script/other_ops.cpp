@@ -1,6 +1,4 @@
-// Ops outside of aten: those of C++ libraries, of programs, and torchvision's, which are ops here.
-#include <rushlight/library.h>
-
+// Ops of torchvision, which are ops here under other names, and ops that nobody knows.
 #include "script/lower.h"
 
 namespace rushlight::script {
@@ -47,15 +45,6 @@ const OpInfo& rushlight_op(std::string_view name) {
   throw Error(str("the op ", name, " is missing"));
 }
 
-std::optional<graph::Schema> library_schema(const std::string& name) {
-  for (const OpInfo* const op : overloads_named(name)) {
-    if (library::is_defined_by_library(*op)) {
-      return graph::schema_of(*op);
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 // Null where torchvision has no such op, or where it is none of those that are known here.
@@ -97,36 +86,20 @@ graph::Node* Lowering::vision_call(const std::string& name, const Arguments& arg
   return nullptr;
 }
 
-// An op that is no function of the language. Where nobody has defined it, the program raises there:
-// it may hold what never comes to that place. Its results count as one tensor, or as many as they
-// are unpacked into.
-Meaning Lowering::library_call(const std::string& name, const Arguments& arguments, Span span) {
+// An op that is neither in the registry nor a function of the language. Where it is unknown the
+// program raises there: it may hold what never comes to that place. Its results count as one
+// tensor, or as many as they are unpacked into.
+Meaning Lowering::unknown_call(const std::string& name, const Arguments& arguments, Span span) {
   if (Node* const node = vision_call(name, arguments, span)) {
     return Meaning::of_value(result_of(*graph_, node));
   }
-  const std::optional<graph::Schema> schema = library_schema(name);
-  if (!schema) {
-    Value* const message = constant(
-        str("Unknown builtin op: ", name, ": no op and no function of the language has this name"),
-        Type{TypeKind::String});
-    graph_->append(NodeKind::RaiseException, {message, none()}, 0);
-    Value* const out = uninitialized(Type{TypeKind::Tensor});
-    unknown_.insert(out->node());
-    return Meaning::of_value(out);
-  }
-  std::string why;
-  TypeVariables variables;
-  const auto inputs = match_arguments(*graph_, *schema, arguments, true, variables, &why);
-  if (!inputs) {
-    fail(span, str(schema->str(), ": ", why));
-  }
-  Node* const node = graph_->create(NodeKind::Library, *inputs, schema->results.size());
-  node->library_name = schema->overload.empty() ? name : str(name, ".", schema->overload);
-  for (size_t i = 0; i < schema->results.size(); i++) {
-    node->output(i)->set_type(schema->results[i].type);
-  }
-  graph_->insert(node);
-  return Meaning::of_value(result_of(*graph_, node));
+  Value* const message = constant(
+      str("Unknown builtin op: ", name, ": no op and no function of the language has this name"),
+      Type{TypeKind::String});
+  graph_->append(NodeKind::RaiseException, {message, none()}, 0);
+  Value* const out = uninitialized(Type{TypeKind::Tensor});
+  unknown_.insert(out->node());
+  return Meaning::of_value(out);
 }
 
 }  // namespace rushlight::script

@@ -1,0 +1,62 @@
+// The objects of quantised layers that programs hold, classes.quantized: what they compute is
+// Python (python/rushlight/ao/nn/quantized/_programs.py).
+#include "python/packed_layers.h"
+
+#include <rushlight/custom_class.h>
+#include <rushlight/schema.h>
+
+namespace rushlight::python {
+
+namespace {
+
+struct PackedLayer : CustomClassHolder {
+  PackedLayer(Tensor weight, std::optional<Tensor> bias, IValue layer)
+      : weight(std::move(weight)), bias(std::move(bias)), layer(std::move(layer)) {}
+  Tensor weight;
+  std::optional<Tensor> bias;
+  IValue layer;  // an object of Python
+};
+struct PackedLinear final : PackedLayer {
+  using PackedLayer::PackedLayer;
+};
+struct PackedConv2d final : PackedLayer {
+  using PackedLayer::PackedLayer;
+};
+struct PackedConv3d final : PackedLayer {
+  using PackedLayer::PackedLayer;
+};
+
+// A packed weight from what archives have of it: (weight, bias).
+intrusive_ptr<PackedLinear> linear_from(const IValue& state) {
+  RL_CHECK(state.isTuple() && state.items().size() == 2,
+           "a packed linear layer is restored from a weight and a bias");
+  const OpInfo* const pack = find_op_named("quantized::linear_prepack");
+  RL_CHECK(pack != nullptr, "the ops of quantised layers have not been imported");
+  const std::vector<Value> made = call(*pack, {state.items()[0], state.items()[1]});
+  return made.at(0).to<intrusive_ptr<PackedLinear>>();
+}
+
+template <class T>
+class_<T> bind(const char* name) {
+  using Self = const intrusive_ptr<T>&;
+  class_<T> out("quantized", name);
+  out.def(init<Tensor, std::optional<Tensor>, IValue>())
+      .def("unpack", [](Self self) { return std::make_tuple(self->weight, self->bias); })
+      .def_property("layer", [](Self self) { return self->layer; });
+  return out;
+}
+
+}  // namespace
+
+void init_packed_layers() {
+  bind<PackedLinear>("LinearPackedParamsBase")
+      .def_pickle(
+          [](const intrusive_ptr<PackedLinear>& self) {
+            return std::make_tuple(self->weight, self->bias);
+          },
+          linear_from);
+  bind<PackedConv2d>("Conv2dPackedParamsBase");
+  bind<PackedConv3d>("Conv3dPackedParamsBase");
+}
+
+}  // namespace rushlight::python
