@@ -10,6 +10,13 @@ using Kind = Expr::Kind;
 using NodeKind = graph::Kind;
 using TypeKind = Type::Kind;
 
+// Whether it is a list, or goes over as many items as are known when it runs.
+bool Lowering::is_open(const Meaning& many, Span span) {
+  return many.is(Meaning::Kind::Value)      ? many.value->type.is(TypeKind::List)
+         : many.is(Meaning::Kind::Iterable) ? !iterations(many, span).fixed
+                                            : false;
+}
+
 // What expressions stand for, one after the other. Where one with a star is a list whose length is
 // not known, `joined` says so, and one list of all of them comes out.
 std::vector<graph::Value*> Lowering::values_of(const std::vector<ExprPtr>& of, size_t from,
@@ -26,8 +33,7 @@ std::vector<graph::Value*> Lowering::values_of(const std::vector<ExprPtr>& of, s
       continue;
     }
     const Meaning many = meaning(*of[i]->of[0]);
-    const bool is_list = many.is(Meaning::Kind::Value) && many.value->type.is(TypeKind::List);
-    if (!is_list && (!many.is(Meaning::Kind::Iterable) || iterations(many, span).fixed)) {
+    if (!is_open(many, span)) {
       for (const Meaning& part : parts_of(many, span)) {
         out.push_back(as_value(part, span));
       }
@@ -36,7 +42,9 @@ std::vector<graph::Value*> Lowering::values_of(const std::vector<ExprPtr>& of, s
     if (!out.empty()) {
       join(list_of(std::exchange(out, {}), nullptr, span), span);
     }
-    join(is_list ? op("aten::list", {many.value}, span) : collect_list(many, span), span);
+    join(many.is(Meaning::Kind::Value) ? op("aten::list", {many.value}, span)
+                                       : collect_list(many, span),
+         span);
   }
   joined = list != nullptr;
   if (joined && !out.empty()) {
@@ -108,6 +116,9 @@ Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments
     node = stft_of_padded(*graph_, node);
   }
   Value* const out = result_of(*graph_, node);
+  if (name == "prim::EnumValue") {
+    out->set_type(node->input()->type.definition->attributes.at(1).type);
+  }
   if (node->outputs().size() > 1) {
     fields_[out] = node->op != nullptr ? &graph::schema_of(*node->op) : &node->builtin->schema;
   }

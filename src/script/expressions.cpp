@@ -111,7 +111,8 @@ Meaning Lowering::meaning_of(const Expr& e, const Type* hint) {
     case Kind::IfElse: {
       const auto yes = [&] { return value(*e.of[1], hint); };
       const auto no = [&] { return value(*e.of[2], hint); };
-      return Meaning::of_value(select_value(condition(*e.of[0]), yes, no, e.span, "if-expression"));
+      return Meaning::of_value(
+          select_value(condition(*e.of[0]), yes, no, e.span, "if-expression", hint));
     }
     case Kind::FormatText:
       return format_text(e);
@@ -261,11 +262,7 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
   const Type& type = object->type;
   const std::string property = property_function(type.kind, name);
   if (!property.empty()) {
-    Value* const out = op(property, {object}, span);
-    if (property == "prim::EnumValue") {
-      out->set_type(type.definition->attributes.at(1).type);
-    }
-    return Meaning::of_value(out);
+    return Meaning::of_value(op(property, {object}, span));
   }
   if (type.is(TypeKind::Class) || type.is(TypeKind::Interface)) {
     const ClassType& definition = *type.definition;
@@ -347,17 +344,17 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
 Meaning Lowering::tuple(const Expr& e, const Type* hint) {
   std::vector<Meaning> parts;
   const bool hinted = hint != nullptr && hint->is_tuple() && hint->of.size() == e.of.size();
-  bool values = true;
-  for (size_t i = 0; i < e.of.size(); i++) {
-    if (e.of[i]->is(Kind::Starred)) {
-      for (Meaning& part : parts_of(meaning(*e.of[i]->of[0]), e.of[i]->span)) {
-        values = values && part.is(Meaning::Kind::Value);
-        parts.push_back(std::move(part));
-      }
-      continue;
+  const auto is_starred = [](const ExprPtr& part) { return part->is(Kind::Starred); };
+  if (std::any_of(e.of.begin(), e.of.end(), is_starred)) {
+    bool joined = false;
+    for (Value* const one : values_of(e.of, 0, nullptr, joined)) {
+      parts.push_back(Meaning::of_value(one));
     }
+    // A tuple of a length that is not known is a list.
+    return joined ? parts[0] : Meaning::list(Meaning::Kind::Tuple, "", std::move(parts));
+  }
+  for (size_t i = 0; i < e.of.size(); i++) {
     parts.push_back(meaning(*e.of[i], hinted ? &hint->of[i] : nullptr));
-    values = values && (parts.back().is(Meaning::Kind::Value));
   }
   return Meaning::list(Meaning::Kind::Tuple, "", std::move(parts));
 }
@@ -494,9 +491,8 @@ Meaning Lowering::format_text(const Expr& e) {
     const Meaning part = meaning(*piece);
     const IValue* const known = constant_of(part);
     const std::string words = known != nullptr && known->isString() ? known->toStringRef()
-                              : known != nullptr && known->isInt()
-                                  ? std::to_string(known->toInt())
-                                  : "{}";
+                              : known != nullptr && known->isInt()  ? std::to_string(known->toInt())
+                                                                    : "{}";
     if (words.find("{}") == std::string::npos) {
       text += words;
     } else {

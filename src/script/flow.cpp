@@ -111,6 +111,11 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
     const Variable* const outer = find_variable(name);
     // A side that never comes out here has no say.
     const auto leaves = [&](int i) { return exits[i] == Exit::Always || exits[i] == Exit::Raises; };
+    // Nor does its type, where it leaves the function: what it leaves a loop with is seen behind
+    // it.
+    const auto is_gone = [&](int i) {
+      return exits[i] == Exit::Raises || (exits[i] == Exit::Always && loops_ == 0);
+    };
     std::optional<Type> type;
     std::string why;
     if (found[0] != nullptr && found[1] != nullptr) {
@@ -126,7 +131,9 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
         const std::optional<Type>& declared =
             found[0]->declared ? found[0]->declared : found[1]->declared;
         type = unify(a, b);
-        if (!type && declared && a.is_subtype_of(*declared) && b.is_subtype_of(*declared)) {
+        if (name[0] != '$' && is_gone(0) != is_gone(1)) {
+          type = is_gone(0) ? b : a;
+        } else if (!type && declared && a.is_subtype_of(*declared) && b.is_subtype_of(*declared)) {
           type = declared;
         } else if (!type && name[0] != '$' && (leaves(0) || leaves(1))) {
           type = leaves(0) ? b : a;

@@ -114,7 +114,8 @@ class RL_API Lowering {
   Value* truth(Value* value, Span span);
   Value* truth_of(const Condition& condition);
   Value* select_value(const Condition& condition, const std::function<Value*()>& yes,
-                      const std::function<Value*()>& no, Span span, const char* what);
+                      const std::function<Value*()>& no, Span span, const char* what,
+                      const Type* hint = nullptr);
 
   // ---- rounds.cpp: what loops go over ----
   struct Rounds {
@@ -180,6 +181,7 @@ class RL_API Lowering {
   Meaning call(const Meaning& what, const Arguments& arguments, Span span);
   Value* collect_list(const Meaning& over, Span span);
   Arguments arguments(const Expr& e);
+  bool is_open(const Meaning& many, Span span);
   std::vector<Value*> values_of(const std::vector<ExprPtr>& of, size_t from, const Type* item,
                                 bool& joined);
   Value* op(const std::string& name, const std::vector<Value*>& arguments, Span span);

@@ -433,7 +433,12 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
   }
   if (name == "tuple") {
     check_arguments(text_, e, 1, 1);
-    return Meaning::list(Meaning::Kind::Tuple, "", parts_of(meaning(*e.of[1]), e.span));
+    const Meaning of = meaning(*e.of[1]);
+    if (is_open(of, e.span)) {  // a tuple of a length that is not known is a list
+      return Meaning::of_value(of.is(Meaning::Kind::Value) ? op("aten::list", {of.value}, e.span)
+                                                           : collect_list(of, e.span));
+    }
+    return Meaning::list(Meaning::Kind::Tuple, "", parts_of(of, e.span));
   }
   if (name == "dict") {
     return Meaning::of_value(dict_call(e, hint));

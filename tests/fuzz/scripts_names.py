@@ -23,7 +23,11 @@ def module_of(lines, package, folder):
     """The lines as a module of Python over a package, which has `jit.script`."""
     name = f"fuzz_program_{package.__name__}_{next(_numbers)}"
     path = Path(folder, f"{name}.py")
-    head = [f"import {package.__name__} as torch", "from torch import Tensor", "import torch.nn.functional as F"]
+    head = [
+        f"import {package.__name__} as torch",
+        "from torch import Tensor",
+        "import torch.nn.functional as F",
+    ]
     head = [one.replace("from torch", f"from {package.__name__}") for one in head]
     head[2] = f"import {package.__name__}.nn.functional as F"
     path.write_text("\n".join([*head, *lines, ""]))

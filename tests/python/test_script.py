@@ -5,7 +5,7 @@
 import enum
 import math
 from dataclasses import dataclass
-from typing import List, NamedTuple, Optional, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
 
@@ -247,10 +247,10 @@ def test_classes_that_cannot_be():
 
 
 def test_shared_lists_and_dicts():
-    def change(l: List[int], d: Dict[str, int]) -> int:
-        l.append(len(d))
-        d["new"] = l[0]
-        return len(l)
+    def change(items: List[int], d: Dict[str, int]) -> int:
+        items.append(len(d))
+        d["new"] = items[0]
+        return len(items)
 
     numbers, table = jit.script([1, 2]), jit.script({"a": 1})
     assert jit.script(change)(numbers, table) == 3
@@ -258,7 +258,9 @@ def test_shared_lists_and_dicts():
     numbers.insert(0, 9)
     numbers.extend([4])
     assert numbers.pop() == 4 and numbers[0] == 9 and len(numbers) == 4 and 2 in numbers
-    assert repr(numbers[1:3]) == "[1, 2]" and numbers.count(1) == 2 and repr(table) == "{a: 1, new: 1}"
+    assert (
+        repr(numbers[1:3]) == "[1, 2]" and numbers.count(1) == 2 and repr(table) == "{a: 1, new: 1}"
+    )
     del table["a"]
     with pytest.raises(KeyError):
         table["a"]
@@ -266,7 +268,7 @@ def test_shared_lists_and_dicts():
         numbers.pop(9)
     with pytest.raises(TypeError, match="int"):
         numbers.append("x")
-    with pytest.raises(RuntimeError, match="Unable to infer type"):
+    with pytest.raises(jit.Error, match="Unable to infer type"):
         jit.script([1, "a"])
     assert jit.script(numbers) is numbers
 

@@ -25,10 +25,7 @@ def made(construct):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(
     ("construct", "arguments"),
-    [
-        pytest.param(*one, id=one[0].__name__)
-        for one in (*constructs.ROWS, *constructs.BEYOND)
-    ],
+    [pytest.param(*one, id=one[0].__name__) for one in (*constructs.ROWS, *constructs.BEYOND)],
 )
 def test_constructs(construct, arguments):
     expected = outcome(made(construct), arguments)

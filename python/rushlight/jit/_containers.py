@@ -1,7 +1,7 @@
 """Lists and dicts that Python and programs share: what `script` makes of a list or a dict.
 
-A program that is given one changes it, where a list or dict of Python would be copied. What it holds
-is the attribute of an object of a program; Python reads a copy and writes it back.
+A program that is given one changes it, where a list or dict of Python would be copied. What it
+holds is the attribute of an object of a program; Python reads a copy and writes it back.
 """
 
 from __future__ import annotations
@@ -143,10 +143,16 @@ class ScriptDict(_Shared):
 def shared(items: list | dict) -> ScriptList | ScriptDict:
     """A list or dict as one that programs share; its type is that of what it holds."""
     is_list = isinstance(items, list)
-    kind = _meanings.type_of_value(items) if items else "List[Tensor]" if is_list else "Dict[str, Tensor]"
+    kind = (
+        _meanings.type_of_value(items)
+        if items
+        else "List[Tensor]"
+        if is_list
+        else "Dict[str, Tensor]"
+    )
     if kind is None:
         raise jit.Error(
-            f"Unable to infer type of {'list' if is_list else 'dictionary'}: its items are of several "
-            "types, or of one that programs do not have"
+            f"Unable to infer type of {'list' if is_list else 'dictionary'}: its items are of "
+            "several types, or of one that programs do not have"
         )
     return ScriptList(items, kind) if is_list else ScriptDict(items, kind)

@@ -35,7 +35,7 @@ def _get_window_and_shift_size(
     """Windows that are no larger than the video, and shifts: none along what one window covers."""
     pairs = list(zip(window_size, size_dhw, strict=True))
     shifts = [0 if n <= w else s for (w, n), s in zip(pairs, shift_size, strict=True)]
-    return [min(pair) for pair in pairs], shifts
+    return [min(w, n) for w, n in pairs], shifts
 
 
 @fx.wrap
