@@ -42,7 +42,7 @@ EXPRESSIONS = {
             "math.sqrt(abs(<float>))",
             "float(<Tensor>[0, 1])",
             "(<float> // 0.5)",
-            "(<float> % 1.5)",
+            "(<int> % 1.5)",
         ]
     ),
     "bool": (

@@ -21,15 +21,14 @@ _numbers = itertools.count()
 
 def module_of(lines, package, folder):
     """The lines as a module of Python over a package, which has `jit.script`."""
-    name = f"fuzz_program_{package.__name__}_{next(_numbers)}"
+    library = package.__name__
+    name = f"fuzz_program_{library}_{next(_numbers)}"
     path = Path(folder, f"{name}.py")
     head = [
-        f"import {package.__name__} as torch",
-        "from torch import Tensor",
-        "import torch.nn.functional as F",
+        f"import {library} as torch",
+        f"import {library}.nn.functional as F",
+        f"from {library} import Tensor",
     ]
-    head = [one.replace("from torch", f"from {package.__name__}") for one in head]
-    head[2] = f"import {package.__name__}.nn.functional as F"
     path.write_text("\n".join([*head, *lines, ""]))
     spec = importlib.util.spec_from_file_location(name, path)
     made = sys.modules[name] = importlib.util.module_from_spec(spec)

@@ -3,6 +3,7 @@
 What compiles there compiles here, with equal results, and archives of one are programs of the other.
 """
 
+import copy
 import importlib.util
 import io
 import sys
@@ -30,22 +31,38 @@ def close(a, b):
     return a == b
 
 
+def runs_there(text, folder):
+    """The module and `runs` of PyTorch; None where its compiler ends with an assertion of its own."""
+    module = module_of(text, torch, folder)
+    try:
+        return module, runs(module, torch)
+    except RuntimeError as error:
+        if "INTERNAL ASSERT FAILED" in str(error):
+            return None
+        raise
+
+
 @pytest.mark.parametrize("first", range(0, PROGRAMS, BLOCK))
 def test_random_programs(first, tmp_path):
+    failed = 0
     for index in range(first, first + BLOCK):
         text = scripts.text_of("parity", index)
         ours = module_of(text, rushlight, tmp_path)
-        theirs = module_of(text, torch, tmp_path)
         eager, scripted, archive = runs(ours, rushlight)
-        eager_there, scripted_there, archive_there = runs(theirs, torch)
         assert eager == scripted, f"program {index}"
+        there = runs_there(text, tmp_path)
+        if there is None:
+            failed += 1
+            continue
+        theirs, (eager_there, scripted_there, archive_there) = there
         assert eager_there == scripted_there, f"program {index}"
         assert close(eager, eager_there), f"program {index}"
         if index % SAMPLE == 0:
-            there = torch.jit.load(io.BytesIO(archive))
-            here = rushlight.jit.load(io.BytesIO(archive_there))
-            assert close(outcome(there, theirs.arguments()), eager), f"program {index}"
-            assert close(outcome(here, ours.arguments()), eager), f"program {index}"
+            loaded = torch.jit.load(io.BytesIO(archive))
+            assert close(outcome(loaded, theirs.arguments()), eager), f"program {index}"
+            loaded = rushlight.jit.load(io.BytesIO(archive_there))
+            assert close(outcome(loaded, ours.arguments()), eager), f"program {index}"
+    assert failed <= 1
 
 
 def constructs_of_pytorch(tmp_path):
@@ -65,8 +82,10 @@ def test_constructs_are_those_of_pytorch(tmp_path):
     for construct, arguments in theirs.ROWS:
         made = construct if not isinstance(construct, type) else construct()
         again = construct if not isinstance(construct, type) else construct()
-        eager = outcome(again, arguments)
-        assert outcome(torch.jit.script(made), arguments) == eager, construct.__name__
+        eager = outcome(again, copy.deepcopy(arguments))
+        assert outcome(torch.jit.script(made), copy.deepcopy(arguments)) == eager, (
+            construct.__name__
+        )
     for construct, _ in (*theirs.BEYOND, *theirs.REFUSED):
         with pytest.raises(Exception):  # noqa: B017  # each lack has an error of its own
             torch.jit.script(construct() if isinstance(construct, type) else construct)
