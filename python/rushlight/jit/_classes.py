@@ -113,7 +113,7 @@ class ClassOwner:
         return "method", own
 
 
-def members_of(kind: type) -> dict[str, Any]:
+def members_of(kind: Any) -> dict[str, Any]:
     """What a class has by itself and by its bases, `object` aside."""
     out: dict[str, Any] = {}
     for one in reversed(kind.__mro__[:-1]):

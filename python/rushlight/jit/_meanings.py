@@ -341,8 +341,9 @@ class Scope(Names):
         """What a free name means."""
         if name == "super()":
             cell = self._closure.get("__class__")
-            known = cell is not None and self._owner is not None
-            return ("space", Behind(self._owner, cell.cell_contents)) if known else None
+            if cell is None or self._owner is None:
+                return None
+            return "space", Behind(self._owner, cell.cell_contents)
         if name in self._own:
             return describe(self._own[name], name)
         if name in self._closure:
