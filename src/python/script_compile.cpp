@@ -217,8 +217,10 @@ script::Body parse_function(const script::Text& text) {
 
 }  // namespace
 
-graph::Schema schema_of_source(CompilationUnit& unit, ClassType* owner, const char* name,
-                               const char* source, const char* file, int line, PyObject* scope) {
+namespace {
+// The schema of a function by its text, without a result where the text says none.
+graph::Schema signature_of_source(CompilationUnit& unit, ClassType* owner, const char* name,
+                                  const char* source, const char* file, int line, PyObject* scope) {
   const script::Text text = source_text(source, file, line);
   script::Body body = parse_function(text);
   PythonResolver resolver(unit, scope);
@@ -226,8 +228,53 @@ graph::Schema schema_of_source(CompilationUnit& unit, ClassType* owner, const ch
       owner != nullptr ? std::optional(Type::of_class(*owner)) : std::nullopt;
   graph::Schema out = script::signature(*body[0].function, text, resolver, object);
   out.name = name;
+  return out;
+}
+
+// A function that was declared because it calls itself gets its graph, others are added.
+void define_function(CompilationUnit& unit, ClassType* owner, const std::string& name,
+                     graph::Schema schema, std::unique_ptr<graph::Graph> graph) {
+  const std::string full = owner != nullptr ? owner->name + "." + name : name;
+  if (graph::Function* const declared = unit.find_function(full)) {
+    RL_CHECK(!declared->has_graph(), "the function '", full, "' is defined already");
+    declared->set_graph(std::move(graph));
+    return;
+  }
+  add_function(unit, owner, name, std::move(schema), std::move(graph));
+}
+}  // namespace
+
+graph::Schema schema_of_source(CompilationUnit& unit, ClassType* owner, const char* name,
+                               const char* source, const char* file, int line, PyObject* scope) {
+  graph::Schema out = signature_of_source(unit, owner, name, source, file, line, scope);
   add_default_result(out);
   return out;
+}
+
+// declare(class or None, name, source, file, line, scope): a function that calls itself exists
+// before it has been compiled; its annotations say what it gives.
+PyObject* declare_source(PyObject* self, PyObject* args) {
+  return translate_errors([&] {
+    PyObject* owner = nullptr;
+    const char* name = nullptr;
+    const char* source = nullptr;
+    const char* file = nullptr;
+    int line = 0;
+    PyObject* scope = nullptr;
+    if (!PyArg_ParseTuple(args, "OsssiO:declare", &owner, &name, &source, &file, &line, &scope)) {
+      throw PythonError();
+    }
+    CompilationUnit& unit = unit_of(self);
+    ClassType* const type = owner == Py_None ? nullptr : &class_named(unit, string_of(owner));
+    if (unit.find_function(type != nullptr ? type->name + "." + name : name) == nullptr) {
+      graph::Schema schema = signature_of_source(unit, type, name, source, file, line, scope);
+      RL_CHECK(!schema.results.empty(), "'", name,
+               "' is called recursively. Recursive calls are not supported where the function does "
+               "not say what it returns: annotate its result");
+      add_function(unit, type, name, std::move(schema));
+    }
+    return Py_NewRef(Py_None);
+  });
 }
 
 // The types of an overload in the place of a function's own.
@@ -277,10 +324,10 @@ PyObject* compile_source(PyObject* self, PyObject* args) {
       return Py_NewRef(Py_None);
     }
     const bool defines = type != nullptr && type->form == ClassType::Form::Class &&
-                         std::string_view(name) == "__init__";
+                         std::string_view(name).ends_with("__init__");
     std::unique_ptr<graph::Graph> graph =
         lowered(unit, resolver, text, function, schema, defines ? type : nullptr);
-    add_function(unit, type, name, std::move(schema), std::move(graph));
+    define_function(unit, type, name, std::move(schema), std::move(graph));
     return Py_NewRef(Py_None);
   });
 }

@@ -431,6 +431,8 @@ PyObject* module_of(PyObject* self, PyObject* name) {
 PyMethodDef methods[] = {
     {"compile", compile_source, METH_VARARGS,
      "compile(name, source, file, line, scope, class or None, form)"},
+    {"declare", declare_source, METH_VARARGS,
+     "declare(class or None, name, source, file, line, scope): of what calls itself"},
     {"define_graph", define_graph, METH_VARARGS,
      "define_graph(class or None, name, graph, [(argument, (default,) or None)] or None)"},
     {"define_native", define_native, METH_VARARGS,

@@ -20,7 +20,8 @@ graph::Function& add_function(graph::CompilationUnit& unit, ClassType* owner,
 // nothing.
 graph::Schema schema_of_source(graph::CompilationUnit& unit, ClassType* owner, const char* name,
                                const char* source, const char* file, int line, PyObject* scope);
-// A method of the type.
+// Methods of the type.
 PyObject* compile_source(PyObject* self, PyObject* args);
+PyObject* declare_source(PyObject* self, PyObject* args);
 
 }  // namespace rushlight::python

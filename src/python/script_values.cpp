@@ -135,6 +135,18 @@ IValue one_of(PyObject* o, const Type& type, const std::string& what) {
   raise_wrong_type(o, type, what);
 }
 
+// What a list or dict that Python and programs share holds (jit/_containers.py); null of others.
+const IValue* shared_items(PyObject* o, const Type& type) {
+  if (PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyDict_CheckExact(o)) {
+    return nullptr;
+  }
+  const ProgramObject object = unwrap_object(o);
+  const bool holds = object && object->slots.size() == 1 &&
+                     object->type->attributes[0].name == "_shared_items" &&
+                     object->type->attributes[0].type == type;
+  return holds ? &object->slots[0] : nullptr;
+}
+
 }  // namespace
 
 IValue to_script(PyObject* o, const Type& type, const std::string& what) {
@@ -156,6 +168,9 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     case Kind::Union:
       return one_of(o, type, what);
     case Kind::List: {
+      if (const IValue* const shared = shared_items(o, type)) {
+        return *shared;
+      }
       const bool items = PySequence_Check(o) != 0 && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
                          !is_tensor(o) && !unwrap_object(o);
       if (!items) {
@@ -175,6 +190,9 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       return IValue::tuple(items_of(o, each, what));
     }
     case Kind::Dict:
+      if (const IValue* const shared = shared_items(o, type)) {
+        return *shared;
+      }
       if (!PyDict_Check(o)) {
         raise_wrong_type(o, type, what);
       }

@@ -47,8 +47,9 @@ struct Expr {
     Tuple,       // of
     List,        // of
     Dict,        // keys and values by turns
-    ListComp,    // item, target, iterable, conditions
-    DictComp,    // key, value, target, iterable, conditions
+    ListComp,    // item, and the loops and conditions behind it in their order
+    DictComp,    // key, value, loops and conditions
+    CompFor,     // a loop of a comprehension: target, iterable
     Unary,       // text: "-", "+", "~", "not"
     Binary,      // text: "+", "**", …, of two
     Compare,     // text: "<", "is not", …, of two; chains are And of them

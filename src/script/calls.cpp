@@ -10,17 +10,53 @@ using Kind = Expr::Kind;
 using NodeKind = graph::Kind;
 using TypeKind = Type::Kind;
 
+// Whether it is a list, or goes over as many items as are known when it runs.
+bool Lowering::is_open(const Meaning& many, Span span) {
+  return many.is(Meaning::Kind::Value)      ? many.value->type.is(TypeKind::List)
+         : many.is(Meaning::Kind::Iterable) ? !iterations(many, span).fixed
+                                            : false;
+}
+
+// What expressions stand for, one after the other. Where one with a star is a list whose length is
+// not known, `joined` says so, and one list of all of them comes out.
+std::vector<graph::Value*> Lowering::values_of(const std::vector<ExprPtr>& of, size_t from,
+                                               const Type* item, bool& joined) {
+  std::vector<Value*> out;
+  Value* list = nullptr;
+  const auto join = [&](Value* more, Span span) {
+    list = list == nullptr ? more : op("aten::add", {list, more}, span);
+  };
+  for (size_t i = from; i < of.size(); i++) {
+    const Span span = of[i]->span;
+    if (!of[i]->is(Kind::Starred)) {
+      out.push_back(value(*of[i], item));
+      continue;
+    }
+    const Meaning many = meaning(*of[i]->of[0]);
+    if (!is_open(many, span)) {
+      for (const Meaning& part : parts_of(many, span)) {
+        out.push_back(as_value(part, span));
+      }
+      continue;
+    }
+    if (!out.empty()) {
+      join(list_of(std::exchange(out, {}), nullptr, span), span);
+    }
+    join(many.is(Meaning::Kind::Value) ? op("aten::list", {many.value}, span)
+                                       : collect_list(many, span),
+         span);
+  }
+  joined = list != nullptr;
+  if (joined && !out.empty()) {
+    join(list_of(out, nullptr, of.back()->span), of.back()->span);
+  }
+  return joined ? std::vector<Value*>{list} : out;
+}
+
 Arguments Lowering::arguments(const Expr& e) {
   Arguments out;
-  for (size_t i = 1; i < e.of.size(); i++) {
-    if (e.of[i]->is(Kind::Starred)) {
-      for (const Meaning& part : parts_of(meaning(*e.of[i]->of[0]), e.of[i]->span)) {
-        out.positional.push_back(as_value(part, e.of[i]->span));
-      }
-    } else {
-      out.positional.push_back(value(*e.of[i]));
-    }
-  }
+  bool joined = false;
+  out.positional = values_of(e.of, 1, nullptr, joined);
   for (const Keyword& keyword : e.keywords) {
     if (keyword.name.empty()) {
       fail(keyword.value->span, "keyword-arg expansion is not supported: name the arguments");
@@ -80,6 +116,9 @@ Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments
     node = stft_of_padded(*graph_, node);
   }
   Value* const out = result_of(*graph_, node);
+  if (name == "prim::EnumValue") {
+    out->set_type(node->input()->type.definition->attributes.at(1).type);
+  }
   if (node->outputs().size() > 1) {
     fields_[out] = node->op != nullptr ? &graph::schema_of(*node->op) : &node->builtin->schema;
   }

@@ -38,8 +38,8 @@ graph::Value* Lowering::truth_of(const Condition& condition) {
 
 // The value of one of two, each of which is computed only where it is wanted.
 graph::Value* Lowering::select_value(const Condition& condition, const std::function<Value*()>& yes,
-                                     const std::function<Value*()>& no, Span span,
-                                     const char* what) {
+                                     const std::function<Value*()>& no, Span span, const char* what,
+                                     const Type* hint) {
   if (condition.value == nullptr) {
     Scope scope;
     const Inside inside(*this, scope);
@@ -57,7 +57,10 @@ graph::Value* Lowering::select_value(const Condition& condition, const std::func
   }
   const Type& a = node->block(0).returns()[0]->type;
   const Type& b = node->block(1).returns()[0]->type;
-  const std::optional<Type> type = unify(a, b);
+  std::optional<Type> type = unify(a, b);
+  if (!type && hint != nullptr && a.is_subtype_of(*hint) && b.is_subtype_of(*hint)) {
+    type = *hint;
+  }
   if (!type) {
     fail(span, str(what, "'s true branch has type ", a.annotation(), " but false branch has type ",
                    b.annotation()));
@@ -181,10 +184,21 @@ Condition Lowering::is_instance(const Expr& e) {
     const std::string& name = one->text;
     const bool bare = one->is(Kind::Name) && (name == "list" || name == "tuple" || name == "dict");
     if (bare) {  // of whatever contents
-      const bool is = name == "list"    ? type.is(TypeKind::List)
-                      : name == "tuple" ? type.is_tuple()
-                                        : type.is(TypeKind::Dict);
-      out.known = out.known || is;
+      const auto is_bare = [&](const Type& t) {
+        return name == "list"    ? t.is(TypeKind::List)
+               : name == "tuple" ? t.is_tuple()
+                                 : t.is(TypeKind::Dict);
+      };
+      out.known = out.known || is_bare(type);
+      const Type any{TypeKind::Any};
+      if (type.is(TypeKind::Any) && name != "tuple") {
+        types.push_back(name == "list" ? Type::list(any) : Type::dict(any, any));
+      }
+      for (const Type& member : type.members()) {
+        if (is_bare(member)) {
+          types.push_back(member);
+        }
+      }
     } else {
       types.push_back(type_of(*one, text_, resolver_));
       out.known = out.known || type.is_subtype_of(types.back());

@@ -55,9 +55,6 @@ Exit Lowering::leave_loop(const Stmt& s) {
   if (loops_ == 0) {
     fail(s.span, "break and continue must be inside of a loop");
   }
-  if (unrolled_) {
-    fail(s.span, "break and continue cannot be compiled in a loop over modules or a tuple");
-  }
   set_flag("done");
   if (s.kind == Stmt::Kind::Break) {
     set_flag("stop");

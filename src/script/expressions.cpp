@@ -18,6 +18,13 @@ graph::Value* Lowering::value(const Expr& e, const Type* hint) {
   return as_value(meaning(e, hint), e.span);
 }
 
+// What is known of a meaning when it is compiled; null where nothing is.
+const IValue* Lowering::constant_of(const Meaning& m) {
+  return m.is(Meaning::Kind::Constant) ? &m.constant
+         : m.is(Meaning::Kind::Value)  ? m.value->constant()
+                                       : nullptr;
+}
+
 graph::Value* Lowering::as_value(const Meaning& m, Span span) {
   switch (m.kind) {
     case Meaning::Kind::Value:
@@ -105,10 +112,11 @@ Meaning Lowering::meaning_of(const Expr& e, const Type* hint) {
     case Kind::IfElse: {
       const auto yes = [&] { return value(*e.of[1], hint); };
       const auto no = [&] { return value(*e.of[2], hint); };
-      return Meaning::of_value(select_value(condition(*e.of[0]), yes, no, e.span, "if-expression"));
+      return Meaning::of_value(
+          select_value(condition(*e.of[0]), yes, no, e.span, "if-expression", hint));
     }
     case Kind::FormatText:
-      return Meaning::of_value(format_text(e));
+      return format_text(e);
     default:
       fail(e.span, "this expression means nothing here");
   }
@@ -139,6 +147,9 @@ Meaning Lowering::attribute(const Meaning& of, const std::string& name, Span spa
   switch (of.kind) {
     case Meaning::Kind::Space:
       if (std::optional<Meaning> found = of.space->find(name)) {
+        if (found->is(Meaning::Kind::Method) && found->value == nullptr) {  // super().name
+          found->value = graph_->inputs().at(0);
+        }
         return *found;
       }
       fail(span, str(of.space->describe(), " has no '", name, "' that compiled code can use"));
@@ -252,11 +263,7 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
   const Type& type = object->type;
   const std::string property = property_function(type.kind, name);
   if (!property.empty()) {
-    Value* const out = op(property, {object}, span);
-    if (property == "prim::EnumValue") {
-      out->set_type(type.definition->attributes.at(1).type);
-    }
-    return Meaning::of_value(out);
+    return Meaning::of_value(op(property, {object}, span));
   }
   if (type.is(TypeKind::Class) || type.is(TypeKind::Interface)) {
     const ClassType& definition = *type.definition;
@@ -346,17 +353,17 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
 Meaning Lowering::tuple(const Expr& e, const Type* hint) {
   std::vector<Meaning> parts;
   const bool hinted = hint != nullptr && hint->is_tuple() && hint->of.size() == e.of.size();
-  bool values = true;
-  for (size_t i = 0; i < e.of.size(); i++) {
-    if (e.of[i]->is(Kind::Starred)) {
-      for (Meaning& part : parts_of(meaning(*e.of[i]->of[0]), e.of[i]->span)) {
-        values = values && part.is(Meaning::Kind::Value);
-        parts.push_back(std::move(part));
-      }
-      continue;
+  const auto is_starred = [](const ExprPtr& part) { return part->is(Kind::Starred); };
+  if (std::any_of(e.of.begin(), e.of.end(), is_starred)) {
+    bool joined = false;
+    for (Value* const one : values_of(e.of, 0, nullptr, joined)) {
+      parts.push_back(Meaning::of_value(one));
     }
+    // A tuple of a length that is not known is a list.
+    return joined ? parts[0] : Meaning::list(Meaning::Kind::Tuple, "", std::move(parts));
+  }
+  for (size_t i = 0; i < e.of.size(); i++) {
     parts.push_back(meaning(*e.of[i], hinted ? &hint->of[i] : nullptr));
-    values = values && (parts.back().is(Meaning::Kind::Value));
   }
   return Meaning::list(Meaning::Kind::Tuple, "", std::move(parts));
 }
@@ -431,28 +438,28 @@ graph::Value* Lowering::list_of(const std::vector<Value*>& items, const Type* hi
 
 graph::Value* Lowering::list(const Expr& e, const Type* hint) {
   const Type* const wanted = hint_of_kind(hint, TypeKind::List);
-  std::vector<Value*> items;
-  for (const ExprPtr& item : e.of) {
-    if (item->is(Kind::Starred)) {
-      for (const Meaning& part : parts_of(meaning(*item->of[0]), item->span)) {
-        items.push_back(as_value(part, item->span));
-      }
-    } else {
-      items.push_back(value(*item, wanted != nullptr ? &wanted->of[0] : nullptr));
-    }
-  }
-  return list_of(items, hint, e.span);
+  bool joined = false;
+  const std::vector<Value*> items =
+      values_of(e.of, 0, wanted != nullptr ? &wanted->of[0] : nullptr, joined);
+  return joined ? items[0] : list_of(items, hint, e.span);
 }
 
 graph::Value* Lowering::dict(const Expr& e, const Type* hint) {
   const Type* const wanted = hint_of_kind(hint, TypeKind::Dict);
   std::vector<Value*> all;
+  for (size_t i = 0; i < e.of.size(); i++) {
+    all.push_back(value(*e.of[i], wanted != nullptr ? &wanted->of[i % 2] : nullptr));
+  }
+  return dict_of(all, hint, e.span);
+}
+
+// A dict of keys and values by turns.
+graph::Value* Lowering::dict_of(const std::vector<Value*>& all, const Type* hint, Span span) {
+  const Type* const wanted = hint_of_kind(hint, TypeKind::Dict);
   std::vector<Value*> keys;
   std::vector<Value*> items;
-  for (size_t i = 0; i < e.of.size(); i++) {
-    const Type* const one = wanted != nullptr ? &wanted->of[i % 2] : nullptr;
-    all.push_back(value(*e.of[i], one));
-    (i % 2 == 0 ? keys : items).push_back(all.back());
+  for (size_t i = 0; i < all.size(); i++) {
+    (i % 2 == 0 ? keys : items).push_back(all[i]);
   }
   Node* const node = graph_->append(NodeKind::DictConstruct, all);
   if (wanted == nullptr) {
@@ -460,26 +467,53 @@ graph::Value* Lowering::dict(const Expr& e, const Type* hint) {
                                                common(types_of(items), Type{TypeKind::Tensor})));
   }
   if (!all_are(keys, wanted->of[0]) || !all_are(items, wanted->of[1])) {
-    fail(e.span, str("Dict type annotation '", wanted->annotation(),
-                     "' did not match the keys and values that are given"));
+    fail(span, str("Dict type annotation '", wanted->annotation(),
+                   "' did not match the keys and values that are given"));
   }
   return node->output()->set_type(*wanted);
 }
 
-// "a {} b {}" with values for the braces.
-graph::Value* Lowering::format_text(const Expr& e) {
+// dict(), dict(a=1), dict(pairs) of a dict, a list of pairs, or what a loop sees pairs in.
+graph::Value* Lowering::dict_call(const Expr& e, const Type* hint) {
+  if (e.of.size() > 2 || (e.of.size() == 2 && !e.keywords.empty())) {
+    fail(e.span, "dict() takes one value, or names with values");
+  }
+  if (e.of.size() == 2) {
+    const Meaning pairs = meaning(*e.of[1]);
+    const bool iterable = pairs.is(Meaning::Kind::Iterable) || pairs.is(Meaning::Kind::Tuple);
+    Value* const given = iterable ? collect_list(pairs, e.span) : as_value(pairs, e.span);
+    return op("aten::dict", {given}, e.span);
+  }
+  std::vector<Value*> all;
+  for (const Keyword& keyword : e.keywords) {
+    all.push_back(constant(keyword.name, Type{TypeKind::String}));
+    all.push_back(value(*keyword.value));
+  }
+  return dict_of(all, hint, e.span);
+}
+
+// "a {} b {}" with values for the braces; texts and integers that are known become part of it.
+Meaning Lowering::format_text(const Expr& e) {
   std::string text;
   std::vector<Value*> values = {nullptr};
   for (const ExprPtr& piece : e.of) {
-    if (piece->is(Kind::String)) {
-      text += piece->text;
+    const Meaning part = meaning(*piece);
+    const IValue* const known = constant_of(part);
+    const std::string words = known != nullptr && known->isString() ? known->toStringRef()
+                              : known != nullptr && known->isInt()  ? std::to_string(known->toInt())
+                                                                    : "{}";
+    if (words.find("{}") == std::string::npos) {
+      text += words;
     } else {
       text += "{}";
-      values.push_back(value(*piece));
+      values.push_back(as_value(part, piece->span));
     }
   }
+  if (values.size() == 1) {
+    return Meaning::of_constant(text, Type{TypeKind::String});
+  }
   values[0] = constant(text, Type{TypeKind::String});
-  return values.size() == 1 ? values[0] : op("aten::format", values, e.span);
+  return Meaning::of_value(op("aten::format", values, e.span));
 }
 
 }  // namespace rushlight::script

@@ -111,6 +111,11 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
     const Variable* const outer = find_variable(name);
     // A side that never comes out here has no say.
     const auto leaves = [&](int i) { return exits[i] == Exit::Always || exits[i] == Exit::Raises; };
+    // Nor does its type, where it leaves the function: what it leaves a loop with is seen behind
+    // it.
+    const auto is_gone = [&](int i) {
+      return exits[i] == Exit::Raises || (exits[i] == Exit::Always && loops_ == 0);
+    };
     std::optional<Type> type;
     std::string why;
     if (found[0] != nullptr && found[1] != nullptr) {
@@ -126,7 +131,9 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
         const std::optional<Type>& declared =
             found[0]->declared ? found[0]->declared : found[1]->declared;
         type = unify(a, b);
-        if (!type && declared && a.is_subtype_of(*declared) && b.is_subtype_of(*declared)) {
+        if (name[0] != '$' && is_gone(0) != is_gone(1)) {
+          type = is_gone(0) ? b : a;
+        } else if (!type && declared && a.is_subtype_of(*declared) && b.is_subtype_of(*declared)) {
           type = declared;
         } else if (!type && name[0] != '$' && (leaves(0) || leaves(1))) {
           type = leaves(0) ? b : a;
@@ -212,6 +219,14 @@ bool returns(const Body& body) {
     return s.kind == Stmt::Kind::Return || returns(s.body) || returns(s.otherwise);
   });
 }
+// Whether a break or a continue is of the loop itself, not of one within.
+bool leaves_loop(const Body& body) {
+  return std::any_of(body.begin(), body.end(), [](const Stmt& s) {
+    const bool loop = s.kind == Stmt::Kind::For || s.kind == Stmt::Kind::While;
+    return s.kind == Stmt::Kind::Break || s.kind == Stmt::Kind::Continue ||
+           (!loop && (leaves_loop(s.body) || leaves_loop(s.otherwise)));
+  });
+}
 }  // namespace
 
 std::vector<std::string> Lowering::loop_variables(const Body& body, const Expr* target) const {
@@ -262,9 +277,7 @@ void Lowering::loop(Loop& l) {
     const graph::InsertPoint there(*graph_, block);
     const Inside inside(*this, scope);
     loops_++;
-    const bool outer = std::exchange(unrolled_, false);
     l.body(round);
-    unrolled_ = outer;
     const Variable* const stop = find_variable(flag_name("stop"));
     Condition stopped;
     stopped.value = stop != nullptr ? stop->meaning.value : nullptr;
@@ -342,9 +355,7 @@ Exit Lowering::while_loop(const Stmt& s, const Rest& rest) {
 Exit Lowering::unroll(const Stmt& s, const Rounds& over, size_t from, const Rest& rest) {
   for (size_t i = from; i < *over.fixed; i++) {
     assign_to(*s.targets[0], over.fixed_item(i));
-    const bool outer = std::exchange(unrolled_, true);
     const Exit exit = statements(s.body);
-    unrolled_ = outer;
     if (exit != Exit::Falls) {
       return continue_after(exit, [&] { return unroll(s, over, i + 1, rest); });
     }
@@ -352,11 +363,57 @@ Exit Lowering::unroll(const Stmt& s, const Rounds& over, size_t from, const Rest
   return rest();
 }
 
+// The same where a round may end by break or continue: flags say so, as those of a loop do.
+Exit Lowering::unroll_with_exits(const Stmt& s, const Rounds& over, const Rest& rest) {
+  const auto is_known = [](const Value* flag, bool value) {
+    return flag->constant() != nullptr && flag->constant()->toBool() == value;
+  };
+  const std::function<Exit(size_t)> from = [&](size_t i) {
+    if (i == *over.fixed) {
+      return Exit::Falls;
+    }
+    for (const char* const what : {"done", "stop"}) {
+      scope_->own[flag_name(what)] = {Meaning::of_value(constant(false, Type{TypeKind::Bool})), {}};
+    }
+    assign_to(*s.targets[0], over.fixed_item(i));
+    const Exit exit = statements(s.body);
+    Condition stopped;
+    stopped.value = flag("stop");
+    if (exit == Exit::Raises || is_known(stopped.value, true)) {
+      return exit;
+    }
+    if (exit == Exit::Falls || is_known(stopped.value, false)) {
+      return from(i + 1);
+    }
+    const auto leaves = [] { return Exit::Always; };
+    return branch(stopped, s.span, leaves, [&] { return from(i + 1); }, [] { return Exit::Falls; });
+  };
+  loops_++;
+  const Exit exit = from(0);
+  for (const char* const what : {"done", "stop"}) {  // a later loop has flags of its own
+    scope_->own.erase(flag_name(what));
+  }
+  loops_--;
+  const Variable* const returned = find_variable("$returned");
+  if (exit == Exit::Raises) {
+    return exit;
+  }
+  if (!returns(s.body) || returned == nullptr || is_known(returned->meaning.value, false)) {
+    return rest();
+  }
+  Value* const did = returned->meaning.value;
+  scope_->own[flag_name("done")] = {Meaning::of_value(did), {}};
+  if (loops_ > 0) {
+    scope_->own[flag_name("stop")] = {Meaning::of_value(did), {}};
+  }
+  return is_known(did, true) ? Exit::Always : continue_after(Exit::Sometimes, rest);
+}
+
 Exit Lowering::for_loop(const Stmt& s, const Rest& rest) {
   const Rounds over = iterations(meaning(*s.value), s.value->span);
   const Expr& target = *s.targets[0];
   if (over.fixed) {
-    return unroll(s, over, 0, rest);
+    return leaves_loop(s.body) ? unroll_with_exits(s, over, rest) : unroll(s, over, 0, rest);
   }
   Loop l;
   l.span = s.span;

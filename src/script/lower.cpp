@@ -265,7 +265,9 @@ Exit Lowering::statements(const Body& body, size_t from) {
 Exit Lowering::statement(const Stmt& s, const Rest& rest) {
   switch (s.kind) {
     case Stmt::Kind::Expression:
-      meaning(*s.value);
+      if (!s.value->is(Kind::Ellipsis)) {
+        meaning(*s.value);
+      }
       return Exit::Falls;
     case Stmt::Kind::Assign:
       assignment(s);
@@ -339,6 +341,11 @@ void Lowering::assignment(const Stmt& s) {
   } else {
     assign_to(target, Meaning::of_value(fitting));
   }
+}
+
+void Lowering::raise_error(const std::string& kind, const std::string& message) {
+  graph::Value* const text = constant(message, Type{TypeKind::String});
+  graph_->append(NodeKind::RaiseException, {text, constant(kind, Type{TypeKind::String})}, 0);
 }
 
 void Lowering::raise(const Stmt& s) {

@@ -76,6 +76,7 @@ class RL_API Lowering {
   void assignment(const Stmt& s);
   void augmented_assignment(const Stmt& s);
   void raise(const Stmt& s);
+  void raise_error(const std::string& kind, const std::string& message);
   Exit assertion(const Stmt& s);
   void remove(const Expr& target);
   Exit with(const Stmt& s, const Rest& rest);
@@ -101,6 +102,7 @@ class RL_API Lowering {
   struct Loop;
   struct Rounds;
   Exit unroll(const Stmt& s, const Rounds& over, size_t from, const Rest& rest);
+  Exit unroll_with_exits(const Stmt& s, const Rounds& over, const Rest& rest);
   void loop(Loop& loop);
   std::vector<std::string> loop_variables(const Body& body, const Expr* target) const;
 
@@ -112,7 +114,8 @@ class RL_API Lowering {
   Value* truth(Value* value, Span span);
   Value* truth_of(const Condition& condition);
   Value* select_value(const Condition& condition, const std::function<Value*()>& yes,
-                      const std::function<Value*()>& no, Span span, const char* what);
+                      const std::function<Value*()>& no, Span span, const char* what,
+                      const Type* hint = nullptr);
 
   // ---- rounds.cpp: what loops go over ----
   struct Rounds {
@@ -125,6 +128,7 @@ class RL_API Lowering {
   Rounds iterations_of_value(Value* value, Span span);
   Rounds iterations_of_range(const Meaning& over, Span span);
   Rounds zip_iterations(const Meaning& over, Span span);
+  void loop_of_comprehension(const Expr& e, const std::function<void()>& inner);
   Value* comprehension(const Expr& e, const Type* hint);
 
   // ---- expressions.cpp ----
@@ -132,6 +136,7 @@ class RL_API Lowering {
   Meaning meaning_of(const Expr& e, const Type* hint);
   Value* value(const Expr& e, const Type* hint = nullptr);
   Value* as_value(const Meaning& meaning, Span span);
+  static const IValue* constant_of(const Meaning& meaning);
   Value* constant(IValue v, Type type);
   Value* none() { return constant(IValue(), Type{Type::Kind::None}); }
   Value* integer(int64_t n) { return constant(n, Type{Type::Kind::Int}); }
@@ -143,13 +148,15 @@ class RL_API Lowering {
   Value* list(const Expr& e, const Type* hint);
   Value* list_of(const std::vector<Value*>& items, const Type* hint, Span span);
   Value* dict(const Expr& e, const Type* hint);
+  Value* dict_of(const std::vector<Value*>& all, const Type* hint, Span span);
+  Value* dict_call(const Expr& e, const Type* hint);
   Value* unary(const Expr& e);
   Value* binary(const Expr& e);
   Value* compare(const Expr& e);
   // Of a list or dict of modules; nothing of other values.
   std::optional<std::vector<std::string>> submodule_names(const Value* value);
   Value* operation(const std::string& symbol, Value* left, Value* right, Span span);
-  Value* format_text(const Expr& e);
+  Meaning format_text(const Expr& e);
   std::vector<Meaning> parts_of(const Meaning& meaning, Span span);
 
   // ---- subscripts.cpp ----
@@ -174,6 +181,9 @@ class RL_API Lowering {
   Meaning call(const Meaning& what, const Arguments& arguments, Span span);
   Value* collect_list(const Meaning& over, Span span);
   Arguments arguments(const Expr& e);
+  bool is_open(const Meaning& many, Span span);
+  std::vector<Value*> values_of(const std::vector<ExprPtr>& of, size_t from, const Type* item,
+                                bool& joined);
   Value* op(const std::string& name, const std::vector<Value*>& arguments, Span span);
   Meaning call_op_at(const std::string& name, const Arguments& arguments, Span span);
   Node* vision_call(const std::string& name, const Arguments& arguments, Span span);
@@ -230,7 +240,6 @@ class RL_API Lowering {
   std::set<const Node*> unknown_;  // calls of ops whose results nobody has said
   std::optional<Type> returned_;   // what has been returned so far has in common
   int loops_ = 0;                  // around the statement
-  bool unrolled_ = false;          // the innermost loop around it
   int depth_ = 0;
 };
 

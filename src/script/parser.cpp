@@ -325,15 +325,20 @@ ExprPtr Parser::comprehension(uint32_t begin, Kind kind, ExprPtr item, ExprPtr v
   if (value) {
     of.push_back(std::move(value));
   }
-  expect("for");
-  of.push_back(targets("in"));
-  expect("in");
-  of.push_back(or_expression());
-  while (accept("if")) {
-    of.push_back(or_expression());
+  while (at("for") || at("if")) {
+    const uint32_t clause = token().span.begin;
+    if (accept("if")) {
+      of.push_back(or_expression());
+      continue;
+    }
+    expect("for");
+    ExprPtr target = targets("in");
+    expect("in");
+    ExprPtr over = or_expression();
+    of.push_back(join(Kind::CompFor, clause, "", std::move(target), std::move(over)));
   }
-  if (at("for") || at("async")) {
-    fail("a comprehension of several loops cannot be compiled: write a loop");
+  if (at("async")) {
+    fail("an asynchronous comprehension cannot be compiled");
   }
   return make(kind, begin, std::move(of));
 }
@@ -346,8 +351,10 @@ ExprPtr Parser::parenthesized(uint32_t begin) {
       fail("a generator cannot be compiled");
     }
     of.push_back(starred_expression());
-    if (at("for")) {
-      fail("a generator cannot be compiled: write a list comprehension");
+    if (of.size() == 1 && at("for")) {  // a generator is the list of what it gives
+      ExprPtr out = comprehension(begin, Kind::ListComp, std::move(of[0]), nullptr);
+      expect(")");
+      return out;
     }
     if (!at(")")) {
       expect(",");

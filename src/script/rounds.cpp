@@ -69,8 +69,9 @@ Lowering::Rounds Lowering::iterations_of_range(const Meaning& over, Span span) {
   return out;
 }
 
-// zip, and enumerate as a zip with numbers.
+// zip, and enumerate as a zip with numbers; "strict zip" raises where lengths differ.
 Lowering::Rounds Lowering::zip_iterations(const Meaning& over, Span span) {
+  const bool strict = over.name == "strict zip";
   std::vector<Rounds> all;
   for (const Meaning& part : over.of) {
     all.push_back(iterations(part, span));
@@ -85,8 +86,21 @@ Lowering::Rounds Lowering::zip_iterations(const Meaning& over, Span span) {
            "Can not iterate over a module list or tuple together with what has no fixed length");
     }
     if (one.fixed) {
+      if (strict && *one.fixed != *all[0].fixed) {
+        fail(span, "zip() with strict=True got arguments of different lengths");
+      }
       out.fixed = std::min(out.fixed.value_or(*one.fixed), *one.fixed);
     } else {
+      if (strict && out.count != nullptr) {
+        Condition differ;
+        differ.value = op("aten::ne", {one.count, out.count}, span);
+        const auto goes_on = [] { return Exit::Falls; };
+        const auto raises = [&] {
+          raise_error("builtins.ValueError", "zip() arguments are of different lengths");
+          return Exit::Raises;
+        };
+        branch(differ, span, raises, goes_on, goes_on);
+      }
       out.count = out.count == nullptr ? one.count : op("prim::min", {out.count, one.count}, span);
     }
   }
@@ -126,7 +140,7 @@ Lowering::Rounds Lowering::iterations(const Meaning& over, Span span) {
   if (over.name == "range") {
     return iterations_of_range(over, span);
   }
-  if (over.name == "zip") {
+  if (over.name == "zip" || over.name == "strict zip") {
     return zip_iterations(over, span);
   }
   const Rounds inner = iterations(over.of[0], span);
@@ -156,12 +170,33 @@ Lowering::Rounds Lowering::iterations(const Meaning& over, Span span) {
   return out;
 }
 
-// [item for target in over if …] and {key: value for …}: a loop that fills a new list or dict.
+// One loop of a comprehension; `inner` is what a round does.
+void Lowering::loop_of_comprehension(const Expr& e, const std::function<void()>& inner) {
+  const Rounds over = iterations(meaning(*e.of[1]), e.of[1]->span);
+  if (over.fixed) {
+    for (size_t i = 0; i < *over.fixed; i++) {
+      Scope scope;
+      const Inside inside(*this, scope);
+      assign_to(*e.of[0], over.fixed_item(i));
+      inner();
+    }
+    return;
+  }
+  Node* const node =
+      graph_->append(NodeKind::Loop, {over.count, constant(true, Type{TypeKind::Bool})}, 0);
+  Block& block = *node->add_block();
+  Value* const round = block.add_param(Type{TypeKind::Int});
+  Scope scope;
+  const Inside inside(*this, scope);
+  const graph::InsertPoint there(*graph_, block);
+  assign_to(*e.of[0], over.item(round));
+  inner();
+  block.add_return(constant(true, Type{TypeKind::Bool}));
+}
+
+// [item for target in over if …] and {key: value for …}: loops that fill a new list or dict.
 graph::Value* Lowering::comprehension(const Expr& e, const Type* hint) {
   const bool is_dict = e.is(Kind::DictComp);
-  const size_t at_target = is_dict ? 2 : 1;
-  const Expr& target = *e.of[at_target];
-  const Rounds over = iterations(meaning(*e.of[at_target + 1]), e.of[at_target + 1]->span);
   Node* const made =
       graph_->append(is_dict ? NodeKind::DictConstruct : NodeKind::ListConstruct, {});
   std::optional<Type> type;
@@ -186,28 +221,15 @@ graph::Value* Lowering::comprehension(const Expr& e, const Type* hint) {
       add();
       return Exit::Falls;
     }
+    if (e.of[i]->is(Kind::CompFor)) {
+      loop_of_comprehension(*e.of[i], [&] { from(i + 1); });
+      return Exit::Falls;
+    }
     const Condition wanted = condition(*e.of[i]);
     const auto skip = [] { return Exit::Falls; };
     return branch(wanted, e.span, [&] { return from(i + 1); }, skip, skip);
   };
-  Scope scope;
-  const Inside inside(*this, scope);
-  if (over.fixed) {
-    for (size_t i = 0; i < *over.fixed; i++) {
-      scope.own.clear();
-      assign_to(target, over.fixed_item(i));
-      from(at_target + 2);
-    }
-  } else {
-    Node* const node =
-        graph_->append(NodeKind::Loop, {over.count, constant(true, Type{TypeKind::Bool})}, 0);
-    Block& block = *node->add_block();
-    Value* const round = block.add_param(Type{TypeKind::Int});
-    const graph::InsertPoint there(*graph_, block);
-    assign_to(target, over.item(round));
-    from(at_target + 2);
-    block.add_return(constant(true, Type{TypeKind::Bool}));
-  }
+  from(is_dict ? 2 : 1);
   if (!type) {  // nothing was added: only a loop of no rounds
     type = is_dict ? Type::dict(Type{TypeKind::String}, Type{TypeKind::Tensor})
                    : Type::list(Type{TypeKind::Tensor});

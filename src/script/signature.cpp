@@ -145,6 +145,13 @@ Type with_single_values(const Type& type) {
 }
 }  // namespace
 
+namespace {
+// tuple[T, ...], whose length the statements say.
+bool is_open_tuple(const Expr& annotation) {
+  return annotation.is(Kind::Subscript) && annotation.of.back()->is(Kind::Ellipsis);
+}
+}  // namespace
+
 graph::Schema signature(const Function& function, const Text& text, Resolver& resolver,
                         const std::optional<Type>& self) {
   graph::Schema out;
@@ -173,7 +180,7 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
     if (function.type_comment->of[1]) {
       returns = type_of(*function.type_comment->of[1], text, resolver);
     }
-  } else if (function.returns) {
+  } else if (function.returns && !is_open_tuple(*function.returns)) {
     returns = annotated(*function.returns, "return");
   }
   if (returns) {

@@ -245,7 +245,13 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
     for (size_t i = 1; i < e.of.size(); i++) {
       of.push_back(meaning(*e.of[i]));
     }
+    bool strict = false;
     for (const Keyword& keyword : e.keywords) {
+      const bool literal = keyword.value->is(Kind::True) || keyword.value->is(Kind::False);
+      if (name == "zip" && keyword.name == "strict" && literal) {
+        strict = keyword.value->is(Kind::True);
+        continue;
+      }
       if (name != "enumerate" || keyword.name != "start") {
         fail(keyword.value->span, str(name, " has no argument '", keyword.name, "'"));
       }
@@ -254,7 +260,7 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
     if (of.empty()) {
       fail(e.span, str(name, " takes an argument"));
     }
-    return Meaning::list(Meaning::Kind::Iterable, name, std::move(of));
+    return Meaning::list(Meaning::Kind::Iterable, strict ? "strict zip" : name, std::move(of));
   }
   if (name == "annotate" || name == "unchecked_cast") {
     check_arguments(text_, e, 2, 2);
@@ -370,23 +376,33 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
   const std::string& name = what.name;
   if (name == "getattr" || name == "hasattr") {
     check_arguments(text_, e, 2, 3);
-    if (!e.of[2]->is(Kind::String)) {
-      fail(e.of[2]->span, str(name, " takes a name that is written as a string"));
+    const Meaning asked = meaning(*e.of[2]);
+    const IValue* const known = constant_of(asked);
+    if (known == nullptr || !known->isString()) {
+      fail(e.of[2]->span, str(name, " takes a name that is known when it is compiled"));
     }
+    const std::string attribute_name = known->toStringRef();
     const Meaning object = meaning(*e.of[1]);
     if (name == "getattr" && e.of.size() == 3) {
-      return attribute(object, e.of[2]->text, e.span);
+      return attribute(object, attribute_name, e.span);
     }
     Value* const of = as_value(object, e.of[1]->span);
     const ClassType* const type = of->type.definition;
-    const bool has = type != nullptr && (type->find_attribute(e.of[2]->text) != ClassType::npos ||
-                                         type->find_method(e.of[2]->text) != nullptr ||
-                                         type->find_constant(e.of[2]->text) != nullptr ||
-                                         resolver_.member(of->type, of, e.of[2]->text));
+    const bool has = type != nullptr && (type->find_attribute(attribute_name) != ClassType::npos ||
+                                         type->find_method(attribute_name) != nullptr ||
+                                         type->find_constant(attribute_name) != nullptr ||
+                                         resolver_.member(of->type, of, attribute_name));
     if (name == "hasattr") {
       return Meaning::of_constant(has, Type{TypeKind::Bool});
     }
-    return has ? attribute(object, e.of[2]->text, e.span) : meaning(*e.of[3]);
+    return has ? attribute(object, attribute_name, e.span) : meaning(*e.of[3]);
+  }
+  if (name == "super") {  // the classes behind the one that the method is written in
+    const std::optional<Meaning> behind = resolver_.find("super()");
+    if (!behind) {
+      fail(e.span, "super() means something in the methods of a class alone");
+    }
+    return *behind;
   }
   if (name == "fork") {
     return fork(e);
@@ -417,17 +433,15 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
   }
   if (name == "tuple") {
     check_arguments(text_, e, 1, 1);
-    return Meaning::list(Meaning::Kind::Tuple, "", parts_of(meaning(*e.of[1]), e.span));
+    const Meaning of = meaning(*e.of[1]);
+    if (is_open(of, e.span)) {  // a tuple of a length that is not known is a list
+      return Meaning::of_value(of.is(Meaning::Kind::Value) ? op("aten::list", {of.value}, e.span)
+                                                           : collect_list(of, e.span));
+    }
+    return Meaning::list(Meaning::Kind::Tuple, "", parts_of(of, e.span));
   }
   if (name == "dict") {
-    check_arguments(text_, e, 0, 1);
-    if (e.of.size() == 2) {
-      return Meaning::of_value(op("aten::dict", {value(*e.of[1])}, e.span));
-    }
-    Expr empty;
-    empty.kind = Kind::Dict;
-    empty.span = e.span;
-    return Meaning::of_value(dict(empty, hint));
+    return Meaning::of_value(dict_call(e, hint));
   }
   fail(e.span, str("'", name, "' cannot be compiled here"));
 }

@@ -110,6 +110,9 @@ class Annotation {
 
   Type generic(const Expr& e) const {
     const std::string name = last_name(*e.of[0]);
+    if ((name == "Tuple" || name == "tuple") && e.of.size() == 3 && e.of[2]->is(Kind::Ellipsis)) {
+      return Type::list(type(*e.of[1]));  // of a length that is not known
+    }
     std::vector<Type> of;
     const bool empty = e.of.size() == 2 && e.of[1]->is(Kind::Tuple) && e.of[1]->of.empty();
     for (size_t i = 1; i < e.of.size() && !empty; i++) {

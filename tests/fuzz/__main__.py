@@ -1,8 +1,8 @@
-"""Runs the fuzzer: `python -m tests.fuzz [beside | archives] [--seconds S | --calls N] [--seed K]`.
+"""Runs the fuzzer: `python -m tests.fuzz [beside | archives | programs] [--seconds S | --calls N] [--seed K]`.
 
 A worker process runs programs line by line: calls of ops (tests/fuzz/programs.py), with `beside` what else is done to a
-graph (tests/fuzz/beside.py), with `archives` readers of damaged files (tests/fuzz/archives.py); before a line it writes
-the program and the line's number into a shared file. The parent sees that the worker died or hangs, prints the program
+graph (tests/fuzz/beside.py), with `archives` readers of damaged files (tests/fuzz/archives.py), with `programs` texts of
+TorchScript (tests/fuzz/scripts.py); before a line it writes the program and the line's number into a shared file. The parent sees that the worker died or hangs, prints the program
 as Python, and starts another worker behind it. A finding is a crash, a report of a sanitizer, a hang, or an exception of a type that no
 refusal has. Equal seeds make equal programs.
 """
@@ -24,9 +24,9 @@ import tempfile
 import time
 import warnings
 
-from tests.fuzz import archives, beside, programs
+from tests.fuzz import archives, beside, programs, scripts
 
-KINDS = {"ops": programs, "beside": beside, "archives": archives}
+KINDS = {"ops": programs, "beside": beside, "archives": archives, "programs": scripts}
 
 # The last two are Python's own: of what cannot be pickled, and of numbers that meet where a tensor was replaced.
 ALLOWED = (RuntimeError, TypeError, ValueError, IndexError, pickle.PicklingError, ZeroDivisionError)

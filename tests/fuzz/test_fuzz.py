@@ -39,7 +39,13 @@ def test_no_archive_crashes():
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("kind", ["ops", "beside", "archives"])
+@pytest.mark.timeout(620)
+def test_programs_compile_to_what_they_say():
+    done = run("programs", "--calls", "8000", "--seed", "ci", "--hang", "200")
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("kind", ["ops", "beside", "archives", "programs"])
 def test_programs_follow_from_the_seed(kind):
     seeds = ("a", "a", "b")
     first, again, other = (run(kind, "--show", "7", "--seed", seed).stdout for seed in seeds)

@@ -5,7 +5,7 @@
 import enum
 import math
 from dataclasses import dataclass
-from typing import List, NamedTuple, Optional, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
 
@@ -237,13 +237,40 @@ def test_classes():
 
 
 def test_classes_that_cannot_be():
-    class Child(Point):
+    class Child(list):
         pass
 
     with pytest.raises(RuntimeError, match="does not support inheritance"):
         jit.script(Child)
     with pytest.raises(RuntimeError, match="inherits from nn.Module"):
         jit.script(nn.Linear)
+
+
+def test_shared_lists_and_dicts():
+    def change(items: List[int], d: Dict[str, int]) -> int:
+        items.append(len(d))
+        d["new"] = items[0]
+        return len(items)
+
+    numbers, table = jit.script([1, 2]), jit.script({"a": 1})
+    assert jit.script(change)(numbers, table) == 3
+    assert list(numbers) == [1, 2, 1] and dict(table.items()) == {"a": 1, "new": 1}
+    numbers.insert(0, 9)
+    numbers.extend([4])
+    assert numbers.pop() == 4 and numbers[0] == 9 and len(numbers) == 4 and 2 in numbers
+    assert (
+        repr(numbers[1:3]) == "[1, 2]" and numbers.count(1) == 2 and repr(table) == "{a: 1, new: 1}"
+    )
+    del table["a"]
+    with pytest.raises(KeyError):
+        table["a"]
+    with pytest.raises(IndexError):
+        numbers.pop(9)
+    with pytest.raises(TypeError, match="int"):
+        numbers.append("x")
+    with pytest.raises(jit.Error, match="Unable to infer type"):
+        jit.script([1, "a"])
+    assert jit.script(numbers) is numbers
 
 
 def test_dataclasses():
@@ -452,8 +479,27 @@ def test_constructs_that_programs_lack(function, word):
         assert __file__ in str(error.value) and "HERE" in str(error.value)
 
 
-def recursive(n: int) -> int:
+def recursive(n: int):
     return 1 if n == 0 else recursive(n - 1)
+
+
+def endless(n: int) -> int:
+    return endless(n + 1)
+
+
+def is_even(n: int) -> bool:
+    return True if n == 0 else is_odd(n - 1)
+
+
+def is_odd(n: int) -> bool:
+    return False if n == 0 else is_even(n - 1)
+
+
+def test_functions_call_each_other():
+    program = jit.script(is_even)
+    assert program(10) and not program(7)
+    with pytest.raises(RuntimeError, match="deep"):
+        jit.script(endless)(0)
 
 
 outer = torch.ones(1)

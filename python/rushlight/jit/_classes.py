@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import enum
@@ -23,6 +24,8 @@ def describe_class(kind: type, name: str) -> Answer:
         return "op", "aten::device"
     if kind in _meanings.SIMPLE:
         return ("type", _meanings.SIMPLE[kind]) if kind.__module__ != "builtins" else None
+    if kind is collections.OrderedDict:  # dicts of programs keep their order
+        return "special", "dict"
     if issubclass(kind, BaseException):
         return "special", f"exception {kind.__module__}.{kind.__qualname__}"
     if kind.__module__ == "builtins" or kind.__module__ == "typing":
@@ -65,7 +68,7 @@ class ClassOwner:
         self.methods: list[str] = []  # that an interface wants
         # What names mean around the class, and what any of its methods names.
         self._names = {**(names or {}), kind.__name__: kind}
-        for value in vars(kind).values():
+        for value in members_of(kind).values():
             if isinstance(value, types.FunctionType):
                 self._names = {**_free_values(value), **self._names}
 
@@ -98,6 +101,25 @@ class ClassOwner:
             return None
         return _meanings.describe(found, name)
 
+    def member_behind(self, kind: type, name: str) -> Answer:
+        """A method that `super()` gives in a method of one of its classes."""
+        behind = _meanings.behind(self.kind.__mro__, kind)
+        found = next((vars(one)[name] for one in behind if name in vars(one)), None)
+        if not isinstance(found, types.FunctionType):
+            return None
+        own = f"__behind{len(behind)}_{name}"
+        if not unit.has_method(self.name, own):
+            _functions.compile_method(self.name, own, found, self._scope_of)
+        return "method", own
+
+
+def members_of(kind: Any) -> dict[str, Any]:
+    """What a class has by itself and by its bases, `object` aside."""
+    out: dict[str, Any] = {}
+    for one in reversed(kind.__mro__[:-1]):
+        out.update(vars(one))
+    return out
+
 
 def _free_values(function: Any) -> dict[str, Any]:
     """The values of the names that a function takes from the functions around it."""
@@ -126,10 +148,10 @@ def compile_class(
     known = compiled.get(kind)
     if known is not None:
         return known
-    if kind.__bases__ != (object,):
+    if any(one.__module__ in ("builtins", "typing") for one in kind.__mro__[1:-1]):
         raise RuntimeError(
-            "TorchScript classes does not support inheritance yet: the class "
-            f"'{kind.__name__}' must derive from object alone"
+            "TorchScript classes does not support inheritance from classes that are not written in "
+            f"Python: '{kind.__name__}' derives from one"
         )
     name = compiled[kind] = new_name(kind)
     _program.python_classes[name] = kind
@@ -138,7 +160,7 @@ def compile_class(
         owner = _meanings.owners[name] = ClassOwner(kind, name, scope, names)
         if dataclasses.is_dataclass(kind):
             _compile_dataclass(kind, name)
-        methods = [m for m, f in vars(kind).items() if _is_method(f)]
+        methods = [m for m, f in members_of(kind).items() if _is_method(f)]
         for method in sorted(methods, key=lambda m: m != "__init__"):
             if not unit.has_method(name, method):
                 owner.member(method)

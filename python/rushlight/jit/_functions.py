@@ -85,6 +85,8 @@ def _op_of(function: Any, name: str) -> Answer:
         return library_function(own)
     if getattr(rushlight, own, None) is function and hasattr(_library, f"torch_{own}"):
         return library_function(f"torch_{own}")
+    if getattr(math, own, None) is function and hasattr(_library, f"math_{own}"):
+        return library_function(f"math_{own}")
     for space, prefix in _spaces():
         for called in (own, name):
             if getattr(space, called, None) is function:
@@ -178,19 +180,17 @@ def compile_function(function: Any, scope: Callable[[Any], Scope] = Scope) -> st
     known = compiled.get(function)
     if known is not None:
         return known
-    if function in running:
-        raise RuntimeError(
-            f"function '{function.__name__}' is called recursively. Recursive calls are not "
-            "supported: programs cannot call themselves"
-        )
-    running.add(function)
+    if function in running:  # it calls itself
+        source, file, line = _source.source_of(function)
+        unit.declare(None, running[function], source, file, line, scope(function))
+        return running[function]
+    running[function] = name = new_name(function)
     try:
-        name = new_name(function)
         if not define_marked(None, name, function):
             source, file, line = _source.source_of(function)
             unit.compile(name, source, file, line, scope(function), None, "static", None)
     finally:
-        running.discard(function)
+        del running[function]
     compiled[function] = name
     return name
 
@@ -205,19 +205,19 @@ def compile_method(
 ) -> None:
     """Compile a function as a method of a class of programs."""
     key = (owner, name)
-    if key in running:
-        raise RuntimeError(
-            f"method '{name}' is called recursively. Recursive calls are not supported: programs "
-            "cannot call themselves"
-        )
-    running.add(key)
+    if key in running:  # it calls itself
+        source, file, line = _source.source_of(function)
+        unit.declare(owner, name, source, file, line, scope(function))
+        return
+    running[key] = name
     try:
         if form == "method" and define_marked(owner, name, function):
             return
         source, file, line = _source.source_of(function)
-        unit.compile(name, source, file, line, scope(function), owner, form, signature)
+        names = scope(function).of_method(owner)
+        unit.compile(name, source, file, line, names, owner, form, signature)
     finally:
-        running.discard(key)
+        del running[key]
 
 
 # ---- overloads ----

@@ -31,7 +31,7 @@ ROOT = rushlight.__name__  # "torch" where the library stands in for PyTorch
 _LIBRARY = re.compile(rf"^{ROOT}(\.jit\._library\.\w+)?(?![^.])")
 _counts: dict[str, int] = {}  # how often each name has been asked for
 compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-running: set[Any] = set()  # what is being compiled
+running: dict[Any, str] = {}  # what is being compiled, and the names that it gets
 owners: dict[str, Any] = {}  # who answers for a class of programs, by its name
 
 
@@ -202,6 +202,25 @@ class Space:
         return f"the module '{self._module.__name__}'"
 
 
+class Behind:
+    """What `super()` gives: the names of the classes behind the one that a method is written in."""
+
+    def __init__(self, owner: str, kind: type) -> None:
+        self._owner, self._kind = owner, kind
+
+    def find(self, name: str) -> Answer:
+        """A method, which becomes one of the class under a name of its own."""
+        return owners[self._owner].member_behind(self._kind, name)
+
+    def __str__(self) -> str:
+        return f"super() of '{self._kind.__name__}'"
+
+
+def behind(mro: tuple[type, ...], kind: type) -> tuple[type, ...]:
+    """The classes behind one of the order in which methods are looked for."""
+    return mro[mro.index(kind) + 1 :] if kind in mro else ()
+
+
 class Package:
     """The classes of programs whose names begin alike."""
 
@@ -306,6 +325,12 @@ class Scope(Names):
         self._closure = dict(zip(function.__code__.co_freevars, cells, strict=True))
         self._globals = function.__globals__
         self._annotations = getattr(function, "__annotations__", {})
+        self._owner: str | None = None
+
+    def of_method(self, owner: str) -> Scope:
+        """The same names, and `super()` of a method of a class of programs."""
+        self._owner = owner
+        return self
 
     def of_overload(self, overload: Any) -> Scope:
         """The same names, with the types and the defaults of a signature."""
@@ -315,6 +340,11 @@ class Scope(Names):
 
     def find(self, name: str) -> Answer:
         """What a free name means."""
+        if name == "super()":
+            cell = self._closure.get("__class__")
+            if cell is None or self._owner is None:
+                return None
+            return "space", Behind(self._owner, cell.cell_contents)
         if name in self._own:
             return describe(self._own[name], name)
         if name in self._closure:

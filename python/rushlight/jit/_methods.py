@@ -24,7 +24,12 @@ def found_in(kind: type, name: str) -> tuple[Any, type[Scope]]:
 
     For layers of this library whose text cannot be compiled there is another text.
     """
-    for one in kind.__mro__:
+    return found_among(kind.__mro__, name)
+
+
+def found_among(kinds: tuple[type, ...], name: str) -> tuple[Any, type[Scope]]:
+    """The same of the first of several classes that has the name."""
+    for one in kinds:
         if one.__module__.startswith(f"{_meanings.ROOT}.nn."):
             other = LAYERS.get(one.__name__)
             if other is not None and name in vars(other):
@@ -73,6 +78,18 @@ def member_of(owner: Any, name: str) -> Answer:
             "programs do not have"
         )
     return answer
+
+
+def member_behind(owner: Any, kind: type, name: str) -> Answer:
+    """The answer about what `super()` gives in a method of one of a module's classes."""
+    kinds = _meanings.behind(type(owner.module).__mro__, kind)
+    found, scope = found_among(kinds, name)
+    if not is_named_function(found) or found is vars(nn.Module).get(name):
+        return None
+    own = f"__behind{len(kinds)}_{name}"
+    if not unit.has_method(owner.name, own):
+        _compile(owner, own, found, scope)
+    return "method", own
 
 
 def _instance_member(owner: Any, name: str) -> Answer:

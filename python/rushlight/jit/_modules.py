@@ -60,6 +60,10 @@ class ModuleOwner:
         """What an object has beside slots, constants and methods that are compiled."""
         return _methods.member_of(self, name)
 
+    def member_behind(self, kind: type, name: str) -> Any:
+        """A method that `super()` gives in a method of one of its classes."""
+        return _methods.member_behind(self, kind, name)
+
 
 # ---- what becomes an attribute, and what a constant ----
 

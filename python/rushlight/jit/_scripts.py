@@ -8,7 +8,16 @@ import types
 from typing import Any
 
 from rushlight import nn
-from rushlight.jit import _classes, _functions, _hooks, _meanings, _methods, _modules, _program
+from rushlight.jit import (
+    _classes,
+    _containers,
+    _functions,
+    _hooks,
+    _meanings,
+    _methods,
+    _modules,
+    _program,
+)
 from rushlight.jit._meanings import unit
 from rushlight.jit._modules import Made, program_object
 from rushlight.jit._program import ProgramModule, UnitFunction
@@ -16,11 +25,18 @@ from rushlight.jit.frontend import NotSupportedError
 
 
 def script(obj: Any, frame: Any = None) -> Any:
-    """Compile a function, a class or a module; `frame`: where names of a class are looked for."""
+    """Compile a function, a class or a module, or share a list or dict with programs.
+
+    `frame`: where names of a class are looked for.
+    """
     if isinstance(obj, UnitFunction | ProgramModule):
         return obj
     if isinstance(obj, nn.Module):
         return script_module(obj)
+    if isinstance(obj, list | dict):
+        return _containers.shared(obj)
+    if isinstance(obj, _containers.ScriptList | _containers.ScriptDict):
+        return obj
     if isinstance(obj, type):
         return _script_class(obj, frame)
     if type(obj) in _meanings.compiled:

@@ -30,3 +30,15 @@ def torch_tensordot__3(a: Tensor, b: Tensor, dims: Tensor) -> Tensor:
     first: List[int] = dims[0].tolist()
     second: List[int] = dims[1].tolist()
     return torch.tensordot(a, b, first, second)
+
+
+def math_prod(iterable: List[int], start: int = 1) -> int:
+    for item in iterable:
+        start *= item
+    return start
+
+
+def math_prod__1(iterable: List[float], start: float = 1.0) -> float:
+    for item in iterable:
+        start *= item
+    return start

@@ -12,6 +12,11 @@ from rushlight._warnings import warn
 from ._api import builder, overwrite, weights_enum
 
 GoogLeNetOutputs = namedtuple("GoogLeNetOutputs", ["logits", "aux_logits2", "aux_logits1"])
+GoogLeNetOutputs.__annotations__ = {
+    "logits": Tensor,
+    "aux_logits2": Tensor | None,
+    "aux_logits1": Tensor | None,
+}
 
 
 class BasicConv2d(nn.Module):
@@ -96,10 +101,10 @@ _MODULES = {
 }
 # What an image in the range of one normalisation is multiplied and moved by to be in that of the
 # other.
-_COLOURS = [
+_COLOURS = tuple(
     ((std / 0.5), (mean - 0.5) / 0.5)
     for mean, std in ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225))
-]
+)
 
 
 def renormalize(x: Tensor) -> Tensor:
@@ -202,14 +207,14 @@ class GoogLeNet(nn.Module):
     def _features(self, x: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
         x = self.maxpool1(self.conv1(x))
         x = self.maxpool2(self.conv3(self.conv2(x)))
-        heads: dict[str, Tensor | None] = {"4a": None, "4d": None}
-        for name in _MODULES:
-            x = self.maxpool3(x) if name == "4a" else self.maxpool4(x) if name == "5a" else x
-            x = getattr(self, f"inception{name}")(x)
-            head = {"4a": self.aux1, "4d": self.aux2}.get(name)
-            if head is not None and self.training:
-                heads[name] = head(x)
-        return self.fc(self.dropout(self.avgpool(x).flatten(1))), heads["4d"], heads["4a"]
+        x = self.maxpool3(self.inception3b(self.inception3a(x)))
+        x = self.inception4a(x)
+        aux1 = self.aux1(x) if self.aux1 is not None and self.training else None
+        x = self.inception4d(self.inception4c(self.inception4b(x)))
+        aux2 = self.aux2(x) if self.aux2 is not None and self.training else None
+        x = self.maxpool4(self.inception4e(x))
+        x = self.inception5b(self.inception5a(x))
+        return self.fc(self.dropout(self.avgpool(x).flatten(1))), aux2, aux1
 
     def eager_outputs(
         self, x: Tensor, aux2: Tensor | None, aux1: Tensor | None

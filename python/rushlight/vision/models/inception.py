@@ -11,6 +11,7 @@ from ._api import builder, weights_enum
 from .googlenet import BasicConv2d, init_truncated, prepare_heads, renormalize, warn_of_drawing
 
 InceptionOutputs = namedtuple("InceptionOutputs", ["logits", "aux_logits"])
+InceptionOutputs.__annotations__ = {"logits": Tensor, "aux_logits": Tensor | None}
 _Conv = Callable[..., nn.Module] | None
 
 
@@ -38,19 +39,8 @@ class _Branches(nn.Module):
         self.add_module(f"{name}a", self._conv(inputs, outputs, kernel_size=(1, 3), padding=(0, 1)))
         self.add_module(f"{name}b", self._conv(inputs, outputs, kernel_size=(3, 1), padding=(1, 0)))
 
-    def _run(self, name: str, x: Tensor) -> Tensor:
-        if hasattr(self, name):
-            return getattr(self, name)(x)
-        i = 1
-        while hasattr(self, f"{name}_{i}"):
-            x = getattr(self, f"{name}_{i}")(x)
-            i += 1
-        if hasattr(self, f"{name}_{i}a"):
-            x = torch.cat([getattr(self, f"{name}_{i}{part}")(x) for part in "ab"], 1)
-        return x
-
     def _pool(self, x: Tensor) -> Tensor:
-        return self._run("branch_pool", F.avg_pool2d(x, kernel_size=3, stride=1, padding=1))
+        return self.branch_pool(F.avg_pool2d(x, kernel_size=3, stride=1, padding=1))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
         raise NotImplementedError
@@ -70,10 +60,10 @@ class InceptionA(_Branches):
         self._chain("branch_pool", (pool_features, 1, 1, True))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [
-            *(self._run(name, x) for name in ("branch1x1", "branch5x5", "branch3x3dbl")),
-            self._pool(x),
-        ]
+        one = self.branch1x1(x)
+        five = self.branch5x5_2(self.branch5x5_1(x))
+        twice = self.branch3x3dbl_3(self.branch3x3dbl_2(self.branch3x3dbl_1(x)))
+        return [one, five, twice, self._pool(x)]
 
 
 class InceptionB(_Branches):
@@ -85,8 +75,9 @@ class InceptionB(_Branches):
         self._chain("branch3x3dbl", (64, 1, 1, True), (96, 3, 1, True), (96, 3, 2, False))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        branches = [self._run("branch3x3", x), self._run("branch3x3dbl", x)]
-        return [*branches, F.max_pool2d(x, kernel_size=3, stride=2)]
+        three = self.branch3x3(x)
+        twice = self.branch3x3dbl_3(self.branch3x3dbl_2(self.branch3x3dbl_1(x)))
+        return [three, twice, F.max_pool2d(x, kernel_size=3, stride=2)]
 
 
 class InceptionC(_Branches):
@@ -102,10 +93,11 @@ class InceptionC(_Branches):
         self._chain("branch_pool", (192, 1, 1, True))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [
-            *(self._run(name, x) for name in ("branch1x1", "branch7x7", "branch7x7dbl")),
-            self._pool(x),
-        ]
+        one = self.branch1x1(x)
+        seven = self.branch7x7_3(self.branch7x7_2(self.branch7x7_1(x)))
+        twice = self.branch7x7dbl_3(self.branch7x7dbl_2(self.branch7x7dbl_1(x)))
+        twice = self.branch7x7dbl_5(self.branch7x7dbl_4(twice))
+        return [one, seven, twice, self._pool(x)]
 
 
 class InceptionD(_Branches):
@@ -118,8 +110,10 @@ class InceptionD(_Branches):
         self._chain("branch7x7x3", (192, 1, 1, True), *lines, (192, 3, 2, False))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        branches = [self._run("branch3x3", x), self._run("branch7x7x3", x)]
-        return [*branches, F.max_pool2d(x, kernel_size=3, stride=2)]
+        three = self.branch3x3_2(self.branch3x3_1(x))
+        seven = self.branch7x7x3_2(self.branch7x7x3_1(x))
+        seven = self.branch7x7x3_4(self.branch7x7x3_3(seven))
+        return [three, seven, F.max_pool2d(x, kernel_size=3, stride=2)]
 
 
 class InceptionE(_Branches):
@@ -135,10 +129,12 @@ class InceptionE(_Branches):
         self._chain("branch_pool", (192, 1, 1, True))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [
-            *(self._run(name, x) for name in ("branch1x1", "branch3x3", "branch3x3dbl")),
-            self._pool(x),
-        ]
+        one = self.branch1x1(x)
+        three = self.branch3x3_1(x)
+        three = torch.cat([self.branch3x3_2a(three), self.branch3x3_2b(three)], 1)
+        twice = self.branch3x3dbl_2(self.branch3x3dbl_1(x))
+        twice = torch.cat([self.branch3x3dbl_3a(twice), self.branch3x3dbl_3b(twice)], 1)
+        return [one, three, twice, self._pool(x)]
 
 
 class InceptionAux(nn.Module):

@@ -236,9 +236,9 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
         return 16 * torch.sigmoid(self._bias_of(table))
 
     def forward(self, x: Tensor) -> Tensor:
-        settings = self._settings()
-        how = {"logit_scale": self.logit_scale, "training": self.training}
-        return shifted_window_attention(x, *settings, **how)
+        return shifted_window_attention(
+            x, *self._settings(), logit_scale=self.logit_scale, training=self.training
+        )
 
 
 def _patch_merging_pad(x: Tensor) -> Tensor:

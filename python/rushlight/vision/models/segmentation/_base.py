@@ -28,12 +28,13 @@ class _SimpleSegmentationModel(nn.Module):
     def forward(self, x: Tensor) -> dict[str, Tensor]:
         size = x.shape[-2:]
         maps = self.backbone(x)
-        heads = {"out": self.classifier, "aux": self.aux_classifier}
-        return OrderedDict(
-            (name, F.interpolate(head(maps[name]), size=size, mode="bilinear", align_corners=False))
-            for name, head in heads.items()
-            if head is not None
-        )
+        out: dict[str, Tensor] = OrderedDict()
+        for name, head in (("out", self.classifier), ("aux", self.aux_classifier)):
+            if head is not None:
+                out[name] = F.interpolate(
+                    head(maps[name]), size=size, mode="bilinear", align_corners=False
+                )
+        return out
 
 
 class FCNHead(nn.Sequential):

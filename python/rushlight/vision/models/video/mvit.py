@@ -54,15 +54,16 @@ class Pool(nn.Module):
     def forward(self, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
         x, dims = _unsqueeze(x, 4, 1)
         first, x = torch.tensor_split(x, indices=(1,), dim=2)
-        early, late = self.norm_act, None
-        if not self.norm_before_pool:
-            early, late = late, early
-        x = (x if early is None else early(x)).transpose(2, 3)
+        if self.norm_act is not None and self.norm_before_pool:
+            x = self.norm_act(x)
+        x = x.transpose(2, 3)
         batch, heads, channels = x.shape[:3]
         x = self.pool(x.reshape((batch * heads, channels, *thw)).contiguous())
         t, h, w = x.shape[2:]
         x = torch.cat((first, x.reshape(batch, heads, channels, -1).transpose(2, 3)), dim=2)
-        return _squeeze(x if late is None else late(x), 4, 1, dims), (t, h, w)
+        if self.norm_act is not None and not self.norm_before_pool:
+            x = self.norm_act(x)
+        return _squeeze(x, 4, 1, dims), (t, h, w)
 
 
 def _resample(table: Tensor, length: int) -> Tensor:

@@ -35,7 +35,7 @@ def _get_window_and_shift_size(
     """Windows that are no larger than the video, and shifts: none along what one window covers."""
     pairs = list(zip(window_size, size_dhw, strict=True))
     shifts = [0 if n <= w else s for (w, n), s in zip(pairs, shift_size, strict=True)]
-    return [min(pair) for pair in pairs], shifts
+    return [min(w, n) for w, n in pairs], shifts
 
 
 @fx.wrap
@@ -93,12 +93,13 @@ class ShiftedWindowAttention3d(ShiftedWindowAttention):
         _, t, h, w, _ = x.shape
         window, shift = _get_window_and_shift_size(self.shift_size, [t, h, w], self.window_size)
         bias = self.get_relative_position_bias(window)
-        alike = ("attention_dropout", "dropout", "training")
         return shifted_window_attention_3d(
             *(x, self.qkv.weight, self.proj.weight, bias, window, self.num_heads, shift),
             qkv_bias=self.qkv.bias,
             proj_bias=self.proj.bias,
-            **{name: getattr(self, name) for name in alike},
+            attention_dropout=self.attention_dropout,
+            dropout=self.dropout,
+            training=self.training,
         )
 
 
