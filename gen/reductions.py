@@ -5,7 +5,7 @@ from __future__ import annotations
 from gen.kernels import ALONG_DIMS, contract, kernel_function
 from gen.schema import Arg, names_in
 from gen.table import Formula, Op
-from gen.text import block, commas, each, lines, pieces, source
+from gen.text import block, commas, pieces, source
 
 OPS_PER_FILE = 6
 
@@ -31,12 +31,13 @@ def shape(op: Op) -> list[str]:
     sizes = f"sizes_without(name, {given}, {dim.name if dim else 'NoDim()'}, {how})"
     if kernel.kind == "rows" and not keepdim:
         sizes = f"sizes_of_rows({given}, {dim.name})"
-    specs = commas(f"OutSpec{{sizes, {dtype}}}" for dtype in kernel.gives)
-    body = lines(f"""
-        {each(f"{check};" for check in kernel.check)}
-        const DimVector sizes = {sizes};
-        return {f"{{{specs}}}" if len(kernel.gives) > 1 else specs};
-    """)
+    if len(kernel.gives) == 1:  # nothing is copied
+        results = [f"return OutSpec{{{sizes}, {kernel.gives[0]}}};"]
+    else:
+        *others, last = kernel.gives
+        specs = [*(f"OutSpec{{sizes, {dtype}}}" for dtype in others), f"OutSpec{{std::move(sizes), {last}}}"]
+        results = [f"DimVector sizes = {sizes};", f"return {{{commas(specs)}}};"]
+    body = [*(f"{check};" for check in kernel.check), *results]
     if any("name" in names_in(line) for line in body):
         body.insert(0, f'constexpr const char* name = "{op.name}";')
     return [*function(contract(op), op, body), ""]

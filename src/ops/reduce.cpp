@@ -25,13 +25,17 @@ DimVector sizes_left(const char* name, const Tensor& self, IntArrayRef reduced, 
                      " to have elements: it has none to choose from");
     }
   }
-  return reduced_sizes(self.sizes(), reduced, keepdim);
+  return all && !keepdim ? DimVector() : reduced_sizes(self.sizes(), reduced, keepdim);
 }
 
 // How many elements there are for each result.
 int64_t count_of_each(const Tensor& self, const std::optional<DimVector>& dim) {
-  int64_t count = self.numel() == 0 ? 0 : 1;
-  for (int64_t d : wrap_dims(dim.value_or(DimVector()), self.dim())) {
+  if (!dim.has_value() || dim->empty() || self.numel() == 0) {
+    return self.numel();
+  }
+  int64_t count = 1;
+  for (int64_t d : *dim) {
+    d = wrap_dim(d, self.dim());
     count *= self.dim() == 0 ? 1 : self.size(d);
   }
   return count;
@@ -64,7 +68,8 @@ DimVector sizes_without(const char* name, const Tensor& self, std::optional<int6
                          : sizes_without(name, self, NoDim(), keepdim, how);
 }
 DimVector sizes_without(const char* name, const Tensor& self, NoDim, bool keepdim, Reduces how) {
-  return sizes_left(name, self, wrap_dims({}, self.dim()), true, keepdim, how);
+  const DimVector all = wrap_dims({}, self.dim());
+  return sizes_left(name, self, all, true, keepdim, how);
 }
 
 DimVector sizes_of_rows(const Tensor& self, int64_t& dim) {

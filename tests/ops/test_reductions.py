@@ -52,7 +52,9 @@ def close(found, wanted):
         assert a.shape == b.shape
         tolerance = {2: 2e-2, 4: 1e-4, 8: 1e-4}.get(a.element_size(), 1e-6)
         wide = rushlight.complex128 if a.is_complex() else rushlight.float64
-        assert rushlight.allclose(a.to(wide), b.to(wide), rtol=tolerance, atol=tolerance, equal_nan=True)
+        assert rushlight.allclose(
+            a.to(wide), b.to(wide), rtol=tolerance, atol=tolerance, equal_nan=True
+        )
 
 
 @pytest.fixture(params=range(len(CASES)), ids=NAMES)
@@ -61,7 +63,11 @@ def case(request):
 
 
 def each_dims(op):
-    return [dims for dims in ((0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)) if along(op, rushlight.ones(2, 2, 2), dims) is not None]
+    return [
+        dims
+        for dims in ((0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2))
+        if along(op, rushlight.ones(2, 2, 2), dims) is not None
+    ]
 
 
 def test_negative_dimensions_are_counted_from_the_end(case):
@@ -96,7 +102,10 @@ def test_several_dimensions_are_as_one(case):
 def test_layouts_have_equal_values(case):
     for dtype in case.dtypes:
         x = numbers(case, dtype, 6, 7, 9)
-        other = [x.transpose(0, 2).contiguous().transpose(0, 2), rushlight.stack([x, x], -1)[..., 0]]
+        other = [
+            x.transpose(0, 2).contiguous().transpose(0, 2),
+            rushlight.stack([x, x], -1)[..., 0],
+        ]
         for dims in [None, *each_dims(case.op)]:
             wanted = along(case.op, x, dims)
             for y in other if wanted is not None else []:
@@ -128,7 +137,9 @@ def test_no_elements(case):
         x = numbers(case, dtype, 3, 4)[:, :0]
         if case.key in CHOOSES:
             for dims in (None, [1]):
-                with pytest.raises((IndexError, RuntimeError), match="reduction dim|empty dimension"):
+                with pytest.raises(
+                    (IndexError, RuntimeError), match="reduction dim|empty dimension"
+                ):
                     if along(case.op, x, dims) is None:
                         raise IndexError("reduction dim: not taken")
         else:
@@ -140,12 +151,23 @@ def test_no_elements(case):
 
 def test_the_identity_changes_nothing(case):
     """Of the formula: sums of zeros, products of ones, extremes of the extreme, found where tiles end."""
-    value = {"sum": 0, "nansum": 0, "prod": 1, "any": 0, "all": 1, "count_nonzero": 0, "amax": -math.inf, "amin": math.inf}
+    value = {
+        "sum": 0,
+        "nansum": 0,
+        "prod": 1,
+        "any": 0,
+        "all": 1,
+        "count_nonzero": 0,
+        "amax": -math.inf,
+        "amin": math.inf,
+    }
     if case.key not in value:
         return
     for dtype in [d for d in case.dtypes if math.isfinite(value[case.key]) or "float" in d]:
         for n in (1, 5, 33, 300, 2049, 70_000):
-            x = rushlight.full((n,), value[case.key], dtype=getattr(rushlight, dtype), device=DEVICE)
+            x = rushlight.full(
+                (n,), value[case.key], dtype=getattr(rushlight, dtype), device=DEVICE
+            )
             assert along(case.op, x)[0].item() == value[case.key]
 
 
@@ -153,7 +175,9 @@ def test_parts_are_merged(case):
     """A long row is cut into leaves, chunks and parts for threads: the result is that of its elements in any shape."""
     for dtype in case.dtypes:
         part = numbers(case, dtype, 4, 8)
-        x = part.reshape(1, 32).expand(2200, 32).reshape(-1)  # 70400 elements, all of which are among the first 32
+        x = (
+            part.reshape(1, 32).expand(2200, 32).reshape(-1)
+        )  # 70400 elements, all of which are among the first 32
         if case.key in CHOOSES:
             wanted = along(case.op, part.reshape(-1)) or along(case.op, part.reshape(-1), [0])
             same(along(case.op, x) or along(case.op, x, [0]), wanted)
