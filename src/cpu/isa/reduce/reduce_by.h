@@ -58,10 +58,13 @@ void run_formula(const F& formula, const char* name, InputList outs, const Tenso
   };
   if constexpr (requires(S s) { formula.finish(s, 1); }) {
     using R = decltype(formula.finish(S(), 1));
-    const Target t = target<R>(name, *outs[0], 0);
-    const bool direct = outs[0]->dtype() == dtype_of_v<R>;
+    const Tensor& out = *outs[0];
+    char* const data = static_cast<char*>(out.data_ptr());
+    const int64_t width = out.element_size();
+    const bool direct = out.dtype() == dtype_of_v<R>;
+    const ConvertRun write = direct ? nullptr : writer<R>(name, out.dtype());
     run([&](int64_t first, const S* s, int64_t n) {
-      char* const to = t.to + first * t.width;
+      char* const to = data + first * width;
       if (direct) {
         return finish_states(formula, s, plan.count, reinterpret_cast<R*>(to), n);
       }
@@ -70,7 +73,7 @@ void run_formula(const F& formula, const char* name, InputList outs, const Tenso
       for (int64_t done = 0; done < n; done += batch) {
         const int64_t m = std::min(batch, n - done);
         finish_states(formula, s + done, plan.count, results, m);
-        t.write(to + done * t.width, results, sizeof(R), m);
+        write(to + done * width, results, sizeof(R), m);
       }
     });
   } else {
