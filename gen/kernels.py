@@ -106,6 +106,12 @@ FORMULAS = {
     "cuda/{}.cu": ("RL_CUDA_POINTWISE", "cuda/pointwise.cuh", "rushlight", ("all",)),
 }
 
+# The same of formulas that run along dimensions: the header of a template, and the namespace.
+ALONG_DIMS = {
+    "isa/{}.cpp": ("cpu/isa/reduce/{}.h", "rushlight::cpu::RL_ISA"),
+    "cuda/{}.cu": ("cuda/{}.cuh", "rushlight::cuda"),
+}
+
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents; those in isa/ are compiled once per instruction set."""

@@ -151,7 +151,7 @@ _HOLDS: dict[str, Callable[[Op, Overload], bool] | None] = {
     "out_variant": None,
     "pointwise": lambda op, o: op.kernel.kind == "pointwise",
     "pt2_compliant_tag": lambda op, o: True,
-    "reduction": None,
+    "reduction": lambda op, o: op.kernel.kind == "reduction" and not op.own,
     "view_copy": lambda op, o: op.name.endswith("_copy") and op.name.removesuffix("_copy") in _views(),
 }
 TAGS = list(_HOLDS)
@@ -168,9 +168,9 @@ def _says(op: Op, o: Overload, said: str) -> str:
 
 def tag_bits(op: Op, o: Overload) -> str:
     """The words that hold for an overload, as the bits of C++'s `Tag`."""
-    found = {word for word, holds in _HOLDS.items() if holds and holds(op, o)} | {
-        _says(op, o, said) for said in op.tags
-    }
+    limited = {said.partition(".")[0] for said in op.tags if "." in said}  # to overloads that the entry names
+    found = {word for word, holds in _HOLDS.items() if holds and word not in limited and holds(op, o)}
+    found |= {_says(op, o, said) for said in op.tags}
     return f"{sum(1 << i for i, word in enumerate(TAGS) if word in found):#x}u"
 
 

@@ -81,6 +81,8 @@ def tangent(op: Op) -> Rule:
         return Rule("refused", reason="it has no derivative")
     if op.kind == "view" or op.kernel.kind == "pointwise":
         return Rule("linear" if op.kind == "view" else "elementwise")
+    if op.kernel.kind == "reduction":
+        return Rule("reduced")
     return Rule("twice", reason="no rule yet")
 
 
@@ -91,7 +93,11 @@ def batch(op: Op) -> dict[str, Rule]:
         return {names: _word(op, _BATCHES, text) or _formula(op, text) for names, text in said.items()}
     if op.kind != "kernel":
         return {"": Rule(op.kind)}
-    by_kind = {"pointwise": Rule("aligned"), "dynamic": Rule("refused", reason="the results of slices differ in size")}
+    by_kind = {
+        "pointwise": Rule("aligned"),
+        **dict.fromkeys(("reduction", "rows"), Rule("dims")),
+        "dynamic": Rule("refused", reason="the results of slices differ in size"),
+    }
     return {"": by_kind.get(op.kernel.kind, Rule("slices", reason="no rule yet"))}
 
 

@@ -1,7 +1,8 @@
 """The op table: what an entry becomes, and the functions that the modules of ops/ call.
 
-`op`, `view` and `composite` each declare one op; `pointwise`, `custom`, `update` and `dynamic` say what kind of kernel
-it has. `load()` imports every family and returns the ops in order. What each key means stands in docs/adding-an-op.md.
+`op`, `view` and `composite` each declare one op; `pointwise`, `reduction`, `rows`, `custom`, `update` and `dynamic` say
+what kind of kernel it has. `load()` imports every family and returns the ops in order. What each key means stands in
+docs/adding-an-op.md.
 """
 
 from __future__ import annotations
@@ -44,11 +45,13 @@ NAMESPACES = ("fft", "linalg", "special")  # what Python has as modules of funct
 VARIANTS = ("function", "method", "inplace", "out")
 PYTHON = ("nn", "functional", "listed", "wrapped", "inplace", "number_first", "varargs")
 OUT = ("cpp", "none", "dtype", "any_shape", "any_dtype")
+# What a reduction goes over: all dimensions where the list of them is empty; there must be elements; those listed.
+REDUCES = ("all", "some", "listed")
 
 
 @dataclass(frozen=True)
 class Formula:
-    """One way to compute a pointwise op: RL_FORMULA(name, inputs…, attributes…)."""
+    """One way to compute a pointwise op, RL_FORMULA(name, inputs…, attributes…), or a reduction, fold::name<T>."""
 
     name: str
     attributes: tuple[str, ...] = ()  # C++ expressions of what it is given beside tensors
@@ -60,14 +63,16 @@ class Formula:
 
 @dataclass(frozen=True)
 class Kernel:
-    kind: str  # pointwise custom update dynamic, or none
+    kind: str  # pointwise reduction rows custom update dynamic, or none
     dtypes: tuple[str, ...] = ()
     promote: str = "same"
-    formulas: tuple[Formula, ...] = ()  # in order of preference; none: that of the op's name
+    formulas: tuple[Formula, ...] = ()  # in order of preference; none: that of the op's name, or a kernel by hand
     check: tuple[str, ...] = ()  # calls that refuse arguments; `name = …` is for conditions and attributes
     place: str = "once"  # "isa": compiled for each instruction set; "anywhere": for all devices and dtypes
     shares: str = "nothing"  # update: what may share memory with the result: "input", "elements", "warned"
     stored: tuple[str, ...] = ()  # the dtypes that it takes though kernels are not instantiated for them
+    gives: tuple[str, ...] = ()  # reduction, rows: C++ expressions of the dtypes of its results
+    reduces: str = "all"  # reduction, rows: what it goes over, a word of REDUCES
 
     @property
     def named(self) -> dict[str, str]:
@@ -204,6 +209,24 @@ def pointwise(*dtypes: str, formulas=(), check=(), promote: str = "same") -> Ker
     return Kernel("pointwise", dtypes or (everything,), promote, tuple(formulas), tuple(check))
 
 
+def _along_dims(
+    kind: str, *formulas: Formula | str, dtypes=(everything,), gives="self.dtype()", reduces="all", check=(), stored=()
+) -> Kernel:
+    """Computed along dimensions: by a formula of src/kernels/reduce.h, or else by a kernel that is written by hand."""
+    if reduces not in REDUCES:
+        raise TableError(f"reduces= has no word {reduces!r}")
+    chosen = tuple(formula(f) if isinstance(f, str) else f for f in formulas)
+    if chosen and (chosen[-1].when or any(f.dtypes or f.loop or f.inputs for f in chosen)):
+        raise TableError(f"{chosen[-1].name}: formulas along dimensions say when= alone, and the last one always fits")
+    gives = (gives,) if isinstance(gives, str) else gives
+    said = {"formulas": chosen, "check": tuple(check), "gives": gives, "reduces": reduces, "stored": stored}
+    return Kernel(kind, dtypes, place="isa", **said)
+
+
+# Elements along dimensions become one.
+reduction = partial(_along_dims, "reduction")
+# A function of each row along a dimension; its formula, if there is one, is that of a running reduction.
+rows = partial(_along_dims, "rows")
 # shape::name says what comes out, name writes it.
 custom = partial(Kernel, "custom", place="isa")
 # The result starts as a copy of self (in place: is self) and the kernel changes it.
@@ -213,6 +236,8 @@ dynamic = partial(Kernel, "dynamic")
 
 _VARIANTS = {
     "pointwise": {"function", "method", "inplace", "out"},
+    "reduction": {"function", "method", "out"},
+    "rows": {"function", "method", "out"},
     "custom": {"function", "method", "out"},
     "update": {"function", "method", "inplace", "out"},
     "dynamic": {"function", "method"},

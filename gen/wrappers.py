@@ -246,7 +246,7 @@ class Wrapper:
             made = call.format(op.call(options=f"options_of({outs[0]}, options)"))
             how = f"{flag('any_shape' in op.out)}, options.requires_grad()"
             return ["const NoGradGuard no_grad;", f'fill_out("{op.name}", {outs[0]}, {made}, {how});']
-        if op.kernel.kind in ("pointwise", "custom"):
+        if op.kernel.kind in ("pointwise", "reduction", "rows", "custom"):
             return [f"{run_call(op, 'out')};", *["count_write(out);"] * (op.kernel.kind == "pointwise")]
         made = call.format(op.call()) if op.kind == "composite" else run_call(op, "functional")
         made += f".{CAST}({outs[0]}.dtype())" if "dtype" in op.out else ""
@@ -282,7 +282,7 @@ def wrappers_source(ops: list[Op]) -> str:
     for op in ops:
         if (plan := derivatives.plan(op)) is not None:
             inside += [*plan.backward_function(), *plan.descriptors(), ""]
-        if op.kernel.kind in ("pointwise", "custom", "update"):
+        if op.kernel.kind in ("pointwise", "reduction", "rows", "custom", "update"):
             inside += [*run_function(op), ""]
     inside += ["}  // namespace", ""]
     for op in ops:

@@ -1,16 +1,20 @@
 """Sorting, selecting by rank, unique values, searching in sorted sequences, histograms."""
 
-from gen.table import composite, custom, dynamic, op, wide_unsigned
+from gen.table import composite, custom, dynamic, op, rows, wide_unsigned
+
+_placed = {"gives": ("self.dtype()", "kInt64")}
 
 op("sort.stable(Tensor self, *, bool? stable, Dim dim=-1, bool descending=False) -> (Tensor "
    "values, Tensor indices)",
-   node={"stable.has_value()": 1}, kernel=custom(stored=(wide_unsigned,)), nondiff=("indices",),
+   node={"stable.has_value()": 1},
+   kernel=rows(**_placed, stored=(wide_unsigned,), check=["check_not_complex(name, self)"]),
+   nondiff=("indices",),
    grad={"self": "gather_along_backward(grad_values, self.sizes(), dim, indices)"},
    ref="numpy.sort",
    doc="The sorted elements along a dimension and their indices; equal elements keep their "
        "order. NaN counts as the largest.",
    overloads=["sort.values_stable(self, stable, dim, descending, values!, indices!)"],
-   jvp="self_t.gather(dim, indices)", batch="dims")
+   jvp="self_t.gather(dim, indices)")
 composite("sort(Tensor self, Dim dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
           variants="function method out",
           doc="The sorted elements along a dimension and their indices. NaN counts as the largest.",
@@ -33,33 +37,40 @@ op("topk(Tensor self, int k, Dim dim=-1, bool largest=True, bool sorted=True) ->
    jvp="self_t.gather(dim, indices)", batch="dims", tags=("core",))
 op("kthvalue(Tensor self, int k, Dim dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
    "indices)",
-   kernel=custom(), nondiff=("indices",),
+   kernel=rows(**_placed, reduces="some",
+               check=["check_comparable(name, self)", "check_rank(self, k, dim)"]),
+   nondiff=("indices",),
    grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="The k-th smallest element along a dimension and its index; k counts from 1.",
    overloads=["kthvalue.values(self, k, dim, keepdim, values!, indices!)"],
-   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="gather_along(self_t, dim, indices, keepdim)")
 op("median.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-   node=1, kernel=custom(), nondiff=("indices",),
+   node=1,
+   kernel=rows(**_placed, reduces="some", check=["check_comparable(name, self)"]),
+   nondiff=("indices",),
    grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="The median along a dimension (the lower of two) and its index; NaN if there is one.",
    overloads=["median.dim_values(self, dim, keepdim, values!, indices!)"],
-   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="gather_along(self_t, dim, indices, keepdim)")
 composite("median(Tensor self) -> Tensor",
           doc="The median (the lower of two), or NaN if there is one.", out="cpp")
 op("nanmedian.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-   node=1, kernel=custom(), nondiff=("indices",),
+   node=1,
+   kernel=rows(**_placed, reduces="some", check=["check_comparable(name, self)"]),
+   nondiff=("indices",),
    grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="`median` of the elements that are not NaN.",
    overloads=["nanmedian.dim_values(self, dim, keepdim, values!, indices!)"],
-   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="gather_along(self_t, dim, indices, keepdim)")
 composite("nanmedian(Tensor self) -> Tensor", doc="`median` of the elements that are not NaN.",
           out="cpp")
 op("mode(Tensor self, Dim dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-   kernel=custom(), nondiff=("indices",),
+   kernel=rows(**_placed, reduces="some", check=["check_comparable(name, self)"]),
+   nondiff=("indices",),
    grad={"self": "scatter_along(grad_values, self.sizes(), dim, indices, keepdim)"},
    doc="The most frequent element along a dimension (the smallest of several) and its last index.",
    overloads=["mode.values(self, dim, keepdim, values!, indices!)"],
-   jvp="gather_along(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="gather_along(self_t, dim, indices, keepdim)")
 
 op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
    "-> (Tensor, Tensor, Tensor)",

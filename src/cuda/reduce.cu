@@ -1,5 +1,5 @@
-// Reductions that fold elements by the formulas of kernels/reduce.h: sums, products, extremes,
-// truth, counts, norms.
+// Reductions that are more than a formula of kernels/reduce.h: vector norms of any order,
+// variances.
 #include "cuda/column.h"
 #include "cuda/reduce.cuh"
 #include "kernels/math.h"
@@ -10,93 +10,6 @@ namespace rushlight {
 namespace cuda {
 
 namespace {
-
-// What becomes of a total: a division (mean), a root (norms).
-enum class Finish { AsIs, Divide, Root };
-
-// F: a struct of kernels/reduce.h; R: dtype of the output.
-template <class F, class R, Finish How = Finish::AsIs>
-struct Fold {
-  using A = typename F::type;
-  using Acc = A;
-  R* out;
-  int64_t count;
-  __device__ Acc identity() const { return F::identity(); }
-  __device__ Acc step(Acc acc, A x, int64_t) const { return F::combine(acc, F::map(x)); }
-  __device__ Acc combine(Acc a, Acc b) const { return F::combine(a, b); }
-  __device__ void finish(Acc total, int64_t at) const {
-    if constexpr (How == Finish::Divide) {
-      const auto n = static_cast<real_t<A>>(count);
-      if constexpr (is_complex_v<A>) {
-        total = A(total.re / n, total.im / n);
-      } else {
-        total = total / n;
-      }
-    } else if constexpr (How == Finish::Root) {
-      total = math::sqrt(total);
-    }
-    out[at] = narrow<R>(convert<compute_t<R>>(total));
-  }
-};
-
-int64_t count_of(const Tensor& self, const Tensor& out) {
-  return out.numel() == 0 ? 0 : self.numel() / out.numel();
-}
-
-template <template <class> class F, Finish How, uint32_t Set>
-void fold_numbers(const char* name, const Tensor& out, const Tensor& self,
-                  OptionalIntArrayRef dim) {
-  visit_dtype<Set>(name, out.dtype(), [&](auto tag) {
-    using R = typename decltype(tag)::type;
-    using A = std::conditional_t<std::is_integral_v<R>, int64_t, compute_t<R>>;
-    reduce<R>(self, dim, false, Fold<F<A>, R, How>{out.data<R>(), count_of(self, out)});
-  });
-}
-
-// Any and All read elements as truth, in bytes that are 0 or 1.
-template <class F>
-struct Truth {
-  using A = bool;
-  using Acc = uint8_t;
-  uint8_t* out;
-  __device__ Acc identity() const { return F::identity(); }
-  __device__ Acc step(Acc acc, A x, int64_t) const {
-    return F::combine(acc, static_cast<uint8_t>(x ? 1 : 0));
-  }
-  __device__ Acc combine(Acc a, Acc b) const { return F::combine(a, b); }
-  __device__ void finish(Acc total, int64_t at) const { out[at] = total; }
-};
-template <class F>
-void fold_truth(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim) {
-  reduce<bool>(self, dim, false, Truth<F>{static_cast<uint8_t*>(out.data_ptr())});
-}
-
-template <template <class> class F>
-void fold_extreme(const char* name, const Tensor& out, const Tensor& self,
-                  OptionalIntArrayRef dim) {
-  if (self.dtype() == kBool) {
-    if (std::is_same_v<F<int>, fold::Max<int>>) {
-      fold_truth<fold::Any>(out, self, dim);
-    } else {
-      fold_truth<fold::All>(out, self, dim);
-    }
-    return;
-  }
-  visit_dtype<set_real>(name, self.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    reduce<T>(self, dim, false, Fold<F<compute_t<T>>, T>{out.data<T>(), 0});
-  });
-}
-
-struct Count {
-  using A = bool;
-  using Acc = int64_t;
-  int64_t* out;
-  __device__ Acc identity() const { return 0; }
-  __device__ Acc step(Acc acc, A x, int64_t) const { return acc + (x ? 1 : 0); }
-  __device__ Acc combine(Acc a, Acc b) const { return a + b; }
-  __device__ void finish(Acc total, int64_t at) const { out[at] = total; }
-};
 
 // |x| of an element of any dtype, as a real number.
 template <class A>
@@ -158,65 +71,90 @@ struct Norm {
   }
 };
 
+// Mean and sum of squared differences from it (Welford); pieces are merged as Chan says.
+template <class T>
+struct Moments {
+  using A = compute_t<T>;
+  using R = real_t<T>;
+  using Real = compute_t<R>;
+  struct Acc {
+    A mean;
+    Real m2;
+    Real n;
+  };
+  R* spread;
+  T* mean;  // may be null
+  double divisor;
+  bool root;
+  __device__ static Real square(A d) {
+    if constexpr (is_complex_v<A>) {
+      return d.re * d.re + d.im * d.im;
+    } else {
+      return d * d;
+    }
+  }
+  __device__ static A scale_by(A d, Real factor) {
+    if constexpr (is_complex_v<A>) {
+      return A(d.re * factor, d.im * factor);
+    } else {
+      return d * factor;
+    }
+  }
+  __device__ Acc identity() const { return {A(), Real(0), Real(0)}; }
+  __device__ Acc step(Acc acc, A x, int64_t) const { return combine(acc, {x, Real(0), Real(1)}); }
+  __device__ Acc combine(Acc a, Acc b) const {
+    if (a.n == Real(0) || b.n == Real(0)) {
+      return a.n == Real(0) ? b : a;
+    }
+    const Real n = a.n + b.n;
+    const Real share = b.n / n;
+    const A delta = b.mean - a.mean;
+    return {a.mean + scale_by(delta, share), a.m2 + b.m2 + square(delta) * a.n * share, n};
+  }
+  __device__ void finish(Acc acc, int64_t at) const {
+    const bool empty = acc.n == Real(0);
+    const Real variance = empty ? math::nan<Real> : acc.m2 / static_cast<Real>(divisor);
+    spread[at] = narrow<R>(root ? math::sqrt(variance) : variance);
+    if (mean != nullptr) {
+      mean[at] = narrow<T>(empty ? A(math::nan<Real>) : acc.mean);
+    }
+  }
+};
+
+void moments(const char* name, const Tensor& spread, const Tensor* mean, const Tensor& self,
+             OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool root) {
+  if (spread.numel() == 0) {
+    return;
+  }
+  const double n = static_cast<double>(self.numel()) / static_cast<double>(spread.numel());
+  const double divisor = n - (correction.has_value() ? correction->as<double>() : 1.0);
+  visit_dtype<set_floating | set_complexes>(name, self.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    reduce<T>(self, dim, false,
+              Moments<T>{spread.data<real_t<T>>(), mean != nullptr ? mean->data<T>() : nullptr,
+                         divisor > 0 ? divisor : 0, root});
+  });
+}
+
 }  // namespace
 
 }  // namespace cuda
 
-void cuda::sum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
-               std::optional<ScalarType>) {
-  if (out.dtype() == kBool) {
-    return fold_truth<fold::Any>(out, self, dim);
-  }
-  fold_numbers<fold::Sum, Finish::AsIs, set_numbers>("sum", out, self, dim);
+void cuda::var(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
+               const std::optional<Scalar>& correction, bool) {
+  moments("var", out, nullptr, self, dim, correction, false);
 }
-void cuda::nansum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
-                  std::optional<ScalarType>) {
-  if (out.dtype() == kBool) {
-    return fold_truth<fold::Any>(out, self, dim);
-  }
-  if (is_integral(out.dtype())) {
-    return fold_numbers<fold::Sum, Finish::AsIs, set_integers>("nansum", out, self, dim);
-  }
-  fold_numbers<fold::NanSum, Finish::AsIs, set_floating | set_complexes>("nansum", out, self, dim);
+void cuda::std(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
+               const std::optional<Scalar>& correction, bool) {
+  moments("std", out, nullptr, self, dim, correction, true);
 }
-void cuda::mean(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
-                std::optional<ScalarType>) {
-  fold_numbers<fold::Sum, Finish::Divide, set_floating | set_complexes>("mean", out, self, dim);
+void cuda::var_mean(const Tensor& out, const Tensor& mean, const Tensor& self,
+                    OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool) {
+  moments("var_mean", out, &mean, self, dim, correction, false);
 }
-void cuda::prod(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
-                std::optional<ScalarType>) {
-  if (out.dtype() == kBool) {
-    return fold_truth<fold::All>(out, self, dim);
-  }
-  fold_numbers<fold::Prod, Finish::AsIs, set_numbers>("prod", out, self, dim);
-}
-void cuda::amax(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
-  fold_extreme<fold::Max>("amax", out, self, dim);
-}
-void cuda::amin(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
-  fold_extreme<fold::Min>("amin", out, self, dim);
-}
-void cuda::max(const Tensor& out, const Tensor& self) {
-  fold_extreme<fold::Max>("max_all", out, self, {});
-}
-void cuda::min(const Tensor& out, const Tensor& self) {
-  fold_extreme<fold::Min>("min_all", out, self, {});
-}
-void cuda::aminmax(const Tensor& min, const Tensor& max, const Tensor& self,
-                   std::optional<int64_t> dim, bool) {
-  const OptionalIntArrayRef dims =
-      dim.has_value() ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef();
-  fold_extreme<fold::Min>("aminmax", min, self, dims);
-  fold_extreme<fold::Max>("aminmax", max, self, dims);
-}
-void cuda::any(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool) {
-  fold_truth<fold::Any>(out, self, dim);
-}
-void cuda::all(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool) {
-  fold_truth<fold::All>(out, self, dim);
-}
-void cuda::count_nonzero(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim) {
-  reduce<bool>(self, dim, false, Count{out.data<int64_t>()});
+void cuda::std_mean(const Tensor& out, const Tensor& mean, const Tensor& self,
+                    OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool) {
+  moments("std_mean", out, &mean, self, dim, correction, true);
 }
 
 void cuda::linalg_vector_norm(const Tensor& out, const Tensor& self, const Scalar& ord,

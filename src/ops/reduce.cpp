@@ -1,35 +1,82 @@
-// Reductions above the kernels: contracts and result shapes, composites, derivatives.
-// A shape function here turns `dim` into the list of all reduced dimensions, which is what kernels
-// are given.
+// Reductions above the kernels: what their shape functions call, composites, derivatives.
 #include <algorithm>
 #include <cmath>
 
 #include <rushlight/batching.h>
 
 #include "core/refusals.h"
-#include "generated/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/reductions.h"
 
 namespace rushlight {
 
+// ---- contracts ----
+
 namespace {
 
-// The reduced dimensions, wrapped; `empty_is_all` as in most ops.
-DimVector reduced_dims(const Tensor& self, const OptionalIntArrayRef& dim,
-                       bool empty_is_all = true) {
-  if (!dim.has_value()) {
-    return wrap_dims({}, self.dim(), true);
+DimVector sizes_left(const char* name, const Tensor& self, IntArrayRef reduced, bool all,
+                     bool keepdim, Reduces how) {
+  if (how == Reduces::Some) {
+    RL_CHECK(!all || self.numel() != 0, name,
+             "(): Expected reduction dim to be specified for input.numel() == 0: there is no "
+             "element to choose.");
+    for (int64_t d : reduced) {
+      RL_CHECK_INDEX(self.dim() == 0 || self.size(d) != 0, name, "(): Expected reduction dim ", d,
+                     " to have elements: it has none to choose from");
+    }
   }
-  return wrap_dims(dim.value(), self.dim(), empty_is_all);
+  return all && !keepdim ? DimVector() : reduced_sizes(self.sizes(), reduced, keepdim);
 }
 
-OutSpec reduced_spec(const Tensor& self, std::optional<DimVector>& dim, bool keepdim,
-                     ScalarType dtype) {
-  dim = reduced_dims(self, dim);
-  return {reduced_sizes(self.sizes(), *dim, keepdim), dtype};
+// How many elements there are for each result.
+int64_t count_of_each(const Tensor& self, const std::optional<DimVector>& dim) {
+  if (!dim.has_value() || dim->empty() || self.numel() == 0) {
+    return self.numel();
+  }
+  int64_t count = 1;
+  for (int64_t d : *dim) {
+    d = wrap_dim(d, self.dim());
+    count *= self.dim() == 0 ? 1 : self.size(d);
+  }
+  return count;
 }
 
-// Integers and bool add up in int64.
+}  // namespace
+
+DimVector sizes_without(const char* name, const Tensor& self, DimVector& dim, bool keepdim,
+                        Reduces how) {
+  const bool all = dim.empty() && how != Reduces::Listed;
+  dim = wrap_dims(dim, self.dim(), all);
+  return sizes_left(name, self, dim, all, keepdim, how);
+}
+DimVector sizes_without(const char* name, const Tensor& self, std::optional<DimVector>& dim,
+                        bool keepdim, Reduces how) {
+  if (!dim.has_value()) {
+    dim = wrap_dims({}, self.dim());
+    return sizes_left(name, self, *dim, true, keepdim, how);
+  }
+  return sizes_without(name, self, *dim, keepdim, how);
+}
+DimVector sizes_without(const char* name, const Tensor& self, int64_t& dim, bool keepdim,
+                        Reduces how) {
+  dim = wrap_dim(dim, self.dim());
+  return sizes_left(name, self, dim, false, keepdim, how);
+}
+DimVector sizes_without(const char* name, const Tensor& self, std::optional<int64_t>& dim,
+                        bool keepdim, Reduces how) {
+  return dim.has_value() ? sizes_without(name, self, *dim, keepdim, how)
+                         : sizes_without(name, self, NoDim(), keepdim, how);
+}
+DimVector sizes_without(const char* name, const Tensor& self, NoDim, bool keepdim, Reduces how) {
+  const DimVector all = wrap_dims({}, self.dim());
+  return sizes_left(name, self, all, true, keepdim, how);
+}
+
+DimVector sizes_of_rows(const Tensor& self, int64_t& dim) {
+  dim = wrap_dim(dim, self.dim());
+  return self.sizes();
+}
+
 ScalarType sum_dtype(const Tensor& self, const std::optional<ScalarType>& dtype) {
   if (dtype.has_value()) {
     warn_of_lost_parts(self.dtype(), *dtype);
@@ -37,183 +84,49 @@ ScalarType sum_dtype(const Tensor& self, const std::optional<ScalarType>& dtype)
   }
   return is_differentiable(self.dtype()) ? self.dtype() : kInt64;
 }
-
-// Extremes of nothing do not exist.
-void check_not_empty(const char* name, const Tensor& self, IntArrayRef wrapped_dims) {
-  for (int64_t d : wrapped_dims) {
-    RL_CHECK_INDEX(self.dim() == 0 || self.size(d) != 0, name, "(): Expected reduction dim ", d,
-                   " to have elements: it has none to choose from");
-  }
-}
-
-void check_ordered(const char* name, const Tensor& self) {
-  RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), name, "(): does not support complex input");
-}
-
-OutSpec full_extreme(const char* name, const Tensor& self) {
-  RL_CHECK(self.numel() != 0, name,
-           "(): Expected reduction dim to be specified for input.numel() == 0: there is no "
-           "element to choose.");
-  return {{}, self.dtype()};
-}
-
-OutSpecs<2> extreme_along(const char* name, const Tensor& self, int64_t& dim, bool keepdim) {
-  dim = wrap_dim(dim, self.dim());
-  check_not_empty(name, self, dim);
-  const DimVector sizes = reduced_sizes(self.sizes(), dim, keepdim);
-  return {OutSpec{sizes, self.dtype()}, OutSpec{sizes, kInt64}};
-}
-
-OutSpec extreme_over(const char* name, const Tensor& self, DimVector& dim, bool keepdim) {
-  if (dim.empty()) {
-    full_extreme(name, self);
-  }
-  check_ordered(name, self);
-  dim = wrap_dims(dim, self.dim());
-  check_not_empty(name, self, dim);
-  return {reduced_sizes(self.sizes(), dim, keepdim), self.dtype()};
-}
-
-OutSpec position(const char* name, const Tensor& self, std::optional<int64_t>& dim, bool keepdim) {
-  check_ordered(name, self);
-  RL_CHECK(self.dtype() != kBool, name, "(): does not support bool input");
-  if (!dim.has_value()) {
-    RL_CHECK_INDEX(self.numel() != 0, name,
-                   "(): Expected reduction dim to be specified for input.numel() == 0.");
-    return {reduced_sizes(self.sizes(), wrap_dims({}, self.dim()), keepdim), kInt64};
-  }
-  dim = wrap_dim(*dim, self.dim());
-  check_not_empty(name, self, *dim);
-  return {reduced_sizes(self.sizes(), *dim, keepdim), kInt64};
-}
-
-OutSpec truth(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
-  dim = reduced_dims(self, dim, false);
-  return {reduced_sizes(self.sizes(), *dim, keepdim), self.dtype() == kUInt8 ? kUInt8 : kBool};
-}
-
-OutSpec variance_spec(const char* name, const Tensor& self, std::optional<DimVector>& dim,
-                      const std::optional<Scalar>& correction, bool keepdim) {
-  RL_CHECK(is_differentiable(self.dtype()), name,
-           ": only floating point and complex numbers are supported, not ",
-           enum_name(self.dtype()));
-  const OutSpec result = reduced_spec(self, dim, keepdim, to_real(self.dtype()));
-  const int64_t results = product(result.sizes);
-  const int64_t count = results == 0 ? 0 : self.numel() / results;
-  const double subtracted = correction.has_value() ? correction->toDouble() : 1.0;
-  if (static_cast<double>(count) <= subtracted && !self.is_meta()) {
-    warn(str(name, "(): degrees of freedom is <= 0: of ", count,
-             " elements each, less the correction of ", subtracted, ", none is left to divide by"));
-  }
-  return result;
-}
-
-OutSpecs<2> variance_mean_spec(const char* name, const Tensor& self, std::optional<DimVector>& dim,
-                               const std::optional<Scalar>& correction, bool keepdim) {
-  const OutSpec first = variance_spec(name, self, dim, correction, keepdim);
-  return {first, OutSpec{first.sizes, self.dtype()}};
-}
-
-}  // namespace
-
-namespace shape {
-
-OutSpec sum(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
-            std::optional<ScalarType>& dtype) {
-  return reduced_spec(self, dim, keepdim, sum_dtype(self, dtype));
-}
-
-OutSpec nansum(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
-               std::optional<ScalarType>& dtype) {
-  RL_CHECK(!self.is_complex(), "nansum does not support complex inputs");
-  return reduced_spec(self, dim, keepdim, sum_dtype(self, dtype));
-}
-
-OutSpec mean(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
-             std::optional<ScalarType>& dtype) {
+ScalarType mean_dtype(const Tensor& self, const std::optional<ScalarType>& dtype) {
   const ScalarType result = dtype.value_or(self.dtype());
   RL_CHECK(is_differentiable(result),
            "mean(): ", dtype.has_value() ? "the dtype" : "the input's dtype",
            " must be either a floating point or complex dtype. Got: ", enum_name(result));
   warn_of_lost_parts(self.dtype(), result);
-  return reduced_spec(self, dim, keepdim, result);
+  return result;
 }
+ScalarType truth_dtype(const Tensor& self) { return self.dtype() == kUInt8 ? kUInt8 : kBool; }
 
-OutSpec prod(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
-             std::optional<ScalarType>& dtype) {
-  return reduced_spec(self, dim, keepdim, sum_dtype(self, dtype));
+void check_not_complex(const char* name, const Tensor& self) {
+  RL_CHECK(!self.is_complex(), name, " does not support complex inputs");
 }
-
-OutSpec max(Tensor& self) { return full_extreme("max", self); }
-OutSpec min(Tensor& self) { return full_extreme("min", self); }
-
-OutSpecs<2> max_dim(Tensor& self, int64_t& dim, bool& keepdim) {
-  return extreme_along("max", self, dim, keepdim);
+void check_ordered(const char* name, const Tensor& self) {
+  RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), name, "(): does not support complex input");
 }
-OutSpecs<2> min_dim(Tensor& self, int64_t& dim, bool& keepdim) {
-  return extreme_along("min", self, dim, keepdim);
-}
-
-OutSpec amax(Tensor& self, DimVector& dim, bool& keepdim) {
-  return extreme_over("amax", self, dim, keepdim);
-}
-OutSpec amin(Tensor& self, DimVector& dim, bool& keepdim) {
-  return extreme_over("amin", self, dim, keepdim);
-}
-
-OutSpecs<2> aminmax(Tensor& self, std::optional<int64_t>& dim, bool& keepdim) {
+void check_extremes(const Tensor& self, const std::optional<int64_t>& dim) {
   check_ordered("aminmax", self);
-  DimVector dims;
-  if (dim.has_value()) {
-    dim = wrap_dim(*dim, self.dim());
-    dims = {*dim};
-    check_not_empty("aminmax", self, dims);
-  } else {
-    RL_CHECK(self.numel() != 0,
-             "aminmax(): cannot compute aminmax over an empty dimension: it has no least element.");
-    dims = wrap_dims({}, self.dim());
+  RL_CHECK(dim.has_value() || self.numel() != 0,
+           "aminmax(): cannot compute aminmax over an empty dimension: it has no least element.");
+}
+void check_position(const char* name, const Tensor& self, const std::optional<int64_t>& dim) {
+  check_ordered(name, self);
+  RL_CHECK(self.dtype() != kBool, name, "(): does not support bool input");
+  RL_CHECK_INDEX(dim.has_value() || self.numel() != 0, name,
+                 "(): Expected reduction dim to be specified for input.numel() == 0.");
+}
+
+void check_variance(const char* name, const Tensor& self, const std::optional<DimVector>& dim,
+                    const std::optional<Scalar>& correction) {
+  RL_CHECK(is_differentiable(self.dtype()), name,
+           ": only floating point and complex numbers are supported, not ",
+           enum_name(self.dtype()));
+  const int64_t count = count_of_each(self, dim);
+  const double subtracted = correction.has_value() ? correction->toDouble() : 1.0;
+  if (static_cast<double>(count) <= subtracted && !self.is_meta()) {
+    warn(str(name, "(): degrees of freedom is <= 0: of ", count,
+             " elements each, less the correction of ", subtracted, ", none is left to divide by"));
   }
-  const OutSpec spec{reduced_sizes(self.sizes(), dims, keepdim), self.dtype()};
-  return {spec, spec};
 }
 
-OutSpec argmax(Tensor& self, std::optional<int64_t>& dim, bool& keepdim) {
-  return position("argmax", self, dim, keepdim);
-}
-OutSpec argmin(Tensor& self, std::optional<int64_t>& dim, bool& keepdim) {
-  return position("argmin", self, dim, keepdim);
-}
-
-OutSpec any(Tensor& self, std::optional<DimVector>& dim, bool& keepdim) {
-  return truth(self, dim, keepdim);
-}
-OutSpec all(Tensor& self, std::optional<DimVector>& dim, bool& keepdim) {
-  return truth(self, dim, keepdim);
-}
-
-OutSpec count_nonzero(Tensor& self, std::optional<DimVector>& dim) {
-  return reduced_spec(self, dim, false, kInt64);
-}
-
-OutSpec var(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
-            bool& keepdim) {
-  return variance_spec("var", self, dim, correction, keepdim);
-}
-OutSpec std(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
-            bool& keepdim) {
-  return variance_spec("std", self, dim, correction, keepdim);
-}
-OutSpecs<2> var_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
-                     bool& keepdim) {
-  return variance_mean_spec("var_mean", self, dim, correction, keepdim);
-}
-OutSpecs<2> std_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
-                     bool& keepdim) {
-  return variance_mean_spec("std_mean", self, dim, correction, keepdim);
-}
-
-OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& dim, bool& keepdim,
-                           std::optional<ScalarType>& dtype) {
+void check_vector_norm(const Tensor& self, const Scalar& ord, const std::optional<DimVector>& dim,
+                       const std::optional<ScalarType>& dtype) {
   RL_CHECK(is_differentiable(self.dtype()),
            "linalg.vector_norm: the dtype must be floating point or complex, not ",
            enum_name(self.dtype()));
@@ -229,25 +142,15 @@ OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& 
         ") should be convertible without narrowing to the specified dtype (", enum_name(*dtype),
         ")");
   }
-  const OutSpec spec = reduced_spec(self, dim, keepdim, to_real(dtype.value_or(self.dtype())));
   const double p = ord.as<double>();
   if (p < 0 || p == INFINITY) {
-    for (int64_t d : *dim) {
+    for (int64_t d : wrap_dims(dim.value_or(DimVector()), self.dim())) {
       RL_CHECK(self.dim() == 0 || self.size(d) != 0, "linalg.vector_norm cannot compute the ", p,
                " norm on the dimension ", d,
                ", which is empty: such a norm of no elements has no value");
     }
   }
-  return spec;
 }
-
-OutSpec _logsumexp(Tensor& self, DimVector& dim, bool& keepdim) {
-  RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "_logsumexp(): complex input is not supported");
-  dim = wrap_dims(dim, self.dim());
-  return {reduced_sizes(self.sizes(), dim, keepdim), to_floating(self.dtype())};
-}
-
-}  // namespace shape
 
 namespace composite {
 

@@ -4,51 +4,15 @@
 #include <rushlight/batching.h>
 
 #include "core/refusals.h"
-#include "generated/contracts.h"
-#include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/reductions.h"
 
 namespace rushlight {
 
-namespace {
-
-OutSpec cumulative_spec(const Tensor& self, int64_t& dim, const std::optional<ScalarType>& dtype) {
-  dim = wrap_dim(dim, self.dim());
+ScalarType running_dtype(const Tensor& self, const std::optional<ScalarType>& dtype) {
   warn_of_lost_parts(self.dtype(), dtype.value_or(self.dtype()));
-  return {self.sizes(), dtype.value_or(is_differentiable(self.dtype()) ? self.dtype() : kInt64)};
+  return dtype.value_or(is_differentiable(self.dtype()) ? self.dtype() : kInt64);
 }
-
-OutSpecs<2> cumulative_extreme_spec(const char* name, const Tensor& self, int64_t& dim) {
-  RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), name, "(): does not support complex input");
-  dim = wrap_dim(dim, self.dim());
-  return {OutSpec{self.sizes(), self.dtype()}, OutSpec{self.sizes(), kInt64}};
-}
-
-}  // namespace
-
-namespace shape {
-
-OutSpec cumsum(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) {
-  return cumulative_spec(self, dim, dtype);
-}
-OutSpec cumprod(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) {
-  return cumulative_spec(self, dim, dtype);
-}
-
-OutSpec logcumsumexp(Tensor& self, int64_t& dim) {
-  dim = wrap_dim(dim, self.dim());
-  check_floating("logcumsumexp", self, true);
-  return {self.sizes(), self.dtype()};
-}
-
-OutSpecs<2> cummax(Tensor& self, int64_t& dim) {
-  return cumulative_extreme_spec("cummax", self, dim);
-}
-OutSpecs<2> cummin(Tensor& self, int64_t& dim) {
-  return cumulative_extreme_spec("cummin", self, dim);
-}
-
-}  // namespace shape
 
 // ---- derivatives ----
 

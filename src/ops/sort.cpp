@@ -1,41 +1,32 @@
 // Sorting and searching above the kernels: contracts, composites, derivatives.
-#include "generated/contracts.h"
-#include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/reductions.h"
 
 namespace rushlight {
 
 namespace {
 
-void check_ordered(const char* op, const Tensor& self) {
-  if (self.is_complex()) {
-    dtype_not_implemented(op, self.dtype());
-  }
-}
-
 int64_t size_along(const Tensor& self, int64_t dim) { return self.dim() == 0 ? 1 : self.size(dim); }
-
-OutSpecs<2> one_per_line(const char* op, const Tensor& self, int64_t& dim, bool keepdim) {
-  check_ordered(op, self);
-  dim = wrap_dim(dim, self.dim());
-  RL_CHECK_INDEX(size_along(self, dim) != 0, op, "(): dimension ", dim,
-                 " has no elements to choose from: it has to have non-zero size");
-  const DimVector sizes = reduced_sizes(self.sizes(), dim, keepdim);
-  return {OutSpec{sizes, self.dtype()}, OutSpec{sizes, kInt64}};
-}
 
 }  // namespace
 
-namespace shape {
-
-OutSpecs<2> sort_stable(Tensor& self, std::optional<bool>&, int64_t& dim, bool&) {
-  RL_CHECK(!self.is_complex(), "sort: complex numbers have no order");
-  dim = wrap_dim(dim, self.dim());
-  return {OutSpec{self.sizes(), self.dtype()}, OutSpec{self.sizes(), kInt64}};
+void check_comparable(const char* name, const Tensor& self) {
+  if (self.is_complex()) {
+    dtype_not_implemented(name, self.dtype());
+  }
 }
 
+// An empty row is refused as such.
+void check_rank(const Tensor& self, int64_t k, int64_t dim) {
+  const int64_t n = size_along(self, wrap_dim(dim, self.dim()));
+  RL_CHECK(n == 0 || (k >= 1 && k <= n), "kthvalue(): selected number k out of range: ", k, " of ",
+           n, " elements along dimension ", dim);
+}
+
+namespace shape {
+
 OutSpecs<2> topk(Tensor& self, int64_t& k, int64_t& dim, bool&, bool&) {
-  check_ordered("topk", self);
+  check_comparable("topk", self);
   dim = wrap_dim(dim, self.dim());
   RL_CHECK(k >= 0 && k <= size_along(self, dim), "selected index k out of range");
   DimVector sizes = self.sizes();
@@ -47,27 +38,10 @@ OutSpecs<2> topk(Tensor& self, int64_t& k, int64_t& dim, bool&, bool&) {
   return {OutSpec{sizes, self.dtype()}, OutSpec{sizes, kInt64}};
 }
 
-OutSpecs<2> kthvalue(Tensor& self, int64_t& k, int64_t& dim, bool& keepdim) {
-  const OutSpecs<2> specs = one_per_line("kthvalue", self, dim, keepdim);
-  RL_CHECK(k >= 1 && k <= size_along(self, dim), "kthvalue(): selected number k out of range: ", k,
-           " of ", size_along(self, dim), " elements along dimension ", dim);
-  return specs;
-}
-
-OutSpecs<2> median_dim(Tensor& self, int64_t& dim, bool& keepdim) {
-  return one_per_line("median", self, dim, keepdim);
-}
-OutSpecs<2> nanmedian_dim(Tensor& self, int64_t& dim, bool& keepdim) {
-  return one_per_line("nanmedian", self, dim, keepdim);
-}
-OutSpecs<2> mode(Tensor& self, int64_t& dim, bool& keepdim) {
-  return one_per_line("mode", self, dim, keepdim);
-}
-
 OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, bool& right,
                      std::optional<std::string>& side, Tensor& sorter) {
-  check_ordered("searchsorted", sorted_sequence);
-  check_ordered("searchsorted", self);
+  check_comparable("searchsorted", sorted_sequence);
+  check_comparable("searchsorted", self);
   RL_CHECK(sorted_sequence.dim() > 0,
            "searchsorted(): boundaries tensor should be 1 dimension or more, but got one number, "
            "of shape ",

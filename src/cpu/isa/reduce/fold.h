@@ -4,8 +4,7 @@
 //   void row(const A* x, int64_t n, int64_t first, S& s) const;
 //   void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t first, S* s) const;
 //   void merge(S* older, int64_t n_older, const S* newer, int64_t n_newer, int64_t width) const;
-// `Fold` is such an op made of a fold formula (src/kernels/reduce.h): lanes that do not wait for
-// each other, merged in a fixed tree.
+// `Leaf` is such an op made of a formula (src/kernels/reduce.h).
 #pragma once
 
 #include <algorithm>
@@ -63,19 +62,6 @@ void reduce(const Op& op, const ReducePlan& plan, const void* data, ConvertRun r
                            (*static_cast<const F*>(c))(first, static_cast<const S*>(states), n);
                          }};
   run_reduction(erased, plan, data, read, direct, erased_emit);
-}
-
-// Extremes compare in the element's own type, 16-bit floats as float, bool as bytes.
-template <class F>
-void visit_order_type(const char* name, ScalarType t, const F& f) {
-  visit_dtype<set_real | set_Bool>(name, t, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, bool>) {
-      f(TypeTag<uint8_t>{});
-    } else {
-      f(TypeTag<compute_t<T>>{});
-    }
-  });
 }
 
 #if defined(__AVX512F__)
@@ -327,19 +313,44 @@ void fold_columns(const A* x, int64_t ld, int64_t rows, int64_t cols, A* __restr
 }
 
 template <class F>
-struct Fold {
+struct Merging {
   using A = typename F::type;
-  using S = A;
-  S identity() const { return F::identity(); }
-  void row(const A* x, int64_t n, int64_t, S& s) const { s = fold_row<F>(x, n); }
-  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
-    fold_columns<F>(x, ld, rows, cols, s);
-  }
+  using S = typename F::State;
+  F formula = {};
+  S identity() const { return formula.identity(); }
   void merge(S* __restrict older, int64_t, const S* __restrict newer, int64_t,
              int64_t width) const {
     for (int64_t i = 0; i < width; i++) {
-      older[i] = F::combine(older[i], newer[i]);
+      older[i] = formula.combine(older[i], newer[i]);
     }
+  }
+};
+
+// The leaf functions of a formula: by its `step`, one element after the other ...
+template <class F>
+struct Leaf : Merging<F> {
+  using A = typename F::type;
+  using S = typename F::State;
+  void row(const A* x, int64_t n, int64_t first, S& s) const { columns(x, 1, n, 1, first, &s); }
+  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t first, S* s) const {
+    std::fill(s, s + cols, this->identity());
+    for (int64_t r = 0; r < rows; r++) {
+      for (int64_t c = 0; c < cols; c++) {
+        s[c] = this->formula.step(s[c], x[r * ld + c], first + r);
+      }
+    }
+  }
+};
+
+// ... or by its `map`, in lanes that do not wait for each other, merged in a fixed tree. leaves.h
+// has those that are written by hand.
+template <class F>
+  requires requires(typename F::type x) { F::map(x); }
+struct Leaf<F> : Merging<F> {
+  using A = typename F::type;
+  void row(const A* x, int64_t n, int64_t, A& s) const { s = fold_row<F>(x, n); }
+  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, A* s) const {
+    fold_columns<F>(x, ld, rows, cols, s);
   }
 };
 

@@ -1,5 +1,5 @@
-// Reductions whose state is more than one number: var, std, with and without the mean, and
-// logsumexp. One pass over memory; a leaf is read twice while it is in the cache.
+// var and std, with and without the mean. One pass over memory; a leaf is read twice while it is in
+// the cache.
 #include <algorithm>
 #include <atomic>
 
@@ -261,98 +261,6 @@ void var_mean(const Tensor& out, const Tensor& mean, const Tensor& self, Optiona
 void std_mean(const Tensor& out, const Tensor& mean, const Tensor& self, OptionalIntArrayRef dim,
               const std::optional<Scalar>& correction, bool) {
   moments("std_mean", &out, &mean, self, dim, correction, true);
-}
-
-namespace {
-
-// Elements are computed in whole vectors, so that their bits do not depend on where they stand.
-inline constexpr int64_t granule = 16;
-
-// The largest element and the sum of exp(x - it); an infinite largest element is not subtracted.
-template <class T>
-struct LogSumExp {
-  using A = T;
-  struct S {
-    T top;
-    T sum;
-  };
-  S identity() const { return {-math::infinity<T>, 0}; }
-  static T shift(T top) { return top - top == 0 ? top : T(0); }
-  // exp(d[i]) in place, for n rounded up to the granule.
-  static void exp_in_place(T* d, int64_t n) {
-    n = (n + granule - 1) & -granule;
-    for (int64_t i = 0; i < n; i++) {
-      d[i] = math::exp(d[i]);
-    }
-  }
-
-  void row(const A* x, int64_t n, int64_t, S& s) const {
-    alignas(64) T d[row_leaf];
-    const T top = fold_row<fold::Max<T>>(x, n);
-    const T base = shift(top);
-    for (int64_t i = 0; i < n; i++) {
-      d[i] = x[i] - base;
-    }
-    std::fill(d + n, d + ((n + granule - 1) & -granule), T(0));
-    exp_in_place(d, n);
-    s = {top, fold_row<fold::Sum<T>>(d, n)};
-  }
-
-  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
-    constexpr int64_t most = tile_bytes / static_cast<int64_t>(sizeof(T));
-    alignas(64) T top[most];
-    alignas(64) T sum[most];
-    alignas(64) T d[most];
-    fold_columns<fold::Max<T>>(x, ld, rows, cols, top);
-    std::fill(sum, sum + cols, T(0));
-    std::fill(d, d + most, T(0));
-    for (int64_t r = 0; r < rows; r++) {
-      const A* row = x + r * ld;
-      for (int64_t c = 0; c < cols; c++) {
-        d[c] = row[c] - shift(top[c]);
-      }
-      exp_in_place(d, cols);
-      for (int64_t c = 0; c < cols; c++) {
-        sum[c] += d[c];
-      }
-    }
-    for (int64_t c = 0; c < cols; c++) {
-      s[c] = {top[c], sum[c]};
-    }
-  }
-
-  void merge(S* older, int64_t, const S* newer, int64_t, int64_t width) const {
-    for (int64_t i = 0; i < width; i++) {
-      const S a = older[i];
-      const S b = newer[i];
-      const T top = fold::Max<T>::combine(a.top, b.top);
-      const T base = shift(top);
-      const T from_a = a.sum == 0 ? T(0) : a.sum * math::exp(shift(a.top) - base);
-      const T from_b = b.sum == 0 ? T(0) : b.sum * math::exp(shift(b.top) - base);
-      older[i] = {top, from_a + from_b};
-    }
-  }
-};
-
-}  // namespace
-
-void _logsumexp(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
-  const char* name = "logsumexp";
-  const ReducePlan plan = plan_reduction(self, dim, false);
-  visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {
-    using A = compute_t<typename decltype(tag)::type>;
-    const LogSumExp<A> op;
-    const ConvertRun write = writer<A, set_floating>(name, out.dtype());
-    reduce(op, plan, self.data_ptr(), reader<A, set_real | set_Bool>(name, self.dtype()),
-           self.dtype() == dtype_of_v<A>,
-           [&](int64_t first, const typename LogSumExp<A>::S* s, int64_t n) {
-             for (int64_t i = 0; i < n; i++) {
-               const A result = math::log(s[i].sum) + LogSumExp<A>::shift(s[i].top);
-               write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &result,
-                     sizeof(A), 1);
-             }
-           });
-  });
 }
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -1,9 +1,7 @@
-// Reductions that fold elements: sum, nansum, mean, prod, amax, amin, full max and min, any, all,
-// count_nonzero and vector norms. A kernel here names its formula, the type to compute in and what
-// becomes of the total.
+// Vector norms: a formula for each order that has one, powers, and once more where powers overflow
+// or vanish.
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include "core/op_support.h"
 #include "cpu/isa/reduce/fold.h"
@@ -33,183 +31,31 @@ ConvertRun real_reader(const char* name, ScalarType t) {
   return t == kComplexDouble ? read_sizes<A, double> : reader<A>(name, t);
 }
 
-// Reads `self` as F's type, reduces, and writes finish(total, count) (any type that converts to the
-// output's). `Sizes`: complex elements count by their absolute value.
-template <class F, bool Sizes = false, class Finish>
-void fold(const char* name, const Tensor& out, const Tensor& given, OptionalIntArrayRef dim,
+// Reduces the sizes of elements, in F's type, and writes finish(total), any type that converts to
+// the output's.
+template <class F, class Finish>
+void fold(const char* name, const Tensor& out, const Tensor& self, OptionalIntArrayRef dim,
           const Finish& finish) {
   using A = typename F::type;
-  using R = decltype(finish(A(), int64_t()));
-  constexpr bool truths = std::is_same_v<F, fold::Any> || std::is_same_v<F, fold::All>;
-  const Tensor self = computable(given, truths                      ? kBool
-                                        : is_complex(given.dtype()) ? compute_dtype(given.dtype())
-                                                                    : dtype_of_v<A>);
-  const ReducePlan plan = plan_reduction(self, dim, false);
-  ConvertRun read;
-  bool direct;
-  if constexpr (truths) {
-    read = reader<bool>(name, self.dtype());  // elements become 0 or 1
-    direct = self.dtype() == kBool;
-  } else {
-    if constexpr (Sizes) {
-      read = real_reader<A>(name, self.dtype());
-    } else {
-      read = reader<A>(name, self.dtype());
-    }
-    direct = self.dtype() == dtype_of_v<A>;
-  }
-  const ConvertRun write = writer<R>(name, out.dtype());
+  const ConvertRun write = writer<A>(name, out.dtype());
   char* to = static_cast<char*>(out.data_ptr());
   const int64_t width = out.element_size();
-  const Fold<F> op;
-  reduce(op, plan, self.data_ptr(), read, direct, [&](int64_t first, const A* s, int64_t n) {
-    constexpr int64_t batch = 64;
-    R results[batch];
-    for (int64_t done = 0; done < n; done += batch) {
-      const int64_t m = n - done < batch ? n - done : batch;
-      for (int64_t i = 0; i < m; i++) {
-        results[i] = finish(s[done + i], plan.count);
-      }
-      write(to + (first + done) * width, results, sizeof(R), m);
-    }
-  });
+  reduce(Leaf<F>(), plan_reduction(self, dim, false), self.data_ptr(),
+         real_reader<A>(name, self.dtype()), self.dtype() == dtype_of_v<A>,
+         [&](int64_t first, const A* s, int64_t n) {
+           constexpr int64_t batch = 64;
+           A results[batch];
+           for (int64_t done = 0; done < n; done += batch) {
+             const int64_t m = std::min(batch, n - done);
+             for (int64_t i = 0; i < m; i++) {
+               results[i] = finish(s[done + i]);
+             }
+             write(to + (first + done) * width, results, sizeof(A), m);
+           }
+         });
 }
 
-constexpr auto identity_finish = [](auto total, int64_t) { return total; };
-
-// The type in which sums that end up in `out` are kept.
-template <class F>
-void visit_sum_type(const char* name, ScalarType out, const F& f) {
-  visit_dtype<set_numbers>(name, out, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_integral_v<T>) {
-      f(TypeTag<int64_t>{});
-    } else {
-      f(TypeTag<compute_t<T>>{});
-    }
-  });
-}
-
-}  // namespace
-
-void sum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
-         std::optional<ScalarType>) {
-  if (out.dtype() == kBool) {
-    return fold<fold::Any>("sum", out, self, dim, identity_finish);
-  }
-  visit_sum_type("sum", out.dtype(), [&](auto tag) {
-    fold<fold::Sum<typename decltype(tag)::type>>("sum", out, self, dim, identity_finish);
-  });
-}
-
-void nansum(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
-            std::optional<ScalarType>) {
-  if (out.dtype() == kBool) {
-    return fold<fold::Any>("nansum", out, self, dim, identity_finish);
-  }
-  visit_sum_type("nansum", out.dtype(), [&](auto tag) {
-    fold<fold::NanSum<typename decltype(tag)::type>>("nansum", out, self, dim, identity_finish);
-  });
-}
-
-void mean(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
-          std::optional<ScalarType>) {
-  visit_dtype<set_floating | set_complexes>("mean", out.dtype(), [&](auto tag) {
-    using A = compute_t<typename decltype(tag)::type>;
-    fold<fold::Sum<A>>("mean", out, self, dim, [](A total, int64_t n) {
-      if constexpr (is_complex_v<A>) {
-        return A(total.re / static_cast<real_t<A>>(n), total.im / static_cast<real_t<A>>(n));
-      } else {
-        return total / static_cast<A>(n);
-      }
-    });
-  });
-}
-
-void prod(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool,
-          std::optional<ScalarType>) {
-  if (out.dtype() == kBool) {
-    return fold<fold::All>("prod", out, self, dim, identity_finish);
-  }
-  visit_sum_type("prod", out.dtype(), [&](auto tag) {
-    fold<fold::Prod<typename decltype(tag)::type>>("prod", out, self, dim, identity_finish);
-  });
-}
-
-void amax(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
-  visit_order_type("amax", self.dtype(), [&](auto tag) {
-    fold<fold::Max<typename decltype(tag)::type>>("amax", out, self, dim, identity_finish);
-  });
-}
-
-void amin(const Tensor& out, const Tensor& self, IntArrayRef dim, bool) {
-  visit_order_type("amin", self.dtype(), [&](auto tag) {
-    fold<fold::Min<typename decltype(tag)::type>>("amin", out, self, dim, identity_finish);
-  });
-}
-
-void max(const Tensor& out, const Tensor& self) {
-  visit_order_type("max_all", self.dtype(), [&](auto tag) {
-    fold<fold::Max<typename decltype(tag)::type>>("max_all", out, self, {}, identity_finish);
-  });
-}
-
-void min(const Tensor& out, const Tensor& self) {
-  visit_order_type("min_all", self.dtype(), [&](auto tag) {
-    fold<fold::Min<typename decltype(tag)::type>>("min_all", out, self, {}, identity_finish);
-  });
-}
-
-void any(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool) {
-  fold<fold::Any>("any", out, self, dim, identity_finish);
-}
-
-void all(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, bool) {
-  fold<fold::All>("all", out, self, dim, identity_finish);
-}
-
-namespace {
-
-// Counts bytes that are not zero.
-struct Count {
-  using A = uint8_t;
-  using S = int64_t;
-  S identity() const { return 0; }
-  void row(const A* x, int64_t n, int64_t, S& s) const {
-    int32_t total = 0;
-    for (int64_t i = 0; i < n; i++) {
-      total += x[i] != 0;
-    }
-    s = total;
-  }
-  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
-    std::fill(s, s + cols, 0);
-    for (int64_t r = 0; r < rows; r++) {
-      for (int64_t c = 0; c < cols; c++) {
-        s[c] += x[r * ld + c] != 0;
-      }
-    }
-  }
-  void merge(S* older, int64_t, const S* newer, int64_t, int64_t width) const {
-    for (int64_t i = 0; i < width; i++) {
-      older[i] += newer[i];
-    }
-  }
-};
-
-}  // namespace
-
-void count_nonzero(const Tensor& out, const Tensor& given, OptionalIntArrayRef dim) {
-  const Tensor self = computable(given, kBool);
-  const ReducePlan plan = plan_reduction(self, dim, false);
-  const Count op;
-  int64_t* to = out.data<int64_t>();
-  reduce(op, plan, self.data_ptr(), reader<bool>("count_nonzero", self.dtype()),
-         self.dtype() == kBool,
-         [&](int64_t first, const int64_t* s, int64_t n) { std::copy(s, s + n, to + first); });
-}
-
-namespace {
+constexpr auto as_it_is = [](auto total) { return total; };
 
 // Sum of |x|^p for the powers that have no formula of their own; and the count that is the "norm"
 // of order 0.
@@ -256,7 +102,7 @@ struct SumPower : fold::Sum<T> {
 
 // The sum of squares of floats, kept in double: no overflow, and one rounding. Elements become
 // doubles on the way into the sum.
-struct SumFloatSquares : Fold<fold::Sum<double>> {
+struct SumFloatSquares : Leaf<fold::Sum<double>> {
   using A = float;
   using S = double;
   void row(const A* x, int64_t n, int64_t, S& s) const {
@@ -406,7 +252,7 @@ void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& or
     } else if (p == 2) {
       using D = double;  // squares are summed in double: no overflow, and one rounding
       std::atomic<bool> extreme = false;
-      fold<fold::SumSquares<D>, true>(name, out, self, dim, [&](D total, int64_t) {
+      fold<fold::SumSquares<D>>(name, out, self, dim, [&](D total) {
         if (RL_UNLIKELY(!is_moderate<D>(total))) {
           extreme.store(true, std::memory_order_relaxed);
         }
@@ -416,11 +262,11 @@ void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& or
         norm_of_extremes<D>(out, self, dim, p);
       }
     } else if (p == 1) {
-      fold<fold::SumAbs<A>, true>(name, out, self, dim, identity_finish);
+      fold<fold::SumAbs<A>>(name, out, self, dim, as_it_is);
     } else if (p == math::infinity<double>) {
-      fold<fold::MaxAbs<A>, true>(name, out, self, dim, identity_finish);
+      fold<fold::MaxAbs<A>>(name, out, self, dim, as_it_is);
     } else if (p == -math::infinity<double>) {
-      fold<fold::MinAbs<A>, true>(name, out, self, dim, identity_finish);
+      fold<fold::MinAbs<A>>(name, out, self, dim, as_it_is);
     } else {
       const ReducePlan plan = plan_reduction(self, dim, false);
       const SumPower<A> op(static_cast<A>(p));

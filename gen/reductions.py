@@ -1,0 +1,76 @@
+"""Reductions and ops of rows: their shape functions, and the kernels that follow from formulas, on every device."""
+
+from __future__ import annotations
+
+from gen.kernels import ALONG_DIMS, contract, kernel_function
+from gen.schema import Arg, names_in
+from gen.table import Formula, Op
+from gen.text import block, commas, pieces, source
+
+OPS_PER_FILE = 6
+
+# Kind → the template that makes a kernel of a formula.
+TEMPLATES = {"reduction": "reduce_by", "rows": "scan_by"}
+
+
+def dim_of(op: Op) -> Arg | None:
+    return next((a for a in op.args if a.type.meaning == "Dim"), None)
+
+
+def function(head: str, op: Op, body: list[str]) -> list[str]:
+    """A function of an op's arguments, some of which its body may leave alone."""
+    unused = [a.name for a in op.args if not any(a.name in names_in(line) for line in body)]
+    return block(head, [*(f"static_cast<void>({name});" for name in unused), *body])
+
+
+def shape(op: Op) -> list[str]:
+    """The shape function: checks, the sizes that are left, the dtypes that the entry says."""
+    kernel, dim, given = op.kernel, dim_of(op), op.tensors[0].name
+    keepdim = any(a.name == "keepdim" for a in op.args)
+    how = f"{'keepdim' if keepdim else 'false'}, Reduces::{kernel.reduces.capitalize()}"
+    sizes = f"sizes_without(name, {given}, {dim.name if dim else 'NoDim()'}, {how})"
+    if kernel.kind == "rows" and not keepdim:
+        sizes = f"sizes_of_rows({given}, {dim.name})"
+    if len(kernel.gives) == 1:  # nothing is copied
+        results = [f"return OutSpec{{{sizes}, {kernel.gives[0]}}};"]
+    else:
+        *others, last = kernel.gives
+        specs = [*(f"OutSpec{{sizes, {dtype}}}" for dtype in others), f"OutSpec{{std::move(sizes), {last}}}"]
+        results = [f"DimVector sizes = {sizes};", f"return {{{commas(specs)}}};"]
+    body = [*(f"{check};" for check in kernel.check), *results]
+    if any("name" in names_in(line) for line in body):
+        body.insert(0, f'constexpr const char* name = "{op.name}";')
+    return [*function(contract(op), op, body), ""]
+
+
+def kernel(op: Op) -> list[str]:
+    """The first formula that fits computes it: the same choice for all devices."""
+    dim = dim_of(op)
+    over = "{}" if dim is None else dim.name
+    if dim and dim.type.optional and not dim.type.is_list:
+        over = f"{over}.has_value() ? OptionalIntArrayRef(*{over}) : OptionalIntArrayRef()"
+    outs = commas(f"&{out}" for out in op.outs)
+
+    def call(f: Formula) -> str:
+        chosen = commas(f"fold::{f.name}", " | ".join(op.kernel.dtypes))
+        given = commas(f'"{op.name}"', f"{{{outs}}}", op.tensors[0].name, over, f.attributes)
+        return f"{TEMPLATES[op.kernel.kind]}<{chosen}>({given});"
+
+    body: list[str] = []
+    for f in op.kernel.formulas:
+        body += block(f"if ({f.when})", [call(f), "return;"]) if f.when else [call(f)]
+    return [*function(kernel_function(op, op.symbol), op, body), ""]
+
+
+def generate(ops: list[Op]) -> dict[str, str]:
+    """Path below the output folder → contents; those in isa/ are compiled once per instruction set."""
+    found = [op for op in ops if op.kernel.kind in TEMPLATES]
+    shapes = [line for op in found for line in shape(op)]
+    files = {"src/reductions.cpp": source(["ops/reductions.h"], "rushlight::shape", shapes)}
+    by_formula = [op for op in found if op.kernel.formulas]
+    for path, (header, namespace) in ALONG_DIMS.items():
+        for name, part in pieces(by_formula, OPS_PER_FILE, lambda op: TEMPLATES[op.kernel.kind]):
+            kernels = [line for op in part for line in kernel(op)]
+            includes = [header.format(TEMPLATES[part[0].kernel.kind]), "generated/kernels.h"]
+            files[path.format(name)] = source(includes, namespace, kernels)
+    return files
