@@ -737,7 +737,7 @@ def test_old_places_of_optimisers_and_queues():
 
 def test_classes_of_tests_with_other_settings():
     from rushlight._dynamo import testing
-    from rushlight._functorch import config
+    from rushlight._subclasses import settings as config
 
     class Cases:
         kept = 3

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import rushlight
-from rushlight import _listed
+from rushlight._names import listed as _listed
 
 # `as_torch` acts when it is imported: no name of the package leads there by itself.
 MODULES = [
