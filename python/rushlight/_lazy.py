@@ -81,7 +81,7 @@ def _foreign() -> Any:
     return importlib.import_module("rushlight.foreign")
 
 
-class ForeignFinder:
+class _ForeignFinder:
     """The last to be asked for a module: it knows those that stand in no file of the package."""
 
     @staticmethod
@@ -89,4 +89,4 @@ class ForeignFinder:
         return _foreign().find_spec(name) if name.startswith("rushlight.") else None
 
 
-sys.meta_path.append(cast(Any, ForeignFinder))
+sys.meta_path.append(cast(Any, _ForeignFinder))

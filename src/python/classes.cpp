@@ -10,7 +10,7 @@ namespace rushlight::python {
 
 namespace {
 
-// ---- objects of bound classes: _classes.py makes a subclass for each ----
+// ---- objects of bound classes: _library/classes.py makes a subclass for each ----
 
 struct ScriptObject {
   PyObject_HEAD Value value;

@@ -27,7 +27,6 @@ from rushlight import nn
 )
 def test_what_is_not_there_says_so_when_it_is_called(call):
 
-
     with pytest.raises(RuntimeError, match=r"rushlight has no .* yet: "):
         call()
 

@@ -22,7 +22,7 @@ _RENAMES = (
         for root in ("rushlight", "torch")  # the latter where programs know it as torch
         for name, other in (
             ("\nUntypedStorage", "torch.storage\nUntypedStorage"),
-            ("._safe_load\nget_layout", "torch.serialization\n_get_layout"),
+            ("._files.safe_load\nget_layout", "torch.serialization\n_get_layout"),
         )
     ),
     # Python 3.13 keeps these in a module that others do not have.
