@@ -104,19 +104,16 @@ class _Made(types.ModuleType):
         super().__init__(name, doc)
         space = vars(self)
         places = {row: "*"} if isinstance(row, str) else row
-        children = [p.removeprefix(f"{path}.") for p in _MADE if p.rpartition(".")[0] == path]
 
         def __getattr__(name: str) -> Any:
             if name == "__all__":
                 named = [n for place, words in places.items() for n in _names(place, words)]
-                value = [*named, *refused_names(path)]
-                value += [child for child in children if child not in value]
+                children = [p.rpartition(".")[2] for p in _MADE if p.rpartition(".")[0] == path]
+                value = [*dict.fromkeys([*named, *refused_names(path), *children])]
             elif (found := _place_of(places, name)) is not None:
                 value = getattr(importlib.import_module(f"rushlight.{found[0]}"), found[1])
-            elif name in children:
-                return importlib.import_module(f"rushlight.{path}.{name}")
-            elif isinstance(row, str) and not name.startswith("__"):
-                return getattr(importlib.import_module(f"rushlight.{row}"), name)
+            elif isinstance(row, str) and name[:2] != "__" and f"{path}.{name}" not in _MADE:
+                value = getattr(importlib.import_module(f"rushlight.{row}"), name)
             else:
                 value = name_of(f"rushlight.{path}", name)
             space[name] = value
@@ -144,10 +141,16 @@ def _names(place: str, words: str) -> list[str]:
     return list(getattr(module, "__all__", public))
 
 
+def _has(place: str, name: str) -> bool:
+    """Whether a module of ours has something of that name that is no module."""
+    held = getattr(importlib.import_module(f"rushlight.{place}"), name, None)
+    return name[:2] != "__" and held is not None and not isinstance(held, types.ModuleType)
+
+
 def _place_of(places: dict[str, str], name: str) -> tuple[str, str] | None:
     """The module of ours in which a name stands, and its name there."""
     for place, words in places.items():
-        if words == "*" and name in _names(place, words):
+        if words == "*" and _has(place, name):
             return place, name
         for word in words.split():
             mine, _, theirs = word.partition("=")
@@ -172,7 +175,7 @@ def name_of(module: str, name: str) -> Any:
         if row.where == path and name in row.functions.split():
             return refusals.function(f"torch.{path}.{name}", row.why)
         if row.where == path and name in row.classes.split():
-            return refusals.kind(name, module, row.why)
+            return refusals.kind(name, sys.modules[module].__name__, row.why)
     child = name if path == "rushlight" else f"{path}.{name}"
     if child in _MADE:
         return importlib.import_module(f"rushlight.{child}")

@@ -49,18 +49,29 @@ Programs can import these names; a call raises RuntimeError and says why.
 | module | names | reason |
 |---|---|---|"""
 
-# Paths of programs by those of the modules that they are here.
-_PATHS = {row: path for path, row in MODULES.items() if isinstance(row, str)}
+# Where programs find what stands in modules of this package.
+_PATHS = {"foreign.absent": "{mps,mtia,xpu}", "foreign.extension": "_C"}
+for _path, _row in MODULES.items():
+    if isinstance(_row, str):
+        _PATHS[_row] = _path
+    else:
+        for _place, _words in _row.items():
+            for _word in _words.split() if _place not in _PATHS else ():
+                _PATHS[f"{_place}.{_word.rpartition('=')[2]}"] = (
+                    f"{_path}.{_word.partition('=')[0]}"
+                )
 
 
 def _public(place: str) -> str:
     """Where programs find what is defined in a place of ours."""
-    place = place.replace("foreign.absent", "{mps,mtia,xpu}")
-    for module, path in _PATHS.items():
-        if module.startswith("foreign.") and place.startswith(module + "."):
-            place = path + place[len(module) :]
+    if place.startswith("foreign."):
+        start = place
+        while start not in _PATHS:
+            start = start.rpartition(".")[0]
+        place = _PATHS[start] + place[len(start) :]
     # Modules that begin with _ are not public, but for two of PyTorch's.
-    return re.sub(r"(?<![\w.])_(?!dynamo|inductor)\w+\.|\._\w+(?=\.)", "", place)
+    place = re.sub(r"^_(?!dynamo|inductor)\w+\.([a-z]\w*\.)?", "", place)
+    return re.sub(r"\._\w+(?=\.)", "", place)
 
 
 def _code(words: str) -> str:

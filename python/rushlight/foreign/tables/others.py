@@ -1,6 +1,6 @@
 """Paths of layers, optimisers, files and helpers."""
 
-from rushlight.foreign.rows import EFFECT, FIXED, NO_EFFECT, SUBCLASSES, Accepted, Refused
+from rushlight.foreign.rows import EFFECT, FIXED, NO_EFFECT, PROTOCOL, SUBCLASSES, Accepted, Refused
 
 MODULES = {
     "_VF": "foreign.table_of_ops",
@@ -35,6 +35,7 @@ REFUSED = (
 )
 
 ACCEPTED = (
+    Accepted("_lazy._ForeignFinder.find_spec", "path target", NO_EFFECT, PROTOCOL),
     # the rest
     Accepted(
         "distributions._multivariate._batch_lowrank_logdet",
