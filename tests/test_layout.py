@@ -339,7 +339,7 @@ def import_graph():
 def postponed():
     """Module → the modules that it names by `later`, which loads them when they are first used."""
     return {
-        name: re.findall(r'(?m)^\w+ = _?later\("([\w.]+)"\)$', path.read_text())
+        name: re.findall(r'(?m)^\w+ = _?later\("(rushlight\b[\w.]*)"\)$', path.read_text())
         for name, path in python_modules().items()
     }
 

@@ -6,12 +6,10 @@ copying, pickling, conversion to text and to numpy, `__torch_function__` of subc
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 from rushlight import _C, functional
 from rushlight._lazy import later
 
-# Modules that themselves need this class.
+# Modules that themselves need this class, and one that not every program needs.
 _tensor_str = later("rushlight._tensor_str")
 overrides = later("rushlight.overrides")
 _utils = later("rushlight._utils")
@@ -21,6 +19,7 @@ _types = later("rushlight.sparse._types")
 _storage = later("rushlight.storage")
 reductions = later("rushlight.multiprocessing.reductions")
 _quantized = later("rushlight._quantized")
+_copy = later("copy")
 
 _NO_WRAP = frozenset({"grad", "_grad", "_base"})
 
@@ -102,9 +101,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         copy.requires_grad_(self.requires_grad)
         memo[id(self)] = copy
         if self.grad is not None:
-            copy.grad = deepcopy(self.grad, memo)
+            copy.grad = _copy.deepcopy(self.grad, memo)
         if self.__dict__:
-            vars(copy).update(deepcopy(self.__dict__, memo))
+            vars(copy).update(_copy.deepcopy(self.__dict__, memo))
         return copy
 
     def __reduce_ex__(self, protocol):

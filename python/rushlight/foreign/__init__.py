@@ -51,14 +51,17 @@ def _path_of(module: str) -> str:
     return module.removeprefix("rushlight.")
 
 
+# Package → its modules that are other modules: by name, which they are.
+_CHILDREN: dict[str, dict[str, str]] = {}
+for _path, _row in MODULES.items():
+    if isinstance(_row, str):
+        _package, _, _child = _path.rpartition(".")
+        _CHILDREN.setdefault(_package, {})[_child] = f"rushlight.{_row}"
+
+
 def children_of(package: str) -> dict[str, str]:
     """The modules below a package of ours that are other modules: by name, which they are."""
-    below = _path_of(package) + "."
-    return {
-        path.removeprefix(below): f"rushlight.{row}"
-        for path, row in MODULES.items()
-        if isinstance(row, str) and path.startswith(below) and "." not in path.removeprefix(below)
-    }
+    return _CHILDREN.get(_path_of(package), {})
 
 
 # ---- modules ----
@@ -109,7 +112,8 @@ class _Made(types.ModuleType):
             if name == "__all__":
                 named = [n for place, words in places.items() for n in _names(place, words)]
                 children = [p.rpartition(".")[2] for p in _MADE if p.rpartition(".")[0] == path]
-                value = [*dict.fromkeys([*named, *refused_names(path), *children])]
+                more = [] if isinstance(row, str) else [*refused_names(path), *children]
+                value = [*dict.fromkeys([*named, *more])]
             elif (found := _place_of(places, name)) is not None:
                 value = getattr(importlib.import_module(f"rushlight.{found[0]}"), found[1])
             elif isinstance(row, str) and name[:2] != "__" and f"{path}.{name}" not in _MADE:

@@ -5,7 +5,7 @@ They can be imported and asked about; whoever calls one is told by its name that
 
 from __future__ import annotations
 
-import inspect
+import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -68,5 +68,5 @@ def why_refused(value: Any, called: bool) -> str | None:
         value: a function is refused wherever it is used.
         called: what a class is refused for; programs may ask `isinstance` with it.
     """
-    is_stand_in = isinstance(value, _RefusingClass) if called else False
-    return getattr(value, "_why", None) if is_stand_in or inspect.isfunction(value) else None
+    kinds = (types.FunctionType, _RefusingClass) if called else types.FunctionType
+    return getattr(value, "_why", None) if isinstance(value, kinds) else None
