@@ -74,7 +74,7 @@ class later:  # it stands where an import would
 
 
 def _is_own(name: str) -> bool:
-    return name not in ("Any", "TYPE_CHECKING", "annotations", "lazy")
+    return name not in ("Any", "TYPE_CHECKING", "annotations", "later", "lazy")
 
 
 def _foreign() -> Any:

@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 __all__ = ["dir_of", "dir_of_class", "is_shown"]
 
-_IMPORTED = frozenset({"Any", "TYPE_CHECKING", "annotations", "lazy", "namespace", "warn"})
+_IMPORTED = frozenset(
+    {"Any", "TYPE_CHECKING", "annotations", "foreign", "later", "lazy", "namespace", "warn"}
+)
 # Ops that are functions elsewhere, or steps of optimisers and derivatives.
 _PARTS = ("fft_", "linalg_", "special_"), ("_backward", "_step_")
 
