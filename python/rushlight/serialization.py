@@ -1,7 +1,7 @@
 """`save` and `load`: PyTorch's .pt files.
 
 A file is a zip archive: a pickle whose tensors name their storages, and the storages. By default a
-file is read as data (`weights_only=True`, see `_safe_load.py`). Files carry PyTorch's names
+file is read as data (`weights_only=True`, see `_files/safe_load.py`). Files carry PyTorch's names
 (`torch._utils._rebuild_tensor_v2`), so that PyTorch reads them too.
 """
 
