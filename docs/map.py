@@ -24,8 +24,8 @@ the first sentences of the files' heads. Where to look first:
 - A rule of an op (its checks, gradient, batching, autocast) stands in the table `ops/`, and its C++
   in `src/ops` and `src/cpu` ([architecture.md](architecture.md)); Python has no ops of its own.
 - What the argument parser and the tensor type do is C++ in `src/python` ([python.md](python.md)).
-- A name of PyTorch's that is accepted without effect stands in `_accepted.py`, one that is refused
-  in `_refused.py`, one that lies in another module in `_nested.py` and the `_lazy.py` tables.
+- A name of PyTorch's that is accepted without effect, is refused, or lies in another module stands
+  in the tables of `foreign` ([python.md](python.md)).
 """
 
 TESTS_HEAD = """# Tests

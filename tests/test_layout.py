@@ -4,6 +4,7 @@ Which way includes point, what headers pull in, how files open, and that facts w
 """
 
 import ast
+import functools
 import re
 import shutil
 import subprocess
@@ -239,18 +240,41 @@ def test_the_console_script_replaces_none_of_pytorchs():
     assert project["project"]["scripts"] == {"rushrun": "rushlight.distributed.run:main"}
 
 
-# An import in a function counts like one at the top of a file: a cycle is a cycle, whenever it
-# closes. Not so in what `import rushlight` loads, which leaves all else for later on purpose (as the
-# names do that a package loads on first use, `_lazy.py`), nor here, each with the reason.
-POSTPONED = {
-    ("rushlight.jit", "rushlight.jit._program"): "archives are read when one is loaded",
-    ("rushlight.jit", "rushlight.jit._scripts"): "the compiler is read when it is asked for",
-    ("rushlight.jit", "rushlight.jit._freeze"): "the same",
-    ("rushlight.jit._script", "rushlight.jit._scripts"): "the same",
-    ("rushlight.jit._script", "rushlight.jit._program"): "the same",
-    ("rushlight.nn.modules.module", "rushlight.compiler"): "modules compile themselves, to modules",
-    ("rushlight.fx.graph_module", "rushlight.fx._symbolic_trace"): "pickles are traced again",
+# The levels of the package and how high each lies: a module imports from its own height and from
+# below, wherever the import stands. It belongs to the level that has the longest beginning of its
+# name, else to the core.
+LEVELS = {
+    "core": (0, ""),
+    "nn": (1, "nn utils.flop_counter utils.module_tracker"),
+    "optim": (1, "optim"),
+    "func": (1, "func _higher_order_ops"),
+    "data": (2, "utils.data distributions"),
+    "trace": (
+        2,
+        "compiler export _export fx jit onnx _dynamo _prims_common _subclasses utils.tensorboard",
+    ),
+    "quantised": (2, "ao"),
+    "parallel": (3, "distributed nn.parallel"),
+    "vision": (4, "vision"),
+    "foreign": (5, "foreign as_torch __main__ mps mtia xpu"),
 }
+
+
+def level_of(module):
+    """The level that a module of the package belongs to."""
+    path = module.removeprefix("rushlight").removeprefix(".")
+    owners = [
+        (len(start), level)
+        for level, (_, starts) in LEVELS.items()
+        for start in starts.split()
+        if f"{path}.".startswith(f"{start}.")
+    ]
+    return max(owners, default=(0, "core"))[1]
+
+
+def points_up(module, other):
+    """Whether an import leads to a higher level."""
+    return LEVELS[level_of(other)][0] > LEVELS[level_of(module)][0]
 
 
 def python_modules():
@@ -298,22 +322,26 @@ def imported(name, path, statement, modules):
     return {n for n in named | around if n in modules and n != name}
 
 
-def import_graph(functions):
-    """Module → the modules that it imports; with those that its functions import, or without."""
+def imports_of(name, path, text, modules):
+    """The modules of ours that a module imports, at the top of the file and inside functions."""
+    statements = import_statements(ast.parse(text))
+    return set().union(*(imported(name, path, s, modules) for s, _ in statements))
+
+
+@functools.cache
+def import_graph():
+    """Module → the modules that it imports."""
     modules = python_modules()
-    graph = {name: set() for name in modules}
-    late = {name: set() for name in modules}
-    for name, path in modules.items():
-        for statement, inside in import_statements(ast.parse(path.read_text())):
-            (late if inside else graph)[name] |= imported(name, path, statement, modules)
-    if functions:
-        base, found = set(), ["rushlight"]
-        while found:
-            base.add(name := found.pop())
-            found += graph[name] - base
-        for name in modules.keys() - base:
-            graph[name] |= {other for other in late[name] if (name, other) not in POSTPONED}
-    return graph
+    return {name: imports_of(name, p, p.read_text(), modules) for name, p in modules.items()}
+
+
+@functools.cache
+def postponed():
+    """Module → the modules that it names by `later`, which loads them when they are first used."""
+    return {
+        name: re.findall(r'(?m)^\w+ = _?later\("(rushlight\b[\w.]*)"\)$', path.read_text())
+        for name, path in python_modules().items()
+    }
 
 
 def cycle_in(graph):
@@ -335,18 +363,82 @@ def cycle_in(graph):
     return next(filter(None, (search(node, []) for node in sorted(graph))), None)
 
 
-@pytest.mark.parametrize("functions", [False, True], ids=["at the top", "anywhere"])
-def test_imports_of_the_package_have_no_cycle(functions):
-    cycle = cycle_in(import_graph(functions))
+def test_imports_of_the_package_have_no_cycle():
+    cycle = cycle_in(import_graph())
     assert cycle is None, " imports ".join([*cycle, cycle[0]])
 
 
-def test_postponed_imports_are_there():
+def test_imports_point_down_the_levels():
+    wrong = [
+        f"{name} ({level_of(name)}) imports {other} ({level_of(other)})"
+        for name, others in import_graph().items()
+        for other in others
+        if points_up(name, other)
+    ]
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_levels_name_what_is_there():
     modules = python_modules()
-    for name, other in POSTPONED:
-        tree = ast.parse(modules[name].read_text())
-        late = (s for s, inside in import_statements(tree) if inside)
-        assert any(other in imported(name, modules[name], s, modules) for s in late), (name, other)
+    for _, starts in LEVELS.values():
+        assert all(f"rushlight.{start}" in modules for start in starts.split())
+    assert {level_of(name) for name in modules} == LEVELS.keys()
+
+
+# Level → a module of it, and an import that it must not have; nothing lies above `foreign`.
+PLANTED = {
+    "core": ("rushlight.storage", "from rushlight.nn import functional"),
+    "nn": ("rushlight.nn.modules.linear", "import rushlight.distributed"),
+    "optim": ("rushlight.optim.sgd", "from rushlight import fx"),
+    "func": ("rushlight.func", "from ._subclasses import fake_tensor"),
+    "data": ("rushlight.utils.data.dataloader", "from ...distributed import nn"),
+    "trace": ("rushlight.fx.graph", "from rushlight.nn.parallel import distributed"),
+    "quantised": ("rushlight.ao.quantization.quantize", "import rushlight.vision.models.resnet"),
+    "parallel": ("rushlight.distributed.fsdp", "from rushlight import vision"),
+    "vision": ("rushlight.vision.io", "from rushlight.foreign import absent"),
+}
+
+
+@pytest.mark.parametrize("level", PLANTED)
+@pytest.mark.parametrize(
+    "place", ["{}\n", "def f():\n    {}\n"], ids=["at the top", "in a function"]
+)
+def test_a_planted_import_is_caught(level, place):
+    modules = python_modules()
+    name, statement = PLANTED[level]
+    assert level_of(name) == level
+    found = imports_of(name, modules[name], place.format(statement), modules)
+    assert any(points_up(name, other) for other in found)
+
+
+def test_what_is_postponed_could_not_be_imported():
+    """Each `later` leads to a higher level, or an import in its place would close a circle."""
+    graph = import_graph()
+    for name, others in postponed().items():
+        for other in others:
+            assert other in graph, f"{name} names {other}, which is no module"
+            closes = name in reachable(graph, other)
+            assert points_up(name, other) or closes, f"{name} can import {other}"
+
+
+def reachable(graph, node):
+    """What a module imports, and what that imports."""
+    found, todo = set(), [node]
+    while todo:
+        new = graph[todo.pop()] - found
+        found |= new
+        todo += new
+    return found
+
+
+def test_the_tensor_imports_nothing_inside_functions():
+    tree = ast.parse((PACKAGE / "rushlight/_tensor.py").read_text())
+    assert not [s.lineno for s, inside in import_statements(tree) if inside]
+
+
+def test_private_modules_of_the_top_level_are_few():
+    names = {path.stem for path in (PACKAGE / "rushlight").glob("_[!_]*.py")}
+    assert len(names - {"_functions"}) <= 12, sorted(names)
 
 
 def test_the_search_for_cycles_finds_one():

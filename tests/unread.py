@@ -1,6 +1,6 @@
 """Finds what the package takes and never looks at: parameters, attributes, settings, options, arguments of ops.
 
-All of it is read from the sources. `tests/python/test_accepted.py` wants what is found in the list of `_accepted.py`.
+All of it is read from the sources. `tests/python/test_accepted.py` wants what is found in the tables of `rushlight.foreign`.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
 from rushlight import _C
+from rushlight._lazy import later as _later
 from rushlight._lazy import lazy
 from rushlight._tensor import Tensor
 from rushlight.functional import *
@@ -37,6 +38,12 @@ _KINDS = {dtype._kind: dtype for dtype in _C._dtypes if dtype._computes}
 # Storages of the codes of quantised tensors, which files name by the dtype of these tensors.
 _CODE_KINDS = {dtype._kind: dtype for dtype in (_C.qint8, _C.quint8, _C.qint32)}
 
+# Modules that themselves need the package.
+_extension = _later("rushlight.foreign.extension")
+_notes = _later("rushlight.foreign.notes")
+_python_ops = _later("rushlight._library.python_ops")
+_storage = _later("rushlight.storage")
+
 _FORMS = ("coo", "compressed", "csr", "csc", "bsr", "bsc")
 _SPARSE = " ".join(
     f"sparse_{form}_tensor _sparse_{form}_tensor_unsafe _validate_sparse_{form}_tensor_args"
@@ -46,30 +53,22 @@ _SPARSE = " ".join(
 
 def _is_shown(name):
     """Whether `dir` shows a name."""
-    from rushlight._listed import is_shown
+    from rushlight._names.listed import is_shown
 
     return is_shown(name)
 
 
 if TYPE_CHECKING:
     from rushlight import (
-        _VF,
         __config__,
         __future__,
-        _custom_op,
-        _custom_ops,
         _dynamo,
-        _guards,
         _higher_order_ops,
-        _inductor,
         _library,
-        _logging,
-        _prims,
         _prims_common,
         _subclasses,
         _tensor_str,
         _utils,
-        _vmap_internals,
         accelerator,
         amp,
         ao,
@@ -101,7 +100,6 @@ if TYPE_CHECKING:
         overrides,
         package,
         profiler,
-        quantization,
         quasirandom,
         random,
         safetensors,
@@ -117,17 +115,6 @@ if TYPE_CHECKING:
         version,
         xpu,
     )
-    from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
-    from rushlight._built import (
-        has_cuda,
-        has_cudnn,
-        has_lapack,
-        has_mkl,
-        has_mkldnn,
-        has_mps,
-        has_openmp,
-        has_spectral,
-    )
     from rushlight._C import *
     from rushlight._checks import (
         _check,
@@ -140,18 +127,11 @@ if TYPE_CHECKING:
         _check_value,
         _check_with,
     )
-    from rushlight._classes import classes
-    from rushlight._fake_quantize import (
-        fake_quantize_per_channel_affine,
-        fake_quantize_per_tensor_affine,
-        fused_moving_avg_obs_fake_quant,
-    )
+    from rushlight._files.archive import PyTorchFileReader, PyTorchFileWriter
     from rushlight._functions import *
     from rushlight._higher_order_ops import cond, while_loop
-    from rushlight._info import finfo, iinfo
-    from rushlight._legacy import set_default_tensor_type
-    from rushlight._lobpcg import lobpcg
-    from rushlight._python_ops import (
+    from rushlight._library.classes import classes
+    from rushlight._library.python_ops import (
         _assert_scalar,
         _assert_tensor_metadata,
         _convert_indices_from_coo_to_csr,
@@ -164,6 +144,19 @@ if TYPE_CHECKING:
         sym_constrain_range,
         sym_constrain_range_for_size,
     )
+    from rushlight._library.tags import Tag
+    from rushlight._names.built import (
+        has_cuda,
+        has_cudnn,
+        has_lapack,
+        has_mkl,
+        has_mkldnn,
+        has_mps,
+        has_openmp,
+        has_spectral,
+    )
+    from rushlight._names.legacy import set_default_tensor_type
+    from rushlight._names.limits import finfo, iinfo
     from rushlight._quantized import (
         _empty_affine_quantized,
         _make_per_channel_quantized_tensor,
@@ -185,6 +178,11 @@ if TYPE_CHECKING:
         quantize_per_channel,
         quantize_per_tensor,
         quantize_per_tensor_dynamic,
+    )
+    from rushlight._quantized.fake import (
+        fake_quantize_per_channel_affine,
+        fake_quantize_per_tensor_affine,
+        fused_moving_avg_obs_fake_quant,
     )
     from rushlight._settings import (
         are_deterministic_algorithms_enabled,
@@ -212,7 +210,6 @@ if TYPE_CHECKING:
         sym_sqrt,
         sym_sum,
     )
-    from rushlight._tags import Tag
     from rushlight._tensor_str import get_printoptions, set_printoptions
     from rushlight.amp import GradScaler, autocast
     from rushlight.amp._by_device import (
@@ -223,6 +220,7 @@ if TYPE_CHECKING:
         set_autocast_cpu_enabled,
         set_autocast_gpu_dtype,
     )
+    from rushlight.ao import quantization
     from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
     from rushlight.compiler import compile
     from rushlight.func import vmap
@@ -243,6 +241,7 @@ if TYPE_CHECKING:
         set_rng_state,
     )
     from rushlight.serialization import load, save
+    from rushlight.sparse._lobpcg import lobpcg
     from rushlight.sparse._make import (
         _sparse_bsc_tensor_unsafe,
         _sparse_bsr_tensor_unsafe,
@@ -269,20 +268,18 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "_VF __config__ __future__ _custom_op _custom_ops _dynamo _guards _higher_order_ops "
-        "_inductor _library _logging _prims "
-        "_prims_common _subclasses "
-        "_tensor_str _utils _vmap_internals accelerator amp ao autograd "
+        "__config__ __future__ _dynamo _higher_order_ops _library _prims_common _subclasses "
+        "_tensor_str _utils accelerator amp ao autograd "
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
         "library linalg masked monitor mps mtia multiprocessing nested nn onnx optim overrides "
         "package profiler quantization quasirandom random safetensors serialization signal sparse "
         "special storage testing torch_version types utils version xpu",
         {
-            "_archive": "PyTorchFileReader PyTorchFileWriter",
-            "_built": "has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp "
+            "_files.archive": "PyTorchFileReader PyTorchFileWriter",
+            "_names.built": "has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp "
             "has_spectral",
-            "_tags": "Tag",
-            "_classes": "classes",
+            "_library.tags": "Tag",
+            "_library.classes": "classes",
             "_checks": (
                 "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
                 "_check_tensor_all_with "
@@ -292,14 +289,15 @@ else:
             "_nested_tensor_from_mask_left_aligned",
             "_higher_order_ops": "cond while_loop",
             "nn._products": "_grouped_mm _scaled_mm",
-            "_info": "finfo iinfo",
-            "_lobpcg": "lobpcg",
-            "_legacy": "set_default_tensor_type " + " ".join(f"{kind}Tensor" for kind in _KINDS),
-            "_python_ops": "ops _assert_scalar _assert_tensor_metadata _functional_assert_async "
-            "_functional_assert_scalar _convert_indices_from_coo_to_csr "
+            "_names.limits": "finfo iinfo",
+            "sparse._lobpcg": "lobpcg",
+            "_names.legacy": "set_default_tensor_type "
+            + " ".join(f"{kind}Tensor" for kind in _KINDS),
+            "_library.python_ops": "ops _assert_scalar _assert_tensor_metadata "
+            "_functional_assert_async _functional_assert_scalar _convert_indices_from_coo_to_csr "
             "_convert_indices_from_csr_to_coo sym_constrain_range sym_constrain_range_for_size "
             "_functional_sym_constrain_range _functional_sym_constrain_range_for_size",
-            "_fake_quantize": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine "
+            "_quantized.fake": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine "
             "fused_moving_avg_obs_fake_quant",
             "_quantized": (
                 "choose_qparams_optimized dequantize int_repr per_channel_affine "
@@ -362,9 +360,7 @@ def typename(obj):
 
 def is_storage(obj):
     """Whether an object is a storage."""
-    from rushlight.storage import TypedStorage
-
-    return isinstance(obj, _C.StorageBase | TypedStorage)
+    return isinstance(obj, _C.StorageBase | _storage.TypedStorage)
 
 
 def _shape_as_tensor(input):
@@ -407,11 +403,8 @@ def set_default_device(device):
 
 def _python_name(name):
     """What PyTorch has in its extension and rushlight in Python."""
-    if name[:2] != "__":
-        from rushlight import _extension
-
-        if name in vars(_extension):
-            return getattr(_extension, name)
+    if name[:2] != "__" and name in vars(_extension()):
+        return getattr(_extension, name)
     raise AttributeError(f"module 'rushlight._C' has no attribute {name!r}")
 
 
@@ -420,9 +413,7 @@ setattr(_C, "__getattr__", _python_name)  # noqa: B010
 
 def _result_type(name):
     """A named result's type before an op has given one."""
-    from rushlight._python_ops import ops
-
-    packet = getattr(ops.aten, name, None)
+    packet = getattr(_python_ops.ops.aten, name, None)
     for overload in packet.overloads() if packet is not None else ():
         fields = [r.name for r in getattr(packet, overload)._schema.returns]
         if len(fields) > 1 and "" not in fields:
@@ -435,6 +426,4 @@ _sys.modules["rushlight.return_types"] = _C.return_types
 
 
 if _os.environ.get("RUSHLIGHT_VERBOSE", "0") not in ("", "0"):
-    from rushlight import _accepted
-
-    _accepted.watch()
+    _notes.watch()

@@ -133,9 +133,9 @@ def main(arguments: list[str]) -> int:
     if command == "run" and first not in _HELP:
         return _run(rest)
     if command == "check" and rest and all(rest) and not _HELP & set(rest):
-        from rushlight import _names_used
+        from rushlight.foreign import check
 
-        return max(_names_used.check(target) for target in rest)
+        return max(check.check(target) for target in rest)
     if command == "vision":
         from rushlight.vision import _show
 

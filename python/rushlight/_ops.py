@@ -12,7 +12,7 @@ import types
 from typing import Any, NamedTuple
 
 from rushlight import _C
-from rushlight._tags import from_bits
+from rushlight._library.tags import from_bits
 
 _REQUIRED: Any = object()
 

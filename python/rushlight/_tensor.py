@@ -7,6 +7,19 @@ copying, pickling, conversion to text and to numpy, `__torch_function__` of subc
 from __future__ import annotations
 
 from rushlight import _C, functional
+from rushlight._lazy import later
+
+# Modules that themselves need this class, and one that not every program needs.
+_tensor_str = later("rushlight._tensor_str")
+overrides = later("rushlight.overrides")
+_utils = later("rushlight._utils")
+dlpack = later("rushlight.utils.dlpack")
+legacy = later("rushlight._names.legacy")
+_types = later("rushlight.sparse._types")
+_storage = later("rushlight.storage")
+reductions = later("rushlight.multiprocessing.reductions")
+_quantized = later("rushlight._quantized")
+_copy = later("copy")
 
 _NO_WRAP = frozenset({"grad", "_grad", "_base"})
 
@@ -48,8 +61,6 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return _convert(result, cls)
 
     def __repr__(self, *, tensor_contents=None):
-        from rushlight import _tensor_str
-
         if type(self).__torch_function__ is not Tensor.__torch_function__:
             return _without_override(_tensor_str._str, self, tensor_contents=tensor_contents)
         return _tensor_str._str(self, tensor_contents=tensor_contents)
@@ -68,9 +79,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def to_padded_tensor(self, padding, output_size=None):
         """A plain tensor of the components of a nested one, padded with `padding`."""
         if _C._has_torch_function(self):
-            from rushlight.overrides import handle_torch_function
-
-            return handle_torch_function(
+            return overrides.handle_torch_function(
                 Tensor.to_padded_tensor, (self,), self, padding, output_size
             )
         raise NotImplementedError("to_padded_tensor(): the tensor is not nested")
@@ -86,22 +95,18 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             )
         if id(self) in memo:
             return memo[id(self)]
-        from copy import deepcopy
-
         copy = _on_copied_storage(self, memo)
         if type(copy) is not type(self):
             copy = copy.as_subclass(type(self))
         copy.requires_grad_(self.requires_grad)
         memo[id(self)] = copy
         if self.grad is not None:
-            copy.grad = deepcopy(self.grad, memo)
+            copy.grad = _copy.deepcopy(self.grad, memo)
         if self.__dict__:
-            vars(copy).update(deepcopy(self.__dict__, memo))
+            vars(copy).update(_copy.deepcopy(self.__dict__, memo))
         return copy
 
     def __reduce_ex__(self, protocol):
-        from rushlight import _utils
-
         function, parts = _utils.reduce_tensor(self)
         if type(self) is Tensor and not self.__dict__:
             return function, parts
@@ -131,14 +136,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         Raises:
             BufferError: it requires grad, or it cannot be shared with `dl_device`.
         """
-        from rushlight.utils import dlpack
-
         return dlpack._dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self):
         """The kind of its device and its number, as DLPack counts them."""
-        from rushlight.utils import dlpack
-
         return dlpack._dlpack_device(self)
 
     # ---- types ----
@@ -147,22 +148,18 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         """The name of the tensor's type, "torch.FloatTensor"; with a dtype, name or class, a
         converted tensor. `async` is an old name of non_blocking.
         """
-        from rushlight import _legacy
-
         non_blocking = kwargs.pop("async", non_blocking)
         if kwargs:
             raise TypeError(f"type() got an unexpected keyword argument {next(iter(kwargs))!r}")
         if dtype is None:
-            return _legacy.type_name(self.dtype, self.device)
-        target, device = _legacy.parse_type(dtype)
+            return legacy.type_name(self.dtype, self.device)
+        target, device = legacy.parse_type(dtype)
         return self.to(device or self.device, target, non_blocking, memory_format=memory_format)
 
     def new(self, *args, **kwargs):
         """A new tensor of the same dtype from sizes or data, as the constructor takes them."""
         if self.layout is not _C.strided:
-            from rushlight.sparse._types import legacy_sparse
-
-            return legacy_sparse(self.dtype, args, kwargs)
+            return _types.legacy_sparse(self.dtype, args, kwargs)
         if "device" not in kwargs:
             kwargs["device"] = self.device
         return _C._legacy_tensor(self.dtype, args, kwargs)
@@ -227,13 +224,11 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             size: its size; by default that of `source`.
             stride: its strides; by default those of a contiguous tensor.
         """
-        from rushlight import storage
-
         if _C._has_torch_function(self, source):
             return _C._offer_torch_function(
                 Tensor.set_, (self, source), (self, source, storage_offset, size, stride), {}
             )
-        return storage.set_tensor(self, source, storage_offset, size, stride)
+        return _storage.set_tensor(self, source, storage_offset, size, stride)
 
     def _is_view(self):
         """Whether it is a view that autograd follows."""
@@ -241,58 +236,54 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     def storage(self):
         """The memory of the tensor, as elements of its dtype."""
-        from rushlight.storage import TypedStorage, _warn_typed_storage_removal
-
-        _warn_typed_storage_removal()
-        return TypedStorage._from_untyped(self.untyped_storage(), self.dtype)
+        _storage._warn_typed_storage_removal()
+        return _storage.TypedStorage._from_untyped(self.untyped_storage(), self.dtype)
 
     def storage_type(self):
         """The class of the tensor's storage, such as `FloatStorage`."""
-        from rushlight.storage import OF_DTYPE, TypedStorage
-
         if not self.is_meta:
             self.untyped_storage()  # raises where there is none
-        return OF_DTYPE.get(self.dtype, TypedStorage)
+        return _storage.OF_DTYPE.get(self.dtype, _storage.TypedStorage)
 
     @_C._Offered
     def dequantize(self):
         """Convert the codes of a quantised tensor to float32."""
-        return _quantized_module().dequantize(self)
+        return _quantized.dequantize(self)
 
     @_C._Offered
     def int_repr(self):
         """The codes of a quantised tensor."""
-        return _quantized_module().int_repr(self)
+        return _quantized.int_repr(self)
 
     @_C._Offered
     def q_scale(self):
         """The scale of a quantised tensor that has one."""
-        return _quantized_module().q_scale(self)
+        return _quantized.q_scale(self)
 
     @_C._Offered
     def q_zero_point(self):
         """The zero point of a quantised tensor that has one."""
-        return _quantized_module().q_zero_point(self)
+        return _quantized.q_zero_point(self)
 
     @_C._Offered
     def q_per_channel_scales(self):
         """The scales of a tensor that is quantised by channels."""
-        return _quantized_module().q_per_channel_scales(self)
+        return _quantized.q_per_channel_scales(self)
 
     @_C._Offered
     def q_per_channel_zero_points(self):
         """The zero points of a tensor that is quantised by channels."""
-        return _quantized_module().q_per_channel_zero_points(self)
+        return _quantized.q_per_channel_zero_points(self)
 
     @_C._Offered
     def q_per_channel_axis(self):
         """The dimension of the channels of a tensor that is quantised by them."""
-        return _quantized_module().q_per_channel_axis(self)
+        return _quantized.q_per_channel_axis(self)
 
     @_C._Offered
     def qscheme(self):
         """The scheme of a quantised tensor."""
-        return _quantized_module().scheme_of(self)
+        return _quantized.scheme_of(self)
 
     def to_sparse_coo(self):
         """`to_sparse` with the layout COO."""
@@ -300,14 +291,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     def share_memory_(self):
         """Move the tensor to shared memory, in place, so that other processes can see it."""
-        from rushlight.multiprocessing import reductions
-
         return reductions.share_memory_(self)
 
     def is_shared(self):
         """Whether other processes may see the tensor's memory."""
-        from rushlight.multiprocessing import reductions
-
         return reductions.is_shared(self)
 
     def pin_memory(self, device=None):
@@ -332,12 +319,6 @@ def _map_into(name, callable, tensor, *others):
         if not isinstance(value, (bool, int, float, complex, _C.TensorBase)):
             raise TypeError(f"{name}(): expected a number, but got {type(value).__name__}")
     return tensor.copy_(_C.ops.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
-
-
-def _quantized_module():
-    from rushlight import _quantized
-
-    return _quantized
 
 
 def _without_override(function, *args, **kwargs):
@@ -365,8 +346,6 @@ def _convert(result, cls):
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     """What pickles call to make a tensor of a subclass, or one with attributes."""
-    from rushlight import _utils
-
     tensor = func(*args)
     if type(tensor) is not new_type:
         tensor = tensor.as_subclass(new_type)
@@ -379,9 +358,6 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 def _on_copied_storage(tensor, memo):
     """The same window on a copy of the storage; tensors that share one share its copy."""
-    from rushlight import _utils
-    from rushlight.storage import _deepcopy_storage
-
     if tensor.device.type == "meta" or tensor.layout is not _C.strided:
         return tensor.detach().clone()
     if _utils.is_wrapper(tensor):
@@ -392,7 +368,7 @@ def _on_copied_storage(tensor, memo):
                 f"its clone() gave a {type(copy).__name__}: return a {type(tensor).__name__}"
             )
         return copy
-    storage = _deepcopy_storage(tensor.untyped_storage(), memo)
+    storage = _storage._deepcopy_storage(tensor.untyped_storage(), memo)
     size, stride = tuple(tensor.size()), tensor.stride()
     return _C._tensor_on(storage, tensor.dtype, tensor.storage_offset(), size, stride)
 

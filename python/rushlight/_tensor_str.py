@@ -238,8 +238,8 @@ def _part(name, values, indent):
 
 
 def _sparse_str(tensor, values, prefix):
-    from rushlight._sparse_parts import sparse_parts
     from rushlight.sparse import _INDICES
+    from rushlight.sparse._parts import sparse_parts
 
     indent = len(prefix)
     coo = values.layout is rushlight.sparse_coo

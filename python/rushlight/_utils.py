@@ -10,11 +10,14 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from rushlight import _C, storage
+from rushlight._lazy import later
 from rushlight._parameter import _rebuild_parameter, _rebuild_parameter_with_state  # noqa: F401
 from rushlight._raised import ExceptionWrapper, KeyErrorMessage  # noqa: F401
-from rushlight._sparse_parts import sparse_parts
 from rushlight._tensor import Tensor
+from rushlight.sparse._parts import sparse_parts
 from rushlight.storage import CODES
+
+_compiler = later("rushlight.compiler")
 
 
 def _typed_storage(item):
@@ -314,6 +317,4 @@ def _get_all_device_indices():
 
 def is_compiling():
     """Whether the program is being exported; nothing else is compiled."""
-    from rushlight import compiler
-
-    return compiler.is_compiling()
+    return _compiler.is_compiling()

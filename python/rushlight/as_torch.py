@@ -13,6 +13,7 @@ tests so.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.machinery
 import importlib.util
@@ -23,8 +24,7 @@ import types
 from typing import Any
 
 import rushlight
-from rushlight import _C
-from rushlight._nested import nested
+from rushlight import _C, foreign
 
 VERSION = str(rushlight.__version__)
 
@@ -56,17 +56,16 @@ def _ours(name: str) -> str | None:
     return _ROOTS[root] + ("." + rest if rest else "") if root in _ROOTS else None
 
 
-def _missing(module: types.ModuleType, name: str):
-    """A `__getattr__` for a module, by PyTorch's name of it: what is missing is named so."""
-    inner = vars(module).get("__getattr__")
+def _missing(module: types.ModuleType, ours: str, name: str):
+    """A `__getattr__` for a module, by our and PyTorch's name: what is missing is named so."""
+    inner = vars(module).get("__getattr__") or functools.partial(foreign.name_of, ours)
 
     def __getattr__(attribute: str) -> Any:
-        if inner is not None:
-            try:
-                return inner(attribute)
-            except AttributeError as error:
-                if f"has no attribute {attribute!r}" not in str(error):
-                    raise
+        try:
+            return inner(attribute)
+        except AttributeError as error:
+            if f"has no attribute {attribute!r}" not in str(error):
+                raise
         if attribute.startswith("__"):
             raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
         message = f"rushlight has no {name}.{attribute} yet"
@@ -92,11 +91,11 @@ def _mirror(module: types.ModuleType, name: str) -> None:
                     value.__module__ = _public_module(home)
                 except TypeError:  # a type of the extension
                     continue
-    for child, place in nested(name).items():
+    for child, place in foreign.children_of(name).items():
         # At once: the import system puts a module that it loads over a function of that name.
-        sys.modules[f"{public}.{child}"] = held = importlib.import_module(place)
-        vars(module).setdefault(child, held)
-    vars(module)["__getattr__"] = _missing(module, public)
+        if child in vars(module):
+            sys.modules[f"{public}.{child}"] = importlib.import_module(place)
+    vars(module)["__getattr__"] = _missing(module, name, public)
 
 
 class _Watch:
@@ -114,7 +113,8 @@ class _Watch:
 
             def exec_module(module: types.ModuleType) -> None:
                 run(module)
-                _mirror(module, fullname)
+                if module.__spec__ is spec:  # not that of a module with another name
+                    _mirror(module, fullname)
 
             loader.exec_module = exec_module
         return spec
@@ -172,7 +172,7 @@ class _Finder:
 
     def find_distributions(self, context: Any = None):
         """For `importlib.metadata`, which is imported by those who ask alone."""
-        from rushlight._distribution import NameAndVersion
+        from rushlight.foreign.distribution import NameAndVersion
 
         name = None if context is None else context.name
         if name in (None, "torch"):

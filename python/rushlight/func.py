@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import rushlight
-from rushlight._forward_transforms import hessian, jacfwd, jvp, linearize
-from rushlight._functorch.vmap import vmap
-from rushlight._transforms import (
+from rushlight._transforms.forward import hessian, jacfwd, jvp, linearize
+from rushlight._transforms.reverse import (
     debug_unwrap,
     functionalize,
     grad,
@@ -20,6 +19,7 @@ from rushlight._transforms import (
     jacrev,
     vjp,
 )
+from rushlight._transforms.vmap import vmap
 from rushlight.nn.utils import stateless
 
 if TYPE_CHECKING:

@@ -10,15 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import _C
+from rushlight._lazy import later
+
+_nn_functional = later("rushlight.nn.functional")
+_storage = later("rushlight.storage")
 
 _ops, _wrapped = _C.ops, _C._wrapped
 
 
 def __getattr__(name):
     if name == "F":  # programs find nn.functional here, too
-        from rushlight.nn import functional
-
-        return functional
+        return _nn_functional()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -254,9 +256,7 @@ def from_file(
         raise RuntimeError("from_file(): a file can be mapped to plain tensors on the CPU only")
     dtype = _ops.get_default_dtype() if dtype is None else dtype
     count = size or 0
-    from rushlight.storage import UntypedStorage
-
-    storage = UntypedStorage.from_file(filename, bool(shared), count * dtype.itemsize)
+    storage = _storage.UntypedStorage.from_file(filename, bool(shared), count * dtype.itemsize)
     return _C._tensor_on(storage, dtype, 0, (count,), (1,))
 
 

@@ -17,8 +17,8 @@ from rushlight._library import schema as schemas
 from rushlight._library.custom_ops import CustomOpDef, custom_op, devices_of
 from rushlight._library.infer_schema import infer_schema
 from rushlight._library.opcheck import opcheck
+from rushlight._library.tags import listed
 from rushlight._ops import OpOverload
-from rushlight._tags import listed
 
 __all__ = [
     "CustomOpDef",

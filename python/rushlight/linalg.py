@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushlight import _C
-from rushlight._listed import dir_of
+from rushlight._names.listed import dir_of
 from rushlight._table import namespace
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rushlight import _absent
-from rushlight._absent import *  # noqa: F403
+from rushlight.foreign import absent as _absent
+from rushlight.foreign.absent import *  # noqa: F403
 
 __all__ = [*_absent.__all__, "current_device", "synchronize"]
 

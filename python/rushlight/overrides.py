@@ -10,8 +10,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import rushlight
 from rushlight import _C, _ops
-from rushlight._torch_function import (
+from rushlight._library.offers import (
     handle_torch_function,
     has_torch_function,
     has_torch_function_unary,
@@ -43,9 +44,7 @@ def is_tensor_like(inp):
 
 
 def _tensor_class():
-    from rushlight import Tensor
-
-    return Tensor
+    return rushlight.Tensor
 
 
 class TorchFunctionMode:
@@ -158,9 +157,6 @@ def _functions(space):
 @functools.cache
 def _overridable():
     """{module or class: {name: function}} of what is offered."""
-    import rushlight
-    from rushlight.nn import functional, init
-
     tensor = rushlight.Tensor
     offered = {
         n: f
@@ -169,7 +165,7 @@ def _overridable():
     }
     of_nn = {
         n: f
-        for n, f in _functions(functional).items()
+        for n, f in _functions(rushlight.nn.functional).items()
         if isinstance(f, (_C._Offered, types.BuiltinFunctionType))
     }
     methods = {}
@@ -185,7 +181,8 @@ def _overridable():
             and getattr(object, name, None) is not value
         ):
             methods[name] = value
-    out = {rushlight: offered, functional: of_nn, tensor: methods}
+    out = {rushlight: offered, rushlight.nn.functional: of_nn, tensor: methods}
+    init = rushlight.nn.init
     out[init] = {n: getattr(init, n) for n in init._OFFERED}
     for name in ("linalg", "fft", "special"):
         space = getattr(rushlight, name, None)
@@ -204,8 +201,6 @@ def get_ignored_functions():
     """The public functions that cannot be overridden: factories, settings, questions about
     types.
     """
-    import rushlight
-
     offered = _overridable()
     ignored = {f for n, f in _functions(rushlight).items() if f not in offered[rushlight].values()}
     tensor = rushlight.Tensor
@@ -224,18 +219,13 @@ def get_testing_overrides():
 
 def get_default_nowrap_functions():
     """The functions whose results are not converted to the subclass."""
-    from rushlight import Tensor
-
-    base: Any = Tensor
+    base: Any = rushlight.Tensor
     return {base._base.__get__, base.grad.__get__}
 
 
 @functools.cache
 def _names():
-    import rushlight
-    from rushlight.nn import functional
-
-    names = {rushlight.Tensor: "torch.Tensor", functional: "torch.nn.functional"}
+    names = {rushlight.Tensor: "torch.Tensor", rushlight.nn.functional: "torch.nn.functional"}
     return {
         function: f"{names.get(space, getattr(space, '__name__', ''))}.{name}".replace(
             "rushlight", "torch", 1
@@ -247,9 +237,7 @@ def _names():
 
 def resolve_name(f):
     """The name of an overridable function, "torch.Tensor.add"; None for others."""
-    from rushlight._ops import OpOverload, OpOverloadPacket
-
-    if isinstance(f, (OpOverload, OpOverloadPacket)):
+    if isinstance(f, (_ops.OpOverload, _ops.OpOverloadPacket)):
         return str(f)
     try:
         return _names().get(f)
@@ -259,6 +247,7 @@ def resolve_name(f):
 
 def is_tensor_method_or_property(func: Callable[..., Any]):
     """Whether a function is a method of Tensor or the getter of a property."""
-    from rushlight import Tensor
-
-    return func in _overridable()[Tensor].values() or getattr(func, "__name__", "") == "__get__"
+    return (
+        func in _overridable()[rushlight.Tensor].values()
+        or getattr(func, "__name__", "") == "__get__"
+    )

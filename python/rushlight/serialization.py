@@ -1,7 +1,7 @@
 """`save` and `load`: PyTorch's .pt files.
 
 A file is a zip archive: a pickle whose tensors name their storages, and the storages. By default a
-file is read as data (`weights_only=True`, see `_safe_load.py`). Files carry PyTorch's names
+file is read as data (`weights_only=True`, see `_files/safe_load.py`). Files carry PyTorch's names
 (`torch._utils._rebuild_tensor_v2`), so that PyTorch reads them too.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from rushlight import _C
-from rushlight._locations import (
+from rushlight._files.locations import (
     _package_registry,  # noqa: F401
     default_restore_location,
     location_tag,
@@ -27,10 +27,9 @@ from rushlight._locations import (
     validate_cuda_device,
     validate_hpu_device,
 )
-from rushlight._locations import locator as _get_restore_location  # noqa: F401
-from rushlight._pickled import StorageKeys, Storages, pickle_bytes, unsafe_unpickler
-from rushlight._raised import SourceChangeWarning, add_note
-from rushlight._records import (  # noqa: F401
+from rushlight._files.locations import locator as _get_restore_location  # noqa: F401
+from rushlight._files.pickled import StorageKeys, Storages, pickle_bytes, unsafe_unpickler
+from rushlight._files.records import (  # noqa: F401
     _check_seekable,
     _is_compressed_file,
     _is_path,
@@ -42,7 +41,7 @@ from rushlight._records import (  # noqa: F401
     _save,
     _should_read_directly,
 )
-from rushlight._safe_load import (
+from rushlight._files.safe_load import (
     SafeObjects,
     add_safe_globals,
     clear_safe_globals,
@@ -51,6 +50,7 @@ from rushlight._safe_load import (
     is_safe_global,
     safe_globals,
 )
+from rushlight._raised import SourceChangeWarning, add_note
 from rushlight._warnings import warn
 from rushlight.storage import TypedStorage, UntypedStorage
 from rushlight.utils.serialization import config
@@ -230,7 +230,7 @@ def save(
         if parent and not os.path.isdir(parent):
             raise RuntimeError(f"Parent directory {parent} does not exist.")
     if not _use_new_zipfile_serialization:
-        from rushlight import _legacy_files
+        from rushlight._files import legacy as _legacy_files
 
         _legacy_files.save(obj, f, pickle_module, pickle_protocol)
         return
@@ -338,7 +338,7 @@ def load(
             raise RuntimeError(
                 "mmap can only be used with files saved with `_use_new_zipfile_serialization=True`"
             )
-        from rushlight import _legacy_files
+        from rushlight._files import legacy as _legacy_files
 
         data: Any = source
         if is_path:
@@ -358,13 +358,13 @@ def _naming_file(f: Any, source: Any) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
-        from rushlight._file_kinds import message_with_file
+        from rushlight._files.kinds import message_with_file
 
         if error.args and isinstance(error.args[0], str):
             error.args = (message_with_file(error.args[0], f, source), *error.args[1:])
         raise
     except Exception as error:  # usually of a program's class
-        from rushlight._file_kinds import name_of
+        from rushlight._files.kinds import name_of
 
         add_note(error, f"while torch.load read {name_of(f) or type(f).__name__!r}")
         raise

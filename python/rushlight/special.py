@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushlight._listed import dir_of
+from rushlight._names.listed import dir_of
 from rushlight._table import namespace
 
 if TYPE_CHECKING:

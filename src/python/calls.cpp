@@ -80,7 +80,7 @@ PyObject* overload_object(const OpInfo& op) {
   if (found == nullptr) {
     static PyObject* make = nullptr;
     found =
-        check(PyObject_CallFunction(import_attribute(make, "rushlight._python_ops", "_overload"),
+        check(PyObject_CallFunction(import_attribute(make, "rushlight._library.python_ops", "_overload"),
                                     "sss", op.space, op.name, op.overload));
   }
   return found;

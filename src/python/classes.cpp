@@ -10,7 +10,7 @@ namespace rushlight::python {
 
 namespace {
 
-// ---- objects of bound classes: _classes.py makes a subclass for each ----
+// ---- objects of bound classes: _library/classes.py makes a subclass for each ----
 
 struct ScriptObject {
   PyObject_HEAD Value value;
@@ -82,7 +82,7 @@ PyObject* from_object(const Value& value) {
   }
   static PyObject* find = nullptr;
   const Object type = Object::check(PyObject_CallFunction(
-      import_attribute(find, "rushlight._classes", "class_of"), "s", value.class_name().c_str()));
+      import_attribute(find, "rushlight._library.classes", "class_of"), "s", value.class_name().c_str()));
   PyObject* const out =
       check(object_new(reinterpret_cast<PyTypeObject*>(type.get()), nullptr, nullptr));
   value_of(out) = value;

@@ -274,7 +274,7 @@ PyObject* apply_in_vmap(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
     PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(args[i]));
   }
   PyObject* result = check(PyObject_CallFunctionObjArgs(
-      import_attribute(apply_function, "rushlight._functorch.vmap", "apply_function"), cls,
+      import_attribute(apply_function, "rushlight._transforms.vmap", "apply_function"), cls,
       tuple.get(), nullptr));
   if (result == Py_NotImplemented) {
     Py_DECREF(result);

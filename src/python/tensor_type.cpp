@@ -268,13 +268,13 @@ PyMethodDef module_functions[] = {
 
 namespace {
 
-PyObject* dir_function;  // rushlight._listed.dir_of_class
+PyObject* dir_function;  // rushlight._names.listed.dir_of_class
 
 PyObject* dir_of_class(PyObject* cls, PyObject*) {
   return translate_errors([&] {
     const Object all = Object::check(
         PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyType_Type), "__dir__", "O", cls));
-    PyObject* const shown = import_attribute(dir_function, "rushlight._listed", "dir_of_class");
+    PyObject* const shown = import_attribute(dir_function, "rushlight._names.listed", "dir_of_class");
     return check(PyObject_CallFunctionObjArgs(shown, cls, all.get(), nullptr));
   });
 }

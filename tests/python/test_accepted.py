@@ -1,4 +1,4 @@
-"""The list of what is accepted (`rushlight._accepted`): complete, true, and what is made of it."""
+"""The list of what is accepted (`rushlight.foreign.accepted`): complete, true, and what is made of it."""
 
 import fnmatch
 import importlib
@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import rushlight
-from rushlight import _accepted
+from rushlight.foreign import accepted
+from rushlight.foreign.rows import RAISES, Flags
 from tests import unread
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +37,7 @@ def is_listed(path, name=None):
 
 
 def rows_with_names(path):
-    return [row for row in _accepted.rows_of(path) if isinstance(row.names, str)]
+    return [row for row in accepted.rows_of(path) if not isinstance(row, Flags)]
 
 
 def missing(found):
@@ -46,7 +47,7 @@ def missing(found):
 
 def test_parameters_are_read_or_listed():
     found = missing(unread.unread_parameters())
-    assert not found, "neither read nor in rushlight._accepted.ROWS: " + ", ".join(found)
+    assert not found, "neither read nor in rushlight.foreign.tables: " + ", ".join(found)
 
 
 def test_private_parameters_are_read_or_listed():
@@ -83,12 +84,12 @@ def has_flags(path, names):
     return all(hasattr(value, name) for name in names)
 
 
-@pytest.mark.parametrize("row", _accepted.ROWS, ids=lambda row: f"{row.where} {row.names}"[:60])
+@pytest.mark.parametrize("row", accepted.ROWS, ids=lambda row: f"{row.where} {row.names}"[:60])
 def test_rows_name_what_is_there(row):
     assert row.reason
     assert row.effect in ("no effect", "fixed value", "refused", "takes effect")
-    if isinstance(row.names, dict):
-        assert has_flags(row.where, row.names)
+    if isinstance(row, Flags):
+        assert has_flags(row.where, row.names.split())
         return
     for pattern in row.where.split():
         found = [names for path, names in KNOWN.items() if fnmatch.fnmatchcase(path, pattern)]
@@ -117,7 +118,7 @@ REFUSALS = {
 
 
 def test_every_refusal_is_tried():
-    refused = [row.names.split() for row in _accepted.ROWS if row.effect == _accepted.REFUSED]
+    refused = [row.names.split() for row in accepted.ROWS if row.effect == RAISES]
     assert {name for names in refused for name in names} == REFUSALS.keys()
 
 
@@ -127,25 +128,12 @@ def test_what_is_refused_raises(name):
         REFUSALS[name]()
 
 
-def test_flags_have_the_listed_values_at_first():
-    code = (
-        "import rushlight as t\n"
-        "from rushlight._accepted import ROWS\n"
-        "from operator import attrgetter\n"
-        "rows = [row for row in ROWS if isinstance(row.names, dict)]\n"
-        "assert rows\n"
-        "for row in rows:\n"
-        "    space = attrgetter(row.where)(t)\n"
-        "    assert row.names == {name: getattr(space, name) for name in row.names}"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 @pytest.mark.parametrize("name", ["cudnn", "mkldnn", "opt_einsum", "nnpack"])
 def test_flags_are_declared_and_can_be_held(name):
     module = importlib.import_module(f"rushlight.backends.{name}")
-    flags = _accepted.flags_of(f"backends.{name}")
-    assert inspect.get_annotations(module).keys() == flags.keys()
+    (row,) = (row for row in accepted.rows_of(f"backends.{name}") if isinstance(row, Flags))
+    flags = row.names.split()
+    assert [*inspect.get_annotations(module)] == flags
     before = {flag: getattr(module, flag) for flag in flags}
     with module.flags(enabled=True):
         assert module.enabled is True
@@ -153,8 +141,8 @@ def test_flags_are_declared_and_can_be_held(name):
 
 
 def test_the_page_is_written_from_the_list():
-    """`python -m rushlight._accepted >docs/accepted.md` writes it."""
-    assert (ROOT / "docs/accepted.md").read_text() == _accepted.page()
+    """`python -m rushlight.foreign.accepted >docs/accepted.md` writes it."""
+    assert (ROOT / "docs/accepted.md").read_text() == accepted.page()
 
 
 PROGRAM = """
@@ -183,7 +171,7 @@ def test_verbose_programs_tell_what_has_no_effect():
         "backends.cudnn.benchmark",
         "optim.adamw.AdamW(fused=...)",
         "compiler.compile(mode=...)",
-        "_absent.empty_cache()",
+        "foreign.absent.empty_cache()",
     ]
 
 

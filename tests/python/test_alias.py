@@ -9,7 +9,8 @@ import zipfile
 import pytest
 
 import rushlight
-from rushlight import _C, _names_used
+from rushlight import _C
+from rushlight.foreign import check
 
 
 def python(*arguments, status=0, **environment):
@@ -335,7 +336,7 @@ class Net(nn.Module):
 def test_missing_names_are_listed_without_running(tmp_path):
     script = tmp_path / "program.py"
     script.write_text("raise SystemExit('it ran')\n" + USES)
-    found = {use.name: use for use in _names_used.missing_in([script])}
+    found = {use.name: use for use in check.missing_in([script])}
     needed = {"torch.nn.nothing_here", "torch.nn.NoSuchLayer", "torch.no_such_function"}
     assert found.keys() == needed | {"torch.guarded", "torch.asked"}
     assert {name for name, use in found.items() if not use.optional} == needed
@@ -355,10 +356,10 @@ def test_what_is_not_read_is_said(tmp_path, capsys, monkeypatch):
     (tmp_path / "other.py").symlink_to("loop.py")
     (tmp_path / "folder.py").mkdir()
     (tmp_path / "deep.py").write_text("-" * 100_000 + "1")
-    assert _names_used.check(str(tmp_path)) == 1
+    assert check.check(str(tmp_path)) == 1
     said = capsys.readouterr()
     assert said.out == "" and said.err.count(": not read: ") == 3
-    assert _names_used.check(str(tmp_path / "loop.py")) == 1
+    assert check.check(str(tmp_path / "loop.py")) == 1
     said = capsys.readouterr()
     assert said.out == "" and f"{tmp_path / 'loop.py'}: not read: " in said.err
 
@@ -366,11 +367,11 @@ def test_what_is_not_read_is_said(tmp_path, capsys, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(os, "scandir", unreadable)  # as `os.walk` asks; root may read all
-    assert _names_used.check(str(tmp_path)) == 1
+    assert check.check(str(tmp_path)) == 1
     said = capsys.readouterr()
     assert said.out == "" and said.err == f"{tmp_path}: not read: Permission denied\n"
     monkeypatch.undo()
-    assert _names_used.check("textwrap.no_such_module") == 2
+    assert check.check("textwrap.no_such_module") == 2
     python("-m", "rushlight", "check", "", status=2)
 
 
@@ -391,20 +392,20 @@ def test_names_that_refuse_count_as_missing(tmp_path):
 
 
 def test_what_is_checked_is_found(tmp_path):
-    assert [path.name for path in _names_used.files_of("pytest")]
-    assert [path.name for path in _names_used.files_of("textwrap")] == ["textwrap.py"]
+    assert [path.name for path in check.files_of("pytest")]
+    assert [path.name for path in check.files_of("textwrap")] == ["textwrap.py"]
     with pytest.raises(FileNotFoundError, match="no script, folder or package"):
-        _names_used.files_of("no_such_package_at_all")
-    assert _names_used.check("no_such_package_at_all") == 2
-    assert _names_used.missing_part("torch.nn.functional.relu") is None
-    assert _names_used.missing_part("torch.classes.some_library.Thing") is None
-    assert _names_used.missing_part("torch.ops.some_library.op.default") is None
-    assert _names_used.missing_part("torch.ops.aten.no_such_op") == (
+        check.files_of("no_such_package_at_all")
+    assert check.check("no_such_package_at_all") == 2
+    assert check.missing_part("torch.nn.functional.relu") is None
+    assert check.missing_part("torch.classes.some_library.Thing") is None
+    assert check.missing_part("torch.ops.some_library.op.default") is None
+    assert check.missing_part("torch.ops.aten.no_such_op") == (
         "torch.ops.aten.no_such_op",
         None,
     )
     assert "check TARGET" in python("-m", "rushlight", "check", "--help")
-    assert _names_used.missing_part("torch.nn.Linear.gone") == ("torch.nn.Linear.gone", None)
+    assert check.missing_part("torch.nn.Linear.gone") == ("torch.nn.Linear.gone", None)
 
 
 @pytest.mark.parametrize("name", ["import rushlight as torch", "import rushlight.as_torch, torch"])

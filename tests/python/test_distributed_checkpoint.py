@@ -11,8 +11,8 @@ import pytest
 
 import rushlight as torch
 import rushlight.distributed.checkpoint as dcp
-from rushlight import _pickled
 from rushlight import distributed as dist
+from rushlight._files import pickled as _pickled
 from rushlight.distributed._shard._properties import _MEM_FORMAT_ENCODING
 from rushlight.distributed.checkpoint import _storage_pickle, format_utils
 from rushlight.distributed.checkpoint._nested_dict import flatten_state_dict, unflatten_state_dict

@@ -526,7 +526,6 @@ def test_probabilities_and_logits_are_made_when_read():
 def test_modules_are_those_of_pytorch():
     import rushlight.distributions.half_normal as module
     from rushlight.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
-
     from rushlight.distributions.utils import broadcast_all, lazy_property
 
     assert module.HalfNormal is d.HalfNormal

@@ -8,8 +8,8 @@ import pytest
 
 import rushlight as torch
 from rushlight import _prims_common as prims
-from rushlight._functorch import config
 from rushlight._subclasses import CrossRefFakeMode, FakeTensorMode
+from rushlight._subclasses import settings as config
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,

@@ -26,9 +26,6 @@ from rushlight import nn
     ],
 )
 def test_what_is_not_there_says_so_when_it_is_called(call):
-    import rushlight.distributed.rpc
-    import rushlight.distributed.tensor.experimental
-    import rushlight.utils.mkldnn  # noqa: F401
 
     with pytest.raises(RuntimeError, match=r"rushlight has no .* yet: "):
         call()
@@ -555,7 +552,7 @@ def test_threads_between_ops_are_set_once(monkeypatch):
 
 
 def test_vmap_calls_what_programs_put_in_the_place_of_its_parts(monkeypatch):
-    from rushlight._functorch import vmap as parts
+    from rushlight._transforms import vmap as parts
 
     seen = []
 

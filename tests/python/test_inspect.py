@@ -213,8 +213,6 @@ def test_completion():
 
 
 def test_signatures_cost_the_import_nothing():
-    code = (
-        "import sys, rushlight; print('inspect' in sys.modules, 'rushlight._listed' in sys.modules)"
-    )
+    code = "import sys, rushlight; print('inspect' in sys.modules, 'rushlight._names.listed' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.split() == ["False", "False"]

@@ -94,7 +94,7 @@ def test_mapped_files(tmp_path, settings):
 
 
 def test_places_of_storages(monkeypatch):
-    monkeypatch.setattr("rushlight._locations._package_registry", [])
+    monkeypatch.setattr("rushlight._files.locations._package_registry", [])
     with pytest.raises(RuntimeError, match="don't know how to determine data location"):
         serialization.location_tag(torch.ones(1).untyped_storage())
     monkeypatch.undo()
@@ -192,7 +192,7 @@ def old_file(pid, extra=(), keys=("0",)):
 
 
 def serialization_magic():
-    from rushlight import _legacy_files
+    from rushlight._files import legacy as _legacy_files
 
     return _legacy_files.MAGIC_NUMBER
 

@@ -9,8 +9,8 @@ import pickle
 import pytest
 
 import rushlight as torch
-from rushlight import _weights_only_unpickler as data_alone
 from rushlight import serialization
+from rushlight._files import weights_only as data_alone
 from rushlight.storage import UntypedStorage
 from rushlight.utils import show_pickle
 

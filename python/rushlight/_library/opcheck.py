@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import rushlight
+from rushlight._lazy import later
 from rushlight._library import registry
 from rushlight.utils import _pytree
+
+_subclasses = later("rushlight._subclasses")
 
 
 class OpCheckError(Exception):
@@ -68,11 +71,9 @@ def _autograd(op, args, kwargs):
 
 
 def _fake(op, args, kwargs):
-    from rushlight._subclasses import FakeTensorMode
-
     with rushlight.no_grad():
         real = op(*_copies(args), **_copies(kwargs))
-    mode = FakeTensorMode()
+    mode = _subclasses.FakeTensorMode()
     args, kwargs = _pytree.tree_map_only(rushlight.Tensor, mode.from_tensor, (args, kwargs))
     with mode, rushlight.no_grad():
         fake = op(*args, **kwargs)

@@ -14,8 +14,8 @@ import rushlight
 from rushlight import _C, _ops
 from rushlight._library import schema as schemas
 from rushlight._library.below import Below
+from rushlight._library.tags import listed
 from rushlight._ops import OpOverload, OpOverloadPacket, _offered, ops
-from rushlight._tags import listed
 from rushlight.utils import _pytree
 
 # The dispatch key of each device; others are somebody's own.
@@ -250,7 +250,7 @@ def vmap_function(op: CustomOverload, rule) -> Callable[..., Any]:
     """The function for batched tensors, by a rule `f(info, in_dims, *args)`."""
 
     def function(*args, **kwargs):
-        from rushlight._functorch import vmap
+        from rushlight._transforms import vmap
 
         return vmap.by_rule(rule, args, op.qualname, kwargs)
 

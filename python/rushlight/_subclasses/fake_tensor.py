@@ -11,8 +11,8 @@ import weakref
 
 import rushlight
 from rushlight import Tensor
-from rushlight._functorch import config
 from rushlight._library.registry import CustomOverload
+from rushlight._subclasses import settings as config
 from rushlight.utils import _pytree
 from rushlight.utils._python_dispatch import (
     TorchDispatchMode,

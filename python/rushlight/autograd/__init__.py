@@ -213,7 +213,7 @@ def grad(
 
 def _batched_backward(run, gradients, retain):
     """Backward of a batch of gradients at once."""
-    from rushlight._functorch.vmap import vmap
+    from rushlight._transforms.vmap import vmap
 
     defined = []
 
@@ -233,7 +233,6 @@ if TYPE_CHECKING:
         functional,
         graph,
         profiler,
-        profiler_util,
     )
 else:
-    __getattr__, __dir__ = lazy(__name__, "forward_ad functional graph profiler profiler_util")
+    __getattr__, __dir__ = lazy(__name__, "forward_ad functional graph profiler")

@@ -12,7 +12,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
-from rushlight._transforms import basis_of
+from rushlight._transforms.reverse import basis_of
 from rushlight.autograd import grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -269,7 +269,7 @@ def _block(parts, dim, output, value):
 
 def _columns(func, inputs, several_in):
     """The Jacobian in forward mode."""
-    from rushlight.func import jacfwd
+    from rushlight._transforms.forward import jacfwd
 
     several_out = False
 

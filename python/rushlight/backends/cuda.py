@@ -6,7 +6,6 @@ import contextlib
 import types
 
 import rushlight
-from rushlight._accepted import flags_of
 
 __all__ = [
     "can_use_efficient_attention",
@@ -40,7 +39,9 @@ class _Matmul:
     allow_fp16_accumulation: bool
 
     def __init__(self) -> None:
-        vars(self).update(flags_of("backends.cuda.matmul"))
+        self.allow_fp16_reduced_precision_reduction = True
+        self.allow_bf16_reduced_precision_reduction = True
+        self.allow_fp16_accumulation = False
 
     @property
     def allow_tf32(self):

@@ -5,19 +5,16 @@ Its flags can be set and read; they change nothing.
 
 from __future__ import annotations
 
-from rushlight._accepted import flags_of
-
 from . import _flags
 
 __all__ = ["flags", "is_available", "version"]
 
-enabled: bool
-benchmark: bool
-benchmark_limit: int
-deterministic: bool
-allow_tf32: bool
-fp32_precision: str
-globals().update(flags_of("backends.cudnn"))
+enabled: bool = True
+benchmark: bool = False
+benchmark_limit: int = 10
+deterministic: bool = False
+allow_tf32: bool = True
+fp32_precision: str = "none"
 
 
 def is_available():

@@ -6,7 +6,6 @@ Its flags can be set and read; they change nothing.
 from __future__ import annotations
 
 from rushlight import _C
-from rushlight._accepted import flags_of
 
 from . import _flags
 
@@ -16,11 +15,10 @@ VERBOSE_OFF = 0
 VERBOSE_ON = 1
 VERBOSE_ON_CREATION = 2
 
-enabled: bool
-deterministic: bool
-allow_tf32: bool
-fp32_precision: str
-globals().update(flags_of("backends.mkldnn"))
+enabled: bool = True
+deterministic: bool = False
+allow_tf32: bool = True
+fp32_precision: str = "none"
 
 
 def is_available():

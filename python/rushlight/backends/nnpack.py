@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from rushlight._accepted import flags_of
-
 from . import _flags
 
 __all__ = ["flags", "is_available", "set_flags"]
 
-enabled: bool
-globals().update(flags_of("backends.nnpack"))
+enabled: bool = False
 
 
 def is_available():

@@ -1,14 +1,11 @@
 """Flags for the order in which `einsum` multiplies more than two operands."""
 
-from rushlight._accepted import flags_of
-
 from . import _flags
 
 __all__ = ["flags", "get_opt_einsum", "is_available"]
 
-enabled: bool
-strategy: str | None
-globals().update(flags_of("backends.opt_einsum"))
+enabled: bool = False
+strategy: str | None = None
 
 
 def is_available():

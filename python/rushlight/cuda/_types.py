@@ -1,5 +1,5 @@
 """Old names of types: `cuda.FloatTensor`."""
 
-from rushlight._legacy import CUDA_TYPES
+from rushlight._names.legacy import CUDA_TYPES
 
 globals().update(CUDA_TYPES)

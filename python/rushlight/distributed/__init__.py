@@ -32,13 +32,10 @@ __all__ = [
 
 if TYPE_CHECKING:
     from rushlight.distributed import (
-        _composable,
         _functional_collectives,
-        _tensor,
         algorithms,
         checkpoint,
         collective_utils,
-        constants,
         device_mesh,
         distributed_c10d,
         elastic,
@@ -55,8 +52,8 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "_composable _functional_collectives _tensor algorithms checkpoint collective_utils "
-        "constants device_mesh distributed_c10d elastic fsdp launch nn optim run tensor utils",
+        "_functional_collectives algorithms checkpoint collective_utils "
+        "device_mesh distributed_c10d elastic fsdp launch nn optim run tensor utils",
         {"device_mesh": "DeviceMesh init_device_mesh", "_debugger": "breakpoint"},
     )
 

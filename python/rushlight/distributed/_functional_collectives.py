@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
+from rushlight._lazy import lazy
 from rushlight.autograd import Function
-from rushlight.distributed import _collectives, _refused, _world
+from rushlight.distributed import _collectives, _world
 from rushlight.distributed._kinds import ReduceOp
 
 __all__ = [
-    "AsyncCollectiveTensor",
+    "AsyncCollectiveTensor",  # noqa: F822  # refused
     "all_gather_into_tensor_coalesced",
     "all_gather_single",
     "all_gather_single_autograd",
@@ -37,7 +38,7 @@ __all__ = [
     "wait_tensor",
 ]
 
-AsyncCollectiveTensor = _refused.kind("AsyncCollectiveTensor", __name__)
+__getattr__, __dir__ = lazy(__name__)
 
 
 def _group_of(group):

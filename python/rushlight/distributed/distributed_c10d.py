@@ -14,7 +14,6 @@ from rushlight.distributed import (
     _objects,
     _process_group,
     _reducer,
-    _refused,
 )
 from rushlight.distributed import (
     _world as _world_part,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight import _refused
+from rushlight._lazy import lazy
 from rushlight.export._export import export
 from rushlight.export._files import load, save
 from rushlight.export.decomp_utils import CustomDecompTable
@@ -44,8 +44,7 @@ __all__ = [
     "unflatten",
 ]
 
-_WHY = "what depends on values has no form in a graph, and is named by export's own error"
-draft_export = _refused.function("torch.export.draft_export", _WHY)
+__getattr__, __dir__ = lazy(__name__)
 
 
 def register_dataclass(cls: type[Any], *, serialized_type_name: str | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import rushlight
 from rushlight import _C, Tensor, nn
-from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
+from rushlight._files.archive import PyTorchFileReader, PyTorchFileWriter
 from rushlight.export._read import program_of
 from rushlight.export._schema import real_tensor, tensor_record
 from rushlight.export._write import model_record

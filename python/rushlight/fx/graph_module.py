@@ -13,8 +13,11 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor, nn
+from rushlight._lazy import later
 from rushlight.fx._codegen import PythonCode, _PyTreeCodeGen, custom_builtins
 from rushlight.fx.graph import Graph
+
+_symbolic_trace = later("rushlight.fx._symbolic_trace")
 
 __all__ = ["GraphModule", "reduce_graph_module"]
 
@@ -145,13 +148,11 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> nn.Module:
 
 
 def _deserialize(forward: Callable, body: dict[str, Any]) -> nn.Module:
-    from rushlight.fx._symbolic_trace import Tracer
-
     class Code(_CodeOnlyModule):
         pass
 
     body = dict(body)
-    tracer_cls = body.pop("_tracer_cls", None) or Tracer
+    tracer_cls = body.pop("_tracer_cls", None) or _symbolic_trace.Tracer
     extras = body.pop("_tracer_extras", None) or {}
     name = body.pop("_graphmodule_cls_name", "GraphModule")
     codegen = body.pop("_graphmodule_codegen", None)
@@ -186,9 +187,7 @@ def _trace_leaves(tracer: Any, module: nn.Module, codegen: _PyTreeCodeGen) -> Gr
     """Traces generated code that takes its arguments apart: from the leaves on."""
     names = [name for name in codegen.pytree_info.orig_args if name != "self"]
     spec = codegen.pytree_info.in_spec
-    from rushlight.fx._symbolic_trace import PH
-
-    values = rushlight.utils._pytree.tree_unflatten([PH] * spec.num_leaves, spec)
+    values = rushlight.utils._pytree.tree_unflatten([_symbolic_trace.PH] * spec.num_leaves, spec)
     given = {
         name.partition(" :")[0].partition(" =")[0]: v for name, v in zip(names, values, strict=True)
     }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rushlight import Tensor
 from rushlight._C import JITException as Error
-from rushlight._lazy import lazy
+from rushlight._lazy import later, lazy
 from rushlight._warnings import warn
 from rushlight.futures import Future
 from rushlight.jit._marks import (  # noqa: F401
@@ -45,6 +45,10 @@ from rushlight.jit._script import (  # noqa: F401
     TracerWarning,
 )
 from rushlight.utils import _pytree
+
+_compiling = later("rushlight.jit._scripts")
+_freezing = later("rushlight.jit._freeze")
+_programs = later("rushlight.jit._program")
 
 __all__ = [
     "Attribute",
@@ -111,10 +115,8 @@ class CompilationUnit:
 
     def define(self, lang, rcb=None, _frames_up: int = 0) -> None:
         """Compile more functions; `rcb`: what gives the value of a name, None where it has none."""
-        from rushlight.jit import _scripts
-
-        names = _scripts.FrameScope(sys._getframe(_frames_up + 1), rcb)
-        _scripts.define_functions(lang, names, self._functions)
+        names = _compiling.FrameScope(sys._getframe(_frames_up + 1), rcb)
+        _compiling.define_functions(lang, names, self._functions)
 
     def __getattr__(self, name):
         functions = self.__dict__.get("_functions", {})
@@ -161,9 +163,7 @@ def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inpu
 
 def _compile(obj: Any, frame: Any = None) -> Any:
     """`script`, without a warning."""
-    from rushlight.jit import _scripts
-
-    return _scripts.script(obj, frame)
+    return _compiling.script(obj, frame)
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Any:
@@ -188,10 +188,8 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
         optimize_numerics: whether batch norms become part of the convolutions before them, which
             changes the last digits.
     """
-    from rushlight.jit import _freeze
-
     _deprecate("freeze", "`torch.compile` and `torch.export` take programs as they are")
-    return _freeze.freeze(mod, preserved_attrs or (), optimize_numerics)
+    return _freezing.freeze(mod, preserved_attrs or (), optimize_numerics)
 
 
 def optimize_for_inference(mod, other_methods=None):
@@ -201,10 +199,8 @@ def optimize_for_inference(mod, other_methods=None):
         mod: a script module; one in training mode is taken as it is in evaluation.
         other_methods: names of methods that stay beside `forward`.
     """
-    from rushlight.jit import _freeze
-
     _deprecate("optimize_for_inference", "`torch.compile` takes programs as they are")
-    return _freeze.optimize_for_inference(mod, other_methods or ())
+    return _freezing.optimize_for_inference(mod, other_methods or ())
 
 
 def save(m, f, _extra_files=None):
@@ -217,18 +213,15 @@ def save(m, f, _extra_files=None):
 
     Raises `RuntimeError` of what is no program, and of programs that call Python.
     """
-    from rushlight.jit._program import ProgramModule, UnitFunction
-    from rushlight.jit._program import save as save_program
-
-    if _is(m, UnitFunction):
+    if _is(m, _programs.UnitFunction):
         m.save(f, _extra_files)
         return
-    if not _is(m, ProgramModule):
+    if not _is(m, _programs.ProgramModule):
         raise RuntimeError(
             f"jit.save() writes programs, and a {type(m).__name__} is none: compile it with "
             "jit.script, or save m.state_dict() with torch.save"
         )
-    save_program(m, f, _extra_files)
+    _programs.save(m, f, _extra_files)
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
@@ -244,12 +237,10 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     is no such file, and `RuntimeError` where it is no archive of a module, is damaged, or uses what
     this version lacks.
     """
-    from rushlight.jit._program import load as load_program
-
     if _restore_shapes:
         raise NotImplementedError("jit.load(): shapes of traced inputs are not restored")
     _deprecate("load", "`torch.export` writes files of the newer kind")
-    return load_program(f, map_location, _extra_files)
+    return _programs.load(f, map_location, _extra_files)
 
 
 # ---- tasks, which run at once, and settings ----
@@ -328,12 +319,12 @@ def _get_trace_graph(
         return_inputs: give a copy of the arguments, too, as they were before it ran.
         _return_inputs_states: give the arguments before and after it ran, too.
     """
-    from rushlight.jit._trace_graph import get_trace_graph
-
     before = None
     if return_inputs or _return_inputs_states:
         given = args if _is(args, tuple) else (args,)
         before = _pytree.tree_map_only(Tensor, lambda t: t.detach().clone(), given)
+    from rushlight.jit._trace_graph import get_trace_graph
+
     graph, outs = get_trace_graph(f, args, kwargs, _force_outplace)
     if return_inputs:
         return graph, outs, before

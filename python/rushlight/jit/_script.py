@@ -7,7 +7,11 @@ import weakref
 from typing import Any
 
 from rushlight import nn
+from rushlight._lazy import later
 from rushlight.jit._marks import Attribute, MarkedMethod, script_method  # noqa: F401
+
+_scripts = later("rushlight.jit._scripts")
+_program = later("rushlight.jit._program")
 
 
 class TracerWarning(Warning):
@@ -39,8 +43,6 @@ class ScriptMeta(type(nn.Module)):
         made = super().__call__(*args, **kwargs)
         if getattr(cls, "_is_program", False) or cls.__name__ == "ScriptModule":
             return made
-        from rushlight.jit import _scripts
-
         _scripts.become_program(made, _program_class(cls))
         return made
 
@@ -52,13 +54,11 @@ def _program_class(kind: Any) -> Any:
     """The class that is a program's and that of a `ScriptModule`."""
     known = _classes.get(kind)
     if known is None:
-        from rushlight.jit._program import ProgramModule
-
         space = {"__module__": kind.__module__, "__doc__": kind.__doc__}
         forward = next((vars(k)["forward"] for k in kind.__mro__ if "forward" in vars(k)), None)
         if forward is not vars(nn.Module).get("forward") and not isinstance(forward, MarkedMethod):
             space["_python_forward"] = forward
-        known = _classes[kind] = type(kind.__name__, (ProgramModule, kind), space)
+        known = _classes[kind] = type(kind.__name__, (_program.ProgramModule, kind), space)
     return known
 
 
@@ -71,8 +71,6 @@ class ScriptModule(nn.Module, metaclass=ScriptMeta):
 
     def define(self, src: str) -> None:
         """Compile methods from a text of TorchScript, in which names mean what they do here."""
-        from rushlight.jit import _scripts
-
         scope = _scripts.FrameScope(sys._getframe(1))
         own: Any = self.__dict__
         handle = own.get("_c")

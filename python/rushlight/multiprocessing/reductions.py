@@ -15,7 +15,7 @@ from typing import Any
 import rushlight
 from rushlight import _C, Tensor, _utils
 from rushlight._parameter import Parameter
-from rushlight._sparse_parts import sparse_parts
+from rushlight.sparse._parts import sparse_parts
 
 __all__ = [
     "StorageWeakRef",

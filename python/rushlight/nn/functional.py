@@ -10,14 +10,14 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, Tensor, _warnings  # noqa: F401
-from rushlight._listed import dir_of as _listed
-from rushlight._table import ops
-from rushlight._torch_function import (  # noqa: F401  # PyTorch has them here, too
+from rushlight._library.offers import (  # noqa: F401  # PyTorch has them here, too
     handle_torch_function,
     has_torch_function,
     has_torch_function_unary,
     has_torch_function_variadic,
 )
+from rushlight._names.listed import dir_of as _listed
+from rushlight._table import ops
 
 from . import grad  # noqa: F401  # PyTorch has it here, too
 from ._arguments import (  # noqa: F401

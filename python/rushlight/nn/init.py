@@ -11,7 +11,7 @@ import math
 
 import rushlight
 from rushlight import _C, Tensor
-from rushlight._torch_function import handle_torch_function, has_torch_function_unary
+from rushlight._library.offers import handle_torch_function, has_torch_function_unary
 from rushlight._warnings import warn
 
 # Those that are offered to `__torch_function__`, as PyTorch's are.

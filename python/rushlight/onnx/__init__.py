@@ -9,7 +9,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rushlight import _refused
 from rushlight._lazy import lazy
 
 __all__ = [
@@ -40,16 +39,6 @@ class TrainingMode(Enum):
     PRESERVE = 1
     TRAINING = 2
 
-
-_WHY = "functions of the exporter that PyTorch had before have no counterpart; see docs/onnx.md"
-
-ExportOptions = _refused.kind("ExportOptions", __name__, "export() takes keyword arguments")
-ExportableModule = _refused.kind("ExportableModule", __name__, "export() takes modules")
-InputObserver = _refused.kind("InputObserver", __name__, "shapes are given by dynamic_shapes")
-dynamo_export = _refused.function("torch.onnx.dynamo_export", "it is export(dynamo=True)")
-register_custom_op_symbolic = _refused.function("torch.onnx.register_custom_op_symbolic", _WHY)
-unregister_custom_op_symbolic = _refused.function("torch.onnx.unregister_custom_op_symbolic", _WHY)
-select_model_mode_for_export = _refused.function("torch.onnx.select_model_mode_for_export", _WHY)
 
 if TYPE_CHECKING:
     from rushlight.onnx import errors, ops

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rushlight._archive import PyTorchFileWriter
-from rushlight._pickled import StorageKeys, pickle_bytes
+from rushlight._files.archive import PyTorchFileWriter
+from rushlight._files.pickled import StorageKeys, pickle_bytes
 from rushlight.package import _mock
 from rushlight.package.glob_group import GlobGroup, Patterns
 

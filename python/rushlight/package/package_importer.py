@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
-from rushlight._archive import PyTorchFileReader
-from rushlight._pickled import Storages, unsafe_unpickler
+from rushlight._files.archive import PyTorchFileReader
+from rushlight._files.pickled import Storages, unsafe_unpickler
 
 __all__ = ["PackageImporter", "is_from_package"]
 

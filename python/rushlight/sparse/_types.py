@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import _C, _KINDS, Tensor
-from rushlight._legacy import _TensorType
+from rushlight._names.legacy import _TensorType
 from rushlight._warnings import warn
 from rushlight.sparse._make import sparse_coo_tensor
 

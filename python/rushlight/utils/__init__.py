@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         dlpack,
         flop_counter,
         hooks,
-        model_zoo,
         module_tracker,
         serialization,
         tensorboard,
@@ -28,7 +27,7 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         "_foreach_utils _python_dispatch _pytree benchmark checkpoint collect_env "
-        "cpp_extension data deterministic dlpack flop_counter hooks model_zoo module_tracker "
+        "cpp_extension data deterministic dlpack flop_counter hooks module_tracker "
         "serialization tensorboard",
     )
 

@@ -7,8 +7,9 @@ import pathlib
 import pickle
 from typing import Any
 
-from rushlight import _C, _pickled
-from rushlight._safe_load import find_public, member
+from rushlight import _C
+from rushlight._files import pickled as _pickled
+from rushlight._files.safe_load import find_public, member
 from rushlight.distributed.checkpoint import metadata as _metadata
 
 # Where a pickle may find what it mentions, beside sizes, dtypes and layouts.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+from rushlight._lazy import lazy
 from rushlight.distributed.optim.apply_optimizer_in_backward import (
     _apply_optimizer_in_backward,
     _get_in_backward_optimizers,
@@ -20,4 +20,4 @@ __all__ = [
     "as_functional_optim",
 ]
 
-DistributedOptimizer = _refused.kind("DistributedOptimizer", __name__)
+__getattr__, __dir__ = lazy(__name__)

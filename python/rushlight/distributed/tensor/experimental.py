@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
-from rushlight.distributed import _refused
+from rushlight._lazy import lazy
 from rushlight.distributed.tensor._dispatch import implicit_replication
 from rushlight.distributed.tensor._dtensor import DTensor
 from rushlight.distributed.tensor._rules import REGISTERED
 
 __all__ = [
-    "context_parallel",
+    "context_parallel",  # noqa: F822  # refused
     "implicit_replication",
     "local_map",
     "register_sharding",
 ]
 
-context_parallel = _refused.function("torch.distributed.tensor.experimental.context_parallel")
+__getattr__, __dir__ = lazy(__name__)
 
 
 def local_map(

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
+from rushlight._lazy import later
 from rushlight.autograd import Function
+
+distributed = later("rushlight.distributed")
 
 __all__ = ["sync_batch_norm"]
 
 
 def _everybody(group, tensor):
     """The sum over processes."""
-    from rushlight.distributed import all_reduce
-
-    all_reduce(tensor, group=group)
+    distributed.all_reduce(tensor, group=group)
     return tensor
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from rushlight import _C, Tensor, typename
+from rushlight._lazy import later
 from rushlight._warnings import warn
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ from ._hooks import (
     register_module_parameter_registration_hook,
 )
 from ._state import _IncompatibleKeys  # noqa: F401
+
+compiler = later("rushlight.compiler")
 
 __all__ = [
     "Module",
@@ -163,8 +166,6 @@ class Module(ModuleChanges):
 
     def compile(self, *args, **kwargs):
         """Check the arguments as `rushlight.compile` does; calls run the module as it is."""
-        from rushlight import compiler
-
         compiler.compile(self._call_impl, *args, **kwargs)
         self._compiled_call_impl = self._call_impl
 

@@ -2,6 +2,8 @@
 
 # ruff: noqa: F401  # its modules and what they hold are names of the package
 
+from rushlight._lazy import lazy
+
 from . import detection, feature_extraction, optical_flow, segmentation, video
 from ._api import (
     Weights,
@@ -20,7 +22,8 @@ from .googlenet import *  # noqa: F403
 from .inception import *  # noqa: F403
 from .maxvit import *  # noqa: F403
 from .mnasnet import *  # noqa: F403
-from .mobilenet import *  # noqa: F403
+from .mobilenetv2 import *  # noqa: F403
+from .mobilenetv3 import *  # noqa: F403
 from .regnet import *  # noqa: F403
 from .resnet import *  # noqa: F403
 from .shufflenetv2 import *  # noqa: F403
@@ -30,3 +33,5 @@ from .vgg import *  # noqa: F403
 from .vision_transformer import *  # noqa: F403
 
 from . import quantization  # isort: skip  # names models from above
+
+__getattr__, __dir__ = lazy(__name__)

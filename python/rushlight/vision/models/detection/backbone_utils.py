@@ -7,7 +7,7 @@ from rushlight import Tensor, nn
 
 from ...ops.feature_pyramid_network import ExtraFPNBlock, FeaturePyramidNetwork, LastLevelMaxPool
 from ...ops.misc import FrozenBatchNorm2d
-from .. import mobilenet, resnet
+from .. import mobilenetv3, resnet
 from .._api import get_model_builder
 from .._utils import IntermediateLayerGetter
 from ._utils import training_layers
@@ -125,7 +125,7 @@ def frozen_mobilenet(layers: Any, trainable_layers: int) -> list[int]:
 
 
 def _mobilenet_extractor(
-    backbone: mobilenet.MobileNetV3,
+    backbone: mobilenetv3.MobileNetV3,
     fpn: bool,
     trainable_layers: int,
     returned_layers: list[int] | None = None,

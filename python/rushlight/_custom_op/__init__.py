@@ -1,1 +1,0 @@
-"""The older way to make ops of one's own, by names: `rushlight._custom_ops`."""

@@ -1,0 +1,1 @@
+"""Files of tensors: what `serialization` writes and reads, format by format."""

@@ -1,7 +1,0 @@
-"""Meshes, under an old name."""
-
-from __future__ import annotations
-
-from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
-
-__all__ = ["DeviceMesh", "init_device_mesh"]

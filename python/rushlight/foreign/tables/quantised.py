@@ -1,0 +1,38 @@
+"""Deprecated paths of quantisation."""
+
+from rushlight.foreign.rows import NO_EFFECT, PROTOCOL, Accepted
+
+MODULES = {
+    "nn.intrinsic": "ao.nn.intrinsic",
+    "nn.intrinsic.qat": "ao.nn.intrinsic.qat",
+    "nn.intrinsic.quantized": "ao.nn.intrinsic.quantized",
+    "nn.qat": "ao.nn.qat",
+    "nn.quantized": "ao.nn.quantized",
+    "nn.quantized.dynamic": "ao.nn.quantized.dynamic",
+    "quantization": "ao.quantization",
+    "quantization.fake_quantize": "ao.quantization.fake_quantize",
+    "quantization.fuse_modules": "ao.quantization.fuse_modules",
+    "quantization.observer": "ao.quantization.observer",
+    "quantization.qconfig": "ao.quantization.qconfig",
+    "quantization.quantization_mappings": "ao.quantization.quantization_mappings",
+    "quantization.quantize": "ao.quantization.quantize",
+    "quantization.stubs": "ao.quantization.stubs",
+}
+
+ACCEPTED = (
+    # quantisation
+    Accepted(
+        "ao.quantization.observer.PlaceholderObserver.* ao.quantization.observer.NoopObserver.*",
+        "custom_op_name",
+        NO_EFFECT,
+        "there are no graphs that a custom op would be looked for in",
+    ),
+    Accepted(
+        "ao.nn.quantized.modules.*.from_float ao.nn.quantized.dynamic.modules.*.from_float",
+        "use_precomputed_fake_quant",
+        NO_EFFECT,
+        "layers without a weight ignore it; linear layers and convolutions read it",
+    ),
+    Accepted("ao.nn.quantized.modules.DeQuantize.from_float", "mod", NO_EFFECT, PROTOCOL),
+    Accepted("_quantized.fake._FakeQuantize.*", "inputs _", NO_EFFECT, PROTOCOL),
+)

@@ -1,1 +1,0 @@
-"""Passes for graphs of one set of ops."""

@@ -1,1 +1,0 @@
-"""Passes for graphs of any ops."""

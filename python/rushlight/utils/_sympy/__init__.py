@@ -1,1 +1,0 @@
-"""Names of numbers that are not known yet, for programs that ask for them."""
