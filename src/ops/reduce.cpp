@@ -134,7 +134,8 @@ OutSpec mean(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
   const ScalarType result = dtype.value_or(self.dtype());
   RL_CHECK(is_differentiable(result),
            "mean(): ", dtype.has_value() ? "the dtype" : "the input's dtype",
-           " must be either a floating point or complex dtype. Got: ", enum_name(result));
+           " must be either a floating point or complex dtype. Got: ", enum_name(result),
+           ": mean(dtype=torch.float32) converts first");
   warn_of_lost_parts(self.dtype(), result);
   return reduced_spec(self, dim, keepdim, result);
 }

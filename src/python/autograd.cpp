@@ -289,10 +289,29 @@ PyObject* is_inference(PyObject* self, PyObject*) {
 const PyMethodDef tensor_methods[] = {
     {"backward", as_function(backward), METH_FASTCALL | METH_KEYWORDS,
      "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
-     "Add the gradients of this tensor to the leaves' .grad."},
+     "Add the gradients of this tensor to the leaves' .grad.\n\n"
+     "Args:\n"
+     "    gradient: the gradient of this tensor, of its shape; 1 where it has one element.\n"
+     "    retain_graph: keep what the graph saved for another backward.\n"
+     "    create_graph: record backward itself, for derivatives of derivatives.\n"
+     "    inputs: the only tensors whose .grad is filled.\n\n"
+     "Raises:\n"
+     "    RuntimeError: it needs no gradient, or the graph was used up.\n\n"
+     "Example:\n"
+     "    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)\n"
+     "    >>> x.square().sum().backward()\n"
+     "    >>> x.grad\n"
+     "    tensor([2., 4.])"},
     {"retain_grad", retain_grad, METH_NOARGS,
      "retain_grad($self)\n--\n\n"
-     "Let backward fill in .grad though this is no leaf."},
+     "Let backward fill in .grad though this is no leaf.\n\n"
+     "Example:\n"
+     "    >>> x = torch.tensor([1.0], requires_grad=True)\n"
+     "    >>> y = x * 2\n"
+     "    >>> y.retain_grad()\n"
+     "    >>> y.sum().backward()\n"
+     "    >>> y.grad\n"
+     "    tensor([1.])"},
     {"is_inference", is_inference, METH_NOARGS,
      "is_inference($self)\n--\n\n"
      "Whether it was made in inference mode."},

@@ -89,6 +89,12 @@ def export(
             a list of dims.
         training: with dynamo=False, `TrainingMode.EVAL` exports the program as after `eval()`.
         custom_opsets: versions of other domains by name.
+        profile: accepted, without effect.
+        dump_exported_program: accepted, without effect.
+        artifacts_dir: accepted, without effect.
+        operator_export_type: accepted, without effect.
+        export_modules_as_functions: accepted, without effect.
+        autograd_inlining: accepted, without effect.
 
     Returns:
         An `ONNXProgram`; None with dynamo=False.
@@ -96,6 +102,11 @@ def export(
     Raises:
         OnnxExporterError: the program cannot be exported. All ops that cannot go are named.
         ImportError: the package `onnx` is not installed.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> program = torch.onnx.export(torch.nn.Linear(2, 1), (torch.ones(1, 2),), file)
     """
     if custom_opsets is not None and "" in custom_opsets:
         raise ValueError("custom_opsets are of other domains; opset_version is of ONNX itself")

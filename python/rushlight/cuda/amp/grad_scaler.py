@@ -9,6 +9,10 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class GradScaler(ScalerOfDevice):
-    """Deprecated: `amp.GradScaler("cuda", ...)`."""
+    """Deprecated: `amp.GradScaler("cuda", ...)`.
+
+    Example:
+        >>> scaler = torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available())
+    """
 
     _kind = "cuda"

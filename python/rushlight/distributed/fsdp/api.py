@@ -75,7 +75,12 @@ class MixedPrecision:
 
 @dataclasses.dataclass
 class CPUOffload:
-    """Whether parameters are kept in the CPU's memory."""
+    """Whether parameters are kept in the CPU's memory.
+
+    Example:
+        >>> torch.distributed.fsdp.CPUOffload(offload_params=True)
+        CPUOffload(offload_params=True)
+    """
 
     offload_params: bool = False
 

@@ -73,6 +73,18 @@ class DistributedDataParallel(Module, Joinable):
 
     Gradients are reduced in buckets while backward goes on. Inputs are moved to the one device of
     `device_ids`, where it is given.
+
+    Args:
+        module: the module.
+        dim: the dimension to work along, counted from the end where negative.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> net(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
+        >>> torch.distributed.destroy_process_group()
     """
 
     _active_ddp_module = None
