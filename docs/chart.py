@@ -1,6 +1,6 @@
 """The picture of docs/performance.md: a bar for each suite of docs/measurements.md.
 
-`python docs/chart.py` writes docs/performance.svg anew; a bar is the time of rushlight over that of PyTorch.
+A bar is the time of rushlight over that of PyTorch; `python docs/chart.py` writes it anew.
 """
 
 import re
@@ -22,21 +22,22 @@ def generate():
     rows = suites()
     height = ROW * (len(rows) + 1) + 16
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
-        f'font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        'font-family="sans-serif" font-size="13">',
         "<title>Time of rushlight, where that of PyTorch is 1</title>",
     ]
     for k, (name, ratio) in enumerate(rows):
-        y = 8 + k * ROW
+        y, bar = 8 + k * ROW, round(ratio * UNIT)
         parts += [
             f'<text x="{LEFT - 8}" y="{y + 15}" text-anchor="end" fill="#808080">{name}</text>',
-            f'<rect x="{LEFT}" y="{y + 3}" width="{ratio * UNIT:.0f}" height="16" fill="#d9822b"/>',
-            f'<text x="{LEFT + ratio * UNIT + 6:.0f}" y="{y + 15}" fill="#808080">{ratio:.2f}</text>',
+            f'<rect x="{LEFT}" y="{y + 3}" width="{bar}" height="16" fill="#d9822b"/>',
+            f'<text x="{LEFT + bar + 6}" y="{y + 15}" fill="#808080">{ratio}</text>',
         ]
     end = 8 + len(rows) * ROW
     parts += [
         f'<path d="M{LEFT + UNIT} 4V{end}" stroke="#808080" stroke-dasharray="4 3"/>',
-        f'<text x="{LEFT + UNIT}" y="{end + 16}" text-anchor="middle" fill="#808080">PyTorch</text>',
+        f'<text x="{LEFT + UNIT}" y="{end + 16}" text-anchor="middle" fill="#808080">'
+        "PyTorch</text>",
         "</svg>",
     ]
     return "\n".join(parts) + "\n"

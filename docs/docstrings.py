@@ -1,7 +1,8 @@
 """What docstrings say: sections, arguments, examples; and the public names that are to have them.
 
-A docstring is a sentence, paragraphs, and sections: `Args:` with a line for each argument (or for several, `a, b:`),
-`Raises:`, and `Example:` with lines as one types them. Those of ops begin with their calls.
+A docstring is a sentence, paragraphs, and sections: `Args:` with a line for each argument (or for
+several, `a, b:`), `Raises:`, and `Example:` with lines as one types them. Those of ops begin with
+their calls.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def parameters(thing: Any) -> list[str]:
 
 
 def types_of(said: Docstring) -> dict[str, tuple[str, str]]:
-    """Of ops: the type and the default of each argument, as the calls at the head of the docstring give them."""
+    """The type and the default of each argument of an op, by the calls at its docstring's head."""
     found: dict[str, tuple[str, str]] = {}
     for call in said.calls:
         with contextlib.suppress(SyntaxError):
@@ -229,4 +230,5 @@ def missing(thing: Any) -> list[str]:
     """What the docstring of something lacks: arguments without a word, an example."""
     said = parse(thing.__doc__ or "")
     lacks = [name for name in parameters(thing) if name not in said.args]
-    return lacks + ([] if ">>> " in (thing.__doc__ or "") else ["an example"])
+    shown = re.search(r">>> |^For an example see ", thing.__doc__ or "", re.MULTILINE)
+    return lacks + ([] if shown else ["an example"])

@@ -1,7 +1,8 @@
-"""Runs the examples of ops/examples and writes what they print: `python docs/examples.py [FAMILY...]`.
+"""Runs the examples of ops/examples and writes what they print.
 
-A section is a name and the lines that one types, `>>> torch.add(torch.tensor([1]), 2)`; what stands between them is
-written anew, so a new example is a name and its input.
+`python docs/examples.py [FAMILY...]`. A section is a name and the lines that one types,
+`>>> torch.add(torch.tensor([1]), 2)`; what stands between them is written anew, so a new example is
+a name and its input.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """Runs the programs of a page and puts what they print behind them, pictures too.
 
-All blocks of Python on a page are one program. What a block prints stands behind it; a block that draws with
-matplotlib has its picture behind it.
+All blocks of Python on a page are one program. What a block prints stands behind it, and so does
+the picture that a block draws with matplotlib.
 """
 
 import ast
@@ -14,7 +14,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
 def run(code: str, names: dict) -> str:
-    """What a block prints; the value of an expression at its end, too, as an interpreter shows it."""
+    """What a block prints, and the value of an expression at its end, as an interpreter does."""
     *body, last = ast.parse(code).body
     with contextlib.redirect_stdout(io.StringIO()) as out:
         exec(compile(ast.Module(body, []), "page", "exec"), names)

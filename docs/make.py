@@ -16,14 +16,14 @@ import urllib.parse
 import warnings
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import rushlight
 from docs import chart, execute, pages, reference
 from gen import table
 from tests.ops import harness
 
+ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = 3
 LONGEST_MESSAGE = 200
 
@@ -89,10 +89,6 @@ def write(folder, texts):
 
 # ---- the site ----
 
-GUIDES = (
-    "start guide howto/index coming-from-pytorch compatibility accepted errors performance".split()
-)
-CODE = "architecture python adding-an-op graphs map measurements".split()
 TOC = {
     "Learn": [
         "start",

@@ -1,6 +1,6 @@
-"""The page of mistakes, docs/errors.md: runs each and compares the message; `python docs/mistakes.py` writes it anew.
+"""The page of mistakes, docs/errors.md: a heading, a program, and the message that it ends with.
 
-A mistake is a heading, a program, and the message that it ends with.
+`python docs/mistakes.py` runs the programs and writes the messages anew.
 """
 
 import re

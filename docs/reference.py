@@ -1,4 +1,4 @@
-"""The reference: a Markdown page for each public function and class, one for each module, written from docstrings."""
+"""The reference: a page of Markdown for each public function, class and module, from docstrings."""
 
 from __future__ import annotations
 
@@ -40,27 +40,25 @@ def call_of(thing: Any) -> str:
     return re.sub(r"<[\w.]*\.?(\w+)(?:\s[^>]*)?>", r"\1", str(inspect.Signature(plain)))
 
 
+def type_and_default(parameter: inspect.Parameter) -> tuple[str, str]:
+    """Both as texts; empty where a signature does not say."""
+    note, given = parameter.annotation, parameter.default
+    kind = note if isinstance(note, str) else getattr(note, "__name__", str(note))
+    default = "" if given is parameter.empty else repr(given)
+    return "" if note is parameter.empty else kind, default
+
+
 def argument_lines(thing: Any, said: docstrings.Docstring) -> list[str]:
     """A line for each argument: its type, its default, what it means."""
-    found, of_op = docstrings.signature(thing), docstrings.types_of(said)
+    found = docstrings.signature(thing)
+    known = {p.name: type_and_default(p) for p in found.parameters.values()} if found else {}
+    known |= docstrings.types_of(said)
     lines = []
     for name, text in said.args.items():
-        kind, default = of_op.get(name, ("", ""))
-        parameter = found.parameters.get(name) if found else None
-        if parameter is not None and not kind:
-            note = parameter.annotation
-            kind = (
-                ""
-                if note is parameter.empty
-                else note
-                if isinstance(note, str)
-                else getattr(note, "__name__", str(note))
-            )
-            default = "" if parameter.default is parameter.empty else repr(parameter.default)
+        kind, default = known.get(name, ("", ""))
         facts = [f"`{kind}`"] * bool(kind) + [f"`{default}` by default"] * bool(default)
-        lines.append(
-            f"- **{escaped(name)}**{' (' + ', '.join(facts) + ')' if facts else ''}: {escaped(text)}"
-        )
+        shown = f" ({', '.join(facts)})" if facts else ""
+        lines.append(f"- **{escaped(name)}**{shown}: {escaped(text)}")
     return lines
 
 
@@ -167,7 +165,8 @@ def generate() -> dict[str, str]:
         ]
         for name, thing in docstrings.members(module):
             known = canonical.get(id(thing), f"{path}.{name}".removeprefix("rushlight."))
-            lines.append(f"| [{escaped(name)}]({known}.md) | {first_sentence(thing)} |")
+            link = f"[{escaped(name)}]({known}.md)" if known in found else escaped(name)
+            lines.append(f"| {link} | {first_sentence(thing)} |")
         pages[f"module-{short}.md"] = "\n".join([*lines, ""])
         index.append(f"- [{escaped(path)}](module-{short}.md)")
     for name, thing in found.items():

@@ -396,19 +396,40 @@ PyObject* increment_version(PyObject*, PyObject* o) {
 PyMethodDef functions[] = {
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
      "is_grad_enabled()\n--\n\n"
-     "Whether ops on this thread are recorded."},
+     "Whether ops on this thread are recorded."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> with torch.no_grad():\n"
+     "    ...     torch.is_grad_enabled()\n"
+     "    False"},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
      "is_inference_mode_enabled()\n--\n\n"
-     "Whether inference mode is on."},
+     "Whether inference mode is on."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.is_inference_mode_enabled()\n"
+     "    False"},
     {"_enter_inference_mode", enter_inference_mode, METH_O, nullptr},
     {"_leave_inference_mode", leave_inference_mode, METH_O, nullptr},
     {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS,
      "is_anomaly_enabled()\n--\n\n"
-     "Whether anomaly mode is on."},
+     "Whether anomaly mode is on."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.is_anomaly_enabled()\n"
+     "    False"},
     {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS,
      "is_anomaly_check_nan_enabled()\n--\n\n"
-     "Whether anomaly mode looks for nan."},
+     "Whether anomaly mode looks for nan."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.is_anomaly_check_nan_enabled()\n"
+     "    True"},
     {"_set_anomaly_enabled", set_anomaly_enabled, METH_VARARGS, nullptr},
     {"_run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(run)),
      METH_FASTCALL, nullptr},

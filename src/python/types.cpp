@@ -449,7 +449,12 @@ PyMethodDef module_functions[] = {
     {"_set_default_device", set_default_device, METH_O, nullptr},
     {"get_default_device", get_default_device, METH_NOARGS,
      "get_default_device()\n--\n\n"
-     "The device on which factories make tensors."},
+     "The device on which factories make tensors."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.get_default_device()\n"
+     "    device(type='cpu')"},
     {},
 };
 

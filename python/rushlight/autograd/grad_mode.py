@@ -96,6 +96,9 @@ class _BareDecorator(ContextDecorator):
 class no_grad(_BareDecorator):
     """A context manager in which nothing is recorded; results do not require gradients.
 
+    Args:
+        function: a function to decorate, with `@torch.no_grad`; None makes a context manager.
+
     Example:
         >>> x = torch.tensor(1.0, requires_grad=True)
         >>> with torch.no_grad():
@@ -114,6 +117,10 @@ class no_grad(_BareDecorator):
 
 class enable_grad(_BareDecorator):
     """A context manager in which ops are recorded, also inside `no_grad`.
+
+    Args:
+        function: a function to decorate, with `@torch.enable_grad`; None makes a context
+            manager.
 
     Example:
         >>> x = torch.tensor(1.0, requires_grad=True)

@@ -77,6 +77,9 @@ class MixedPrecision:
 class CPUOffload:
     """Whether parameters are kept in the CPU's memory.
 
+    Args:
+        offload_params: whether they are.
+
     Example:
         >>> torch.distributed.fsdp.CPUOffload(offload_params=True)
         CPUOffload(offload_params=True)

@@ -22,6 +22,10 @@ class Container(Module):
 
     Args:
         kwargs: the children by name.
+
+    Example:
+        >>> list(torch.nn.Container(first=torch.nn.ReLU()).named_children())
+        [('first', ReLU())]
     """
 
     def __init__(self, **kwargs) -> None:

@@ -130,7 +130,17 @@ class LinearCrossEntropyLoss(_Loss):
 
 
 class NLLLoss2d(NLLLoss):
-    """Deprecated name of `NLLLoss` for images."""
+    """Deprecated name of `NLLLoss` for images.
+
+    Args:
+        weight, size_average, ignore_index, reduce, reduction: see `NLLLoss`.
+
+    Example:
+        >>> torch.nn.NLLLoss2d()(
+        ...     torch.full((1, 2, 1, 1), -0.5), torch.zeros(1, 1, 1, dtype=torch.int64)
+        ... )
+        tensor(0.5000)
+    """
 
 
 class TripletMarginWithDistanceLoss(_Loss):

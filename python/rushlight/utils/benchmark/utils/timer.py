@@ -32,7 +32,7 @@ class Timer:
 
     Raises:
         NotImplementedError: for statements in C++.
-    
+
     Example:
         >>> timer = torch.utils.benchmark.Timer("x + x", globals={"x": torch.ones(64)})
         >>> timer.timeit(10).mean > 0
