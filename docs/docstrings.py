@@ -197,7 +197,7 @@ def is_documented(thing: Any) -> bool:
 
 def members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
     """The public functions and classes of a module."""
-    names = getattr(module, "__all__", None) or sorted(vars(module))
+    names = getattr(module, "__all__", None) or dir(module)
     for name in names:
         thing = getattr(module, name, None)
         if not name.startswith("_") and is_documented(thing):
