@@ -129,7 +129,7 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
         object_list: the objects at `src`, places for them elsewhere.
         src: the rank of the sender.
         group: the processes; all of them if None.
-        device: accepted, without effect.
+        device: where the bytes of the objects go; that of the backend if None.
         group_src: the rank of the sender within the group.
 
     Example:

@@ -479,7 +479,7 @@ def init_process_group(
         world_size: the number of processes.
         rank: the number of this process, from 0 on.
         store: where processes meet, instead of `init_method`.
-        group_name: accepted, without effect.
+        group_name: the name of the group; "0" if empty.
         pg_options: options of the backend.
         device_id: the device of this process.
 

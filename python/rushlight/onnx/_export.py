@@ -89,12 +89,12 @@ def export(
             a list of dims.
         training: with dynamo=False, `TrainingMode.EVAL` exports the program as after `eval()`.
         custom_opsets: versions of other domains by name.
-        profile: accepted, without effect.
-        dump_exported_program: accepted, without effect.
-        artifacts_dir: accepted, without effect.
-        operator_export_type: accepted, without effect.
-        export_modules_as_functions: accepted, without effect.
-        autograd_inlining: accepted, without effect.
+        profile: refused, but for the default.
+        dump_exported_program: whether to write the program into `artifacts_dir`, too.
+        artifacts_dir: the folder of reports and programs.
+        operator_export_type: refused, but for the default.
+        export_modules_as_functions: refused, but for the default.
+        autograd_inlining: refused, but for the default.
 
     Returns:
         An `ONNXProgram`; None with dynamo=False.

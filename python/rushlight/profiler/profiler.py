@@ -239,7 +239,7 @@ class profile(_Recorder):
         with_modules: give every event the modules in whose forward it ran.
         experimental_config: accepted, without effect.
         execution_trace_observer: accepted, without effect.
-        acc_events: whether events of all cycles are kept.
+        acc_events: accepted, without effect.
         use_cuda: deprecated.
         custom_trace_id_callback: accepted, without effect.
         post_processing_timeout_s: accepted, without effect.
