@@ -1,7 +1,6 @@
-"""What the arguments of ops mean, for docstrings: a phrase for each name, and those of an op or a family where its own
-meaning differs.
+"""What the arguments of ops and modules mean, for docstrings: a phrase for each name.
 
-`describe(op, name)` looks at the op first, then at its family, then at what the name means everywhere.
+Where an op or a family means something else by a name, its own phrase stands in OF.
 """
 
 EVERYWHERE = {
@@ -45,13 +44,15 @@ EVERYWHERE = {
     "train": "whether to drop at all: in evaluation the input is returned",
     "training": "whether the layer learns: then statistics come from the batch",
     "tensors": "a sequence of tensors, or tensors one by one where the signature has a star",
-    "norm": "how a transform is scaled: `'backward'` (the inverse by 1/n), `'forward'` or `'ortho'`",
+    "norm": "how a transform is scaled: `'backward'` (the inverse by 1/n), `'forward'` or "
+            "`'ortho'`",
     "index": "an integer tensor that says which elements",
     "indices": "an integer tensor that says which elements",
     "A": "a matrix, or a batch of them",
     "B": "the right-hand sides, a matrix or a batch of them",
     "b": "the right-hand sides",
-    "align_corners": "whether the outermost elements of input and result have their centres in common",
+    "align_corners": "whether the outermost elements of input and result have their centres in "
+                     "common",
     "mat": "a matrix",
     "mat1": "the left matrix",
     "mat2": "the right matrix",
@@ -134,7 +135,8 @@ EVERYWHERE = {
     "high": "one more than the largest integer",
     "batch_first": "whether the batch is the first dimension, before the steps",
     "hx": "the state to begin with: h, or (h, c) of an LSTM",
-    "params": "the weights: of each layer and direction those of the input, of the state, and their biases",
+    "params": "the weights: of each layer and direction those of the input, of the state, and "
+              "their biases",
     "has_biases": "whether `params` have biases",
     "num_layers": "how many layers lie upon each other",
     "dropout": "the probability of dropout between layers",
@@ -152,7 +154,8 @@ EVERYWHERE = {
     "stable": "whether equal elements keep their order; they always do",
     "out_int32": "whether indices are int32 instead of int64",
     "right": "whether equal numbers lie before the place that is found",
-    "interpolation": "between two neighbours: `'linear'`, `'lower'`, `'higher'`, `'midpoint'` or `'nearest'`",
+    "interpolation": "between two neighbours: `'linear'`, `'lower'`, `'higher'`, `'midpoint'` "
+                     "or `'nearest'`",
     "range": "the smallest and the largest edge",
     "k": "how many, or which one from 1 on",
     "split_size": "the size of the parts, or a list of sizes",
@@ -372,7 +375,8 @@ EVERYWHERE = {
 # By op, by module, or by family.
 OF = {
     "dropout": {"p": "the probability of dropping"},
-    "padding": {"padding": "how many elements are added on every side, or one number for each, last dimension first",
+    "padding": {"padding": "how many elements are added on every side, or one number for "
+                           "each, last dimension first",
                 "value": "the constant"},
     "pooling": {"stride": "the step from one window to the next; `kernel_size` by default",
                 "norm_type": "p, the order of the norm",
@@ -509,7 +513,8 @@ OF = {
     "fill": {"value": "the number to write"},
     "fill_": {"value": "the number to write"},
     "segment_reduce": {"indices": "not taken yet"},
-    "local_response_norm": {"size": "how many neighbouring channels", "alpha": "the factor of the sum of squares",
+    "local_response_norm": {"size": "how many neighbouring channels",
+                            "alpha": "the factor of the sum of squares",
                             "beta": "the exponent", "k": "the constant term"},
     "rot90": {"k": "how many quarter turns", "dims": "the plane to turn in"},
     "unravel_index": {
@@ -529,7 +534,8 @@ OF = {
     },
     "grid_sample": {"mode": "`'bilinear'`, `'nearest'` or `'bicubic'`"},
     "interpolate": {"size": "the spatial sizes of the result",
-                    "mode": "`'nearest'`, `'linear'`, `'bilinear'`, `'bicubic'`, `'trilinear'`, `'area'` or "
+                    "mode": "`'nearest'`, `'linear'`, `'bilinear'`, `'bicubic'`, `'trilinear'`, "
+                            "`'area'` or "
                             "`'nearest-exact'`"},
     "affine_grid": {"size": "the sizes of the pictures, (N, C, H, W)"},
     "lstm": {"p": "the probability of dropout"},
@@ -542,4 +548,5 @@ OF = {
 
 def describe(op: str, family: str, name: str) -> str:
     """What an argument of an op means."""
-    return next((said[name] for said in (OF.get(op, {}), OF.get(family, {}), EVERYWHERE) if name in said), "")
+    places = (OF.get(op, {}), OF.get(family, {}), EVERYWHERE)
+    return next((said[name] for said in places if name in said), "")
