@@ -68,6 +68,11 @@ def distributions():
     return {n: t for n, t in found.items() if isinstance(t, type) and issubclass(t, base)}
 
 
+def transforms():
+    found = of("vision.transforms.")
+    return {n: t for n, t in found.items() if isinstance(t, type) and not is_plain(t)}
+
+
 def ops():
     """Functions of the table that are public."""
     spaces = (rushlight, rushlight.linalg, rushlight.fft, rushlight.special, nn.functional)
@@ -86,6 +91,7 @@ GROUPS = {
     "schedules": schedules,
     "samplers": samplers,
     "distributions": distributions,
+    "transforms": transforms,
     "ops": ops,
 }
 # What programs use most, by the count of a survey of packages; those that are functions or classes.
