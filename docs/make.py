@@ -1,20 +1,29 @@
-"""Write the documentation of all ops: `python docs/make.py OUT` (`./dev docs` builds first).
+"""Writes the site of the documentation: `python docs/make.py OUT` (`./dev docs` builds first).
 
-The pages come from the op table (docs/pages.py). What the table does not say is measured here, with
-the samples of tests/ops: which dtypes an op takes, what shapes come out, what its errors say.
+Its pages are those that people write, whose tutorial runs here (docs/execute.py); the reference,
+from docstrings (docs/reference.py); and the pages of ops, from the op table (docs/pages.py). What
+the table does not say is measured with the samples of tests/ops: which dtypes an op takes, what
+shapes come out, what its errors say. Sphinx makes HTML of them.
 """
 
+import contextlib
+import os
+import re
+import shutil
 import sys
+import tempfile
+import urllib.parse
 import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import rushlight
-from docs import pages
+from docs import chart, execute, pages, reference
 from gen import table
 from tests.ops import harness
 
+ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = 3
 LONGEST_MESSAGE = 200
 
@@ -61,16 +70,162 @@ def measure():
     return facts
 
 
-def main(out):
+def op_pages(out):
+    """Writes the pages of ops; how many."""
     warnings.simplefilter("ignore")  # of deprecated forms among the samples
     out.mkdir(parents=True, exist_ok=True)
     texts = pages.generate([op for op in table.load() if is_public(op.name)], measure())
+    write(out, texts)
+    return len(texts)
+
+
+def write(folder, texts):
     for name, text in texts.items():
-        (out / name).write_text(text)
-    print(f"{len(texts)} pages in {out}")
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text() != text:  # Sphinx reads again what is newer
+            path.write_text(text)
+
+
+# ---- the site ----
+
+TOC = {
+    "Learn": [
+        "start",
+        *(f"tutorial/{page.stem}" for page in sorted((ROOT / "docs" / "tutorial").glob("*.md"))),
+        "guide",
+    ],
+    "Use": [
+        "howto/index",
+        "errors",
+        "coming-from-pytorch",
+        "compatibility",
+        "accepted",
+        "performance",
+    ],
+    "Reference": ["../reference/index", "../ops/README"],
+    "The code": ["architecture", "python", "adding-an-op", "map", "measurements"],
+}
+
+
+def hand_written():
+    """The pages that people write, by their places in the checkout."""
+    found = [
+        ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "THIRD_PARTY.md")
+    ]
+    return [*found, *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def with_links(page, text, out):
+    """The text, whose links lead to pages of the site or to copies of files."""
+
+    def one(match):
+        target = (page.parent / match[2].partition("#")[0]).resolve()
+        if target.is_dir():
+            return match[1]
+        if target.is_file() and target.suffix != ".md" and target.is_relative_to(ROOT):
+            copy = out / target.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(target, copy)
+        return match[0]
+
+    return re.sub(r"\[([^\]]*)\]\(([^) :]+)\)", one, text)
+
+
+@contextlib.contextmanager
+def inside(folder):
+    """Runs a block in a folder."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def toctree():
+    lines = []
+    for caption, names in TOC.items():
+        lines += [
+            "",
+            "```{toctree}",
+            ":hidden:",
+            ":maxdepth: 1",
+            f":caption: {caption}",
+            "",
+            *names,
+            "```",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def write_pages(out):
+    """The pages that people write, with what the programs of the tutorial print."""
+    for page in hand_written():
+        place = page.relative_to(ROOT)
+        text = with_links(page, page.read_text(), out)
+        if place.parent.name in ("tutorial", "howto") or place.name == "start.md":
+            (out / place.parent).mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory() as folder, inside(folder):
+                text = execute.page(text, out / place.parent, place.stem)
+        write(
+            out,
+            {
+                str(place): text
+                + (toctree() if place.name == "index.md" and place.parent.name == "docs" else "")
+            },
+        )
+
+
+def write_sources(out):
+    """Everything that Sphinx reads."""
+    write_pages(out)
+    write(out, {"docs/performance.svg": chart.generate()})
+    write(out / "reference", reference.generate())
+    op_pages(out / "ops")
+    write(out, {"conf.py": (ROOT / "docs" / "conf.py").read_text()})
+
+
+def html(sources, site):
+    """The site, by Sphinx."""
+    from sphinx.application import Sphinx
+
+    app = Sphinx(sources, sources, site, site.parent / "doctrees", "html", parallel=2, status=None)
+    app.build()
+    (site / "index.html").write_text(
+        '<meta http-equiv="refresh" content="0; url=docs/index.html">\n'
+    )
+    return app.statuscode
+
+
+def dead_links(site):
+    """Links of the site to files, or places in them, that are not there: (page, link)."""
+    found, known = [], {}
+
+    def names(path):
+        if path not in known:
+            known[path] = set(re.findall(r'\bid="([^"]+)"', path.read_text()))
+        return known[path]
+
+    for page in sorted(site.rglob("*.html")):
+        for link in re.findall(r'<a [^>]*href="([^":]*)"', page.read_text()):
+            path, _, anchor = urllib.parse.unquote(link).partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists() or (
+                anchor and target.suffix == ".html" and anchor not in names(target)
+            ):
+                found.append((str(page.relative_to(site)), link))
+    return found
+
+
+def main(out):
+    write_sources(out / "source")
+    status = html((out / "source").resolve(), (out / "site").resolve())
+    print(f"the site is in {out / 'site'}: open index.html")
+    return status
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    main(Path(sys.argv[1]))
+    sys.exit(main(Path(sys.argv[1])))

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gen.schema import Arg, default, owning_type, parse_signature, parts
+from gen.table import load_examples
 from gen.text import block, commas, each, flat, header, lines, only, source
+from ops.arguments import describe
 
 FOLDER = "package/nn/modules/_stateless"  # below the generated files; "package" is laid over the Python package
 
@@ -47,6 +49,14 @@ def module(signature: str, family: str, function: str = "", passes: str = "", ba
     MODULES[name] = Module(name, args, family, function, passes, base=MODULES.get(base), **keys)
 
 
+SHAPES: dict[str, str] = {}
+
+
+def shapes(**families: str) -> None:
+    """Says what the modules of each family are given and return."""
+    SHAPES.update(families)
+
+
 def load() -> list[Module]:
     import ops.modules  # noqa: F401
 
@@ -77,12 +87,26 @@ def parameters(m: Module) -> str:
     return commas(said)
 
 
+def owner_of_constructor(m: Module) -> Module:
+    """The module whose arguments a class takes: itself, or a base."""
+    while m.base and not m.args:
+        m = m.base
+    return m
+
+
 def constructor_text(m: Module) -> str:
     """`ReLU(inplace: bool = False)`, for the documentation."""
-    owner = m
-    while owner.base and not owner.args:
-        owner = owner.base
-    return f"{m.name}({parameters(owner)})"
+    return f"{m.name}({parameters(owner_of_constructor(m))})"
+
+
+def docstring(m: Module) -> list[str]:
+    """What `help` shows of a class."""
+    args = [f"    {a.name}: {describe(m.name, m.family, a.name)}." for a in owner_of_constructor(m).args]
+    example = load_examples().get(m.name, "").splitlines()
+    said = ["", "Args:", *args] if args else []
+    said += ["", f"Shape: {SHAPES[m.family]}."] if m.function and m.family in SHAPES else []
+    said += ["", "Example:", *(f"    {line}" for line in example)] if example else []
+    return [f'"""{m.doc}', *said, '"""'] if said else [f'"""{m.doc}"""']
 
 
 def constructor(m: Module) -> list[str]:
@@ -116,13 +140,13 @@ def python_class(m: Module) -> list[str]:
     text = re.sub(r"^\{\?(\w+)\}", r"{'\1=True' if self.\1 else ''}", text)
     text = re.sub(r"\{\?(\w+)\}", r"{', \1=True' if self.\1 else ''}", text)
     shown = [] if m.show is None else ["", "def extra_repr(self) -> str:", f'    return f"{text}"']
-    return lines(f'''
+    return lines(f"""
         class {m.name}({m.base.name if m.base else "Module"}):
-            """{m.doc}"""
+            {each(docstring(m))}
 
             __module__ = "rushlight.nn.modules.{m.family}"
             {each([*constructor(m), *forward, *shown])}
-    ''')
+    """)
 
 
 def family_source(family: str, members: list[Module]) -> str:

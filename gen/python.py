@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from gen.schema import OPTIONS, Arg, Type, default, owning_type, python_default, spelling
-from gen.table import DTYPES, NAMESPACES, Op
+from gen.table import DTYPES, NAMESPACES, Op, load_examples
 from gen.text import block, commas, each, flag, lines, only, pieces, source, when
+from ops.arguments import describe
 from ops.deprecated import ORDERS
 
 FUNCTIONS = ("FunctionForm", "InplaceFunctionForm")
@@ -211,12 +212,41 @@ def calls(overloads: list[Op], form: str = "") -> list[str]:
     return [p.signature(form or p.forms[0], defaults=True) for p in found]
 
 
+def python_name(op: Op, form: str) -> str:
+    """The name of a form as programs write it: `Tensor.add_`, `linalg.svd`, `nn.functional.relu`."""
+    name = Python(op).name(form)
+    if form in METHODS:
+        return f"Tensor.{name}"
+    if op.functional_name or "nn" in op.python:
+        return f"nn.functional.{name}"
+    return f"{op.space}.{name.removeprefix(f'{op.space}_')}" if op.space else name
+
+
+def arguments(overloads: list[Op], form: str) -> dict[str, str]:
+    """What each argument of a form means (ops/arguments.py)."""
+    shown = [(op, row) for op in overloads for _, row in Python(op).visible_parameters(form)]
+    return {public_name(row): describe(op.name, op.family, public_name(row).strip("_")) for op, row in shown}
+
+
+def example(overloads: list[Op], form: str) -> list[str]:
+    """The example of a function, or of a method that has no function."""
+    op, forms = overloads[0], [f for p in map(Python, overloads) for f in p.forms]
+    if form != next(f for f in ("FunctionForm", "MethodForm", "InplaceForm", "InplaceFunctionForm") if f in forms):
+        return ["", f"For an example see `{python_name(op, forms[0])}`."]
+    text = load_examples().get(op.name)
+    return ["", "Example:", *(f"    {line}" for line in text.splitlines())] if text else []
+
+
 def docstring(overloads: list[Op], form: str) -> str:
     """What `help` shows of a function or method."""
     overloads = [op for op in overloads if form in Python(op).forms]
     said = facts(overloads) | (in_place(overloads, form) if form in INPLACE else {})
+    others = dict.fromkeys(python_name(op, f) for op in overloads for f in Python(op).forms if f != form)
+    said |= {"See also": commas(others)} if others else {}
     lines = [f"{title}: {text}.".replace("`", "") for title, text in said.items()]
-    return "\n".join([*calls(overloads, form), "", overloads[0].doc, "", *lines])
+    described = [f"    {name}: {text}." for name, text in arguments(overloads, form).items()]
+    head = [*calls(overloads, form), "", overloads[0].doc, *(["", "Args:", *described] if described else [])]
+    return "\n".join([*head, *([""] if lines else []), *lines, *example(overloads, form)])
 
 
 # ---- C++ ----

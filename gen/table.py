@@ -11,7 +11,8 @@ import importlib
 import pkgutil
 import re
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from string import Template
 
 from gen.schema import MEANINGS, Arg, TableError, owning_type, parameters, parse_signature, parts
@@ -282,6 +283,19 @@ def view_composite(symbol: str, name: str, more: str, result: str, body: str, **
     rest = "".join(f", {a.name}" for a in entry.args[1:])
     text = Template(body).substitute(view=f"rushlight::{entry.name}", rest=rest)
     composite(f"{name}({said}) -> {result}", body=text, **keys)
+
+
+@cache
+def load_examples() -> dict[str, str]:
+    """The lines of Python under each name of ops/examples: programs as one types them, with what they print."""
+    examples: dict[str, str] = {}
+    for path in sorted((Path(__file__).parent.parent / "ops" / "examples").glob("*.txt")):
+        for section in re.split(r"^# ", path.read_text(), flags=re.MULTILINE)[1:]:
+            name, _, text = section.partition("\n")
+            if name in examples:
+                raise TableError(f"{name} has two examples")
+            examples[name] = text.strip("\n")
+    return examples
 
 
 def load() -> list[Op]:

@@ -25,7 +25,21 @@ Other keys:
     functional_only: options that the functional form alone has in C++.
 """
 
-from gen.modules import module
+from gen.modules import module, shapes
+
+# What goes in and comes out, by family.
+shapes(
+    activation="the input has any number of dimensions; the result has the same sizes",
+    dropout="the result has the sizes of the input",
+    pooling="(N, C, *spatial) or (C, *spatial); the result has a spatial element a window",
+    padding="(N, C, *spatial) or (C, *spatial); every spatial size grows on both sides",
+    flatten="the dimensions from start_dim to end_dim become one",
+    fold="images (N, C, H, W), and matrices (N, C * window elements, windows)",
+    pixelshuffle="(*, C, H, W)",
+    channelshuffle="(N, C, *spatial); the result has the same sizes",
+    distance="two inputs of sizes that broadcast; the result lacks the dimension that is reduced",
+    loss="inputs and targets by sample; a number, or with reduction='none' one loss for each",
+)
 
 # ---- activations ----
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import rushlight
-from docs import make, pages
+from docs import chart, execute, make, mistakes, pages, reference
 from docs import map as code_map
 from gen import declarations, table
 from tests.compat import page as packages
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 FRAGMENTS = ROOT / "docs" / "adding-an-op.md"  # its blocks are pieces of the op table
 WIDTH = 110
 
@@ -36,7 +36,9 @@ def without_blocks(text):
     return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
-PROGRAMS = [page for page in PAGES if blocks(page, "python") and page != FRAGMENTS]
+# Pages whose blocks are not one program: mistakes end with an error each.
+APART = (FRAGMENTS, mistakes.PAGE)
+PROGRAMS = [page for page in PAGES if blocks(page, "python") and page not in APART]
 
 
 @pytest.mark.parametrize("page", PROGRAMS, ids=name_of)
@@ -47,6 +49,8 @@ def test_python_on_the_page_runs(page, tmp_path):
         pytest.skip("built without Gloo")
     if "torch.onnx" in program:
         pytest.importorskip("onnxruntime")
+    if "matplotlib" in program:
+        pytest.importorskip("matplotlib")
     (tmp_path / "page.py").write_text(program)
     package = str(Path(rushlight.__file__).parent.parent)
     store = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
@@ -58,6 +62,16 @@ def test_python_on_the_page_runs(page, tmp_path):
         text=True,
     )
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(("title", "program", "said"), mistakes.mistakes(), ids=lambda x: None)
+def test_mistakes_end_with_the_message_on_the_page(title, program, said):
+    """`python docs/mistakes.py` writes the messages anew."""
+    assert mistakes.message_of(program) == said, title
+
+
+def test_there_are_enough_mistakes():
+    assert len(mistakes.mistakes()) >= 50
 
 
 @pytest.mark.timeout(300)
@@ -136,8 +150,9 @@ def test_a_page_begins_with_what_it_is_for(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_lines_of_pages_end_in_time(page):
-    """Rows of tables and lines with an address cannot be broken."""
-    for number, line in enumerate(page.read_text().splitlines(), 1):
+    """Rows of tables, lines with an address and what programs print cannot be broken."""
+    text = re.sub(r"(?ms)^```text\n.*?^```$", lambda m: "\n" * m[0].count("\n"), page.read_text())
+    for number, line in enumerate(text.splitlines(), 1):
         assert line == line.rstrip(), f"{page.name}:{number} ends with a space"
         long = len(line) > WIDTH and not line.startswith("|") and "](" not in line
         assert not long, f"{page.name}:{number} has {len(line)} columns"
@@ -276,10 +291,9 @@ def test_every_public_op_has_a_section():
         assert f"\n## {anchor}\n" in texts[f"{family}.md"]
 
 
-def test_the_documentation_is_written_whole(tmp_path, capsys):
+def test_the_pages_of_ops_are_written_whole(tmp_path):
     """`./dev docs`: every sample of every op runs, every error that is said comes."""
-    make.main(tmp_path)
-    assert f"{len(list(tmp_path.iterdir()))} pages" in capsys.readouterr().out
+    assert make.op_pages(tmp_path) == len(list(tmp_path.iterdir()))
     reduce = (tmp_path / "reduce.md").read_text()
     assert "- **Dtypes:**" in reduce and "- **Example:**" in reduce and "Error:**" in reduce
 
@@ -287,7 +301,7 @@ def test_the_documentation_is_written_whole(tmp_path, capsys):
 def test_sections_and_docstrings_say_the_same():
     text = rushlight.cumsum.__doc__
     assert text.startswith("cumsum(input: Tensor, dim: int, *")
-    assert "Gradient: by self." in text
+    assert "Gradient: by self." in text and "Args:\n    input: " in text and ">>> " in text
     page = pages.generate(table.load(), {"cumsum": pages.Facts(["float32"], [("x(3), 0", "(3,)")])})
     assert text.splitlines()[0] in page["scan.md"]
     assert "- **Example:** `cumsum(x(3), 0)` → `(3,)`" in page["scan.md"]
@@ -325,3 +339,53 @@ def test_every_docstring_of_an_op_is_there():
         function = getattr(rushlight._C.ops, name, None) or getattr(rushlight._C._nn, name, None)
         if function is not None:
             assert function.__doc__, name
+
+
+# ---- the site ----
+
+
+def test_every_public_name_has_a_page():
+    texts = reference.generate()
+    assert "### " not in texts["nn.CrossEntropyLoss.md"]
+    page = texts["nn.CrossEntropyLoss.md"]
+    assert "{py:class} rushlight.nn.CrossEntropyLoss(weight=None" in page
+    assert "**label\\_smoothing** (`float`, `0.0` by default)" in page and ">>> " in page
+    links = {m for text in texts.values() for m in re.findall(r"\]\(([^)]+\.md)\)", text)}
+    assert links <= set(texts), sorted(links - set(texts))[:9]
+    assert len(texts) > 2000
+
+
+def test_programs_of_the_tutorial_show_what_they_print(tmp_path):
+    text = execute.page("```python\nx = 1\nx + 1\nprint(x)\n```\n", tmp_path, "page")
+    assert "```text\n1\n```" in text
+    text = execute.page("```python\n'a' * 2\n```\n", tmp_path, "page")
+    assert "'aa'" in text
+
+
+def test_the_picture_of_performance_is_that_of_the_table():
+    assert (ROOT / "docs" / "performance.svg").read_text() == chart.generate()
+
+
+def test_pages_of_the_site_are_in_its_table():
+    """Each page that people write is in the table of contents, or a page there links to it."""
+    listed = {
+        (ROOT / "docs" / f"{name}.md").resolve() for names in make.TOC.values() for name in names
+    }
+    links = set(listed)
+    for page in [*listed, ROOT / "docs" / "index.md"]:
+        if page.exists():
+            for target in re.findall(r"\]\(([^) :#]+\.md)", page.read_text()):
+                links.add((page.parent / target).resolve())
+    assert set((ROOT / "docs").rglob("*.md")) - links == {ROOT / "docs" / "index.md"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_site_builds_without_dead_links(tmp_path):
+    pytest.importorskip("sphinx")
+    pytest.importorskip("matplotlib")
+    assert make.main(tmp_path) == 0
+    site = tmp_path / "site"
+    assert "CrossEntropyLoss" in (site / "searchindex.js").read_text()
+    dead = make.dead_links(site)
+    assert not dead, dead[:20]

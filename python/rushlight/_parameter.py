@@ -37,6 +37,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     Args:
         data: the values, shared and not copied; an empty tensor if None.
         requires_grad: whether gradients are computed, also under `no_grad`.
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.zeros(2))
+        >>> weight.requires_grad, weight.is_leaf
+        (True, True)
     """
 
     __module__ = _PUBLIC
@@ -104,6 +109,12 @@ class Buffer(Tensor, metaclass=_ParameterMeta):
     Args:
         data: the values, shared and not copied; an empty tensor if None.
         persistent: whether the module's `state_dict` holds it.
+
+    Example:
+        >>> module = torch.nn.Module()
+        >>> module.mean = torch.nn.Buffer(torch.zeros(2))
+        >>> list(module.state_dict())
+        ['mean']
     """
 
     __module__ = _PUBLIC

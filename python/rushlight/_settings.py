@@ -42,6 +42,13 @@ def use_deterministic_algorithms(mode, *, warn_only: bool = False):
 
     On the CPU there are no others. On GPUs some sums keep their atomic additions. Meanwhile new
     memory is filled where `utils.deterministic.fill_uninitialized_memory` is set.
+
+    Args:
+        mode: whether they are wanted.
+        warn_only: whether to warn instead of raising; kept, without effect.
+
+    Example:
+        >>> torch.use_deterministic_algorithms(False)
     """
     global _deterministic, _warn_only
     if not isinstance(mode, bool) or not isinstance(warn_only, bool):
@@ -70,12 +77,22 @@ def set_marks_unwritten(mode):
 
 
 def are_deterministic_algorithms_enabled():
-    """The setting of `use_deterministic_algorithms`."""
+    """The setting of `use_deterministic_algorithms`.
+
+    Example:
+        >>> torch.are_deterministic_algorithms_enabled()
+        False
+    """
     return _deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """Whether `warn_only` was set."""
+    """Whether `warn_only` was set.
+
+    Example:
+        >>> torch.is_deterministic_algorithms_warn_only_enabled()
+        False
+    """
     return _warn_only
 
 

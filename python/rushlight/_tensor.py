@@ -30,6 +30,17 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     `Tensor(2, 3)` makes an uninitialised tensor of these sizes, `Tensor([1, 2])` one of the default
     dtype with this data. `rushlight.tensor` is the better way to make one.
+
+    Args:
+        data: sizes, or the elements.
+        device: where it lies.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> x.shape, x.dtype, x.device
+        (torch.Size([2, 2]), torch.float32, device(type='cpu'))
+        >>> (x @ x.T).sum().item()
+        52.0
     """
 
     __module__ = "rushlight"

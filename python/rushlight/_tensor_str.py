@@ -48,6 +48,12 @@ def set_printoptions(
         linewidth: columns of a line; text never breaks inside an element.
         profile: "default", "short" or "full": sets the four above, which then override it.
         sci_mode: True or False to force or forbid scientific notation; None decides by the values.
+
+    Example:
+        >>> torch.set_printoptions(precision=2)
+        >>> torch.tensor([0.12345])
+        tensor([0.12])
+        >>> torch.set_printoptions(profile="default")
     """
     if profile is not None:
         name = str(profile).lower()

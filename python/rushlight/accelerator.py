@@ -40,7 +40,14 @@ def is_available():
 
 
 def current_accelerator(check_available: bool = False):
-    """The accelerator as a device without an index; None if this build or machine has none."""
+    """The accelerator as a device without an index; None if this build or machine has none.
+
+    Args:
+        check_available: whether to return None where no device is there.
+
+    Example:
+        >>> device = torch.accelerator.current_accelerator(check_available=True)
+    """
     return None if check_available and not is_available() else _C._accelerator()
 
 

@@ -78,6 +78,21 @@ def compile(
 
     Raises:
         RuntimeError: both `mode` and `options` are given, or a mode or backend that there is not.
+
+    Args:
+        model: a module or a function.
+        fullgraph: accepted, without effect.
+        dynamic: accepted, without effect.
+        backend: accepted, without effect.
+        mode: accepted, without effect.
+        options: accepted, without effect.
+        disable: accepted, without effect.
+        name: accepted, without effect.
+
+    Example:
+        >>> f = torch.compile(lambda x: x + 1)
+        >>> f(torch.tensor([1]))
+        tensor([2])
     """
     if mode is not None and options is not None:
         raise RuntimeError(
@@ -192,7 +207,12 @@ _exporting = False  # set by `rushlight.export` while a program runs
 
 
 def is_compiling():
-    """Whether the program is being exported; nothing else is compiled."""
+    """Whether the program is being exported; nothing else is compiled.
+
+    Example:
+        >>> torch.compiler.is_compiling()
+        False
+    """
     return _exporting
 
 
@@ -207,7 +227,17 @@ def is_exporting():
 
 
 def disable(fn=None, recursive: bool = True, *, reason=None):
-    """Return the function unchanged; also a decorator."""
+    """Return the function unchanged; also a decorator.
+
+    Args:
+        fn: the function; None for a decorator.
+        recursive: accepted, without effect.
+        reason: accepted, without effect.
+
+    Example:
+        >>> torch.compiler.disable(abs)(-1)
+        1
+    """
     if fn is None:
         return lambda function: disable(function, recursive)
     return fn

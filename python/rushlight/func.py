@@ -64,6 +64,14 @@ def functional_call(
         tie_weights: whether tensors that the module has under several names are replaced under all
             of them.
         strict: RuntimeError if names are missing or more.
+        module: the module.
+        args: the arguments, a tuple or one tensor.
+        kwargs: the arguments by name.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1, bias=False)
+        >>> torch.func.functional_call(layer, {"weight": torch.ones(1, 2)}, torch.ones(2))
+        tensor([2.])
     """
     if isinstance(parameter_and_buffer_dicts, dict):
         given = parameter_and_buffer_dicts
@@ -102,7 +110,18 @@ def replace_all_batch_norm_modules_(root):
 def stack_module_state(
     models: Sequence[Module] | ModuleList,
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Stack the parameters and the buffers of several modules by name, as two dicts."""
+    """Stack the parameters and the buffers of several modules by name, as two dicts.
+
+    Args:
+        models: modules of one class.
+
+    Example:
+        >>> parameters, buffers = torch.func.stack_module_state(
+        ...     [torch.nn.Linear(2, 1) for _ in range(3)]
+        ... )
+        >>> parameters["weight"].shape
+        torch.Size([3, 1, 2])
+    """
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if any(m.training != models[0].training for m in models):

@@ -34,6 +34,14 @@ def einsum(equation=None, *operands):
     """Sum products along dimensions that letters name: `einsum("ij,jk->ik", a, b)`.
 
     Or by numbers from 0 to 51 in their place: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+
+    Args:
+        equation: letters for dimensions, such as "ij,jk->ik".
+        operands: the tensors.
+
+    Example:
+        >>> torch.einsum("ij,j->i", torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+        tensor([21, 43])
     """
     if isinstance(equation, str) and operands:
         return _wrapped.einsum(equation, *operands)
@@ -75,6 +83,14 @@ def meshgrid(*tensors, indexing=None):
     Args:
         tensors: the vectors, or a list of them.
         indexing: the order of dimensions: "ij", or "xy" as pictures have it.
+
+    Example:
+        >>> rows, columns = torch.meshgrid(
+        ...     torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij"
+        ... )
+        >>> rows
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
     """
     return _wrapped.meshgrid(*tensors, indexing=indexing)
 
@@ -85,6 +101,13 @@ def broadcast_shapes(*shapes):
 
     Raises:
         RuntimeError: they do not fit.
+
+    Args:
+        shapes: the shapes, tuples of integers.
+
+    Example:
+        >>> torch.broadcast_shapes((2, 1), (3,))
+        torch.Size([2, 3])
     """
     sizes: list[int] = []
     for shape in shapes:
@@ -106,6 +129,16 @@ def broadcast_shapes(*shapes):
 def nonzero(input, *, out=None, as_tuple=False):
     """The indices of elements that are not zero: one row for each, or one tensor for each
     dimension.
+
+    Args:
+        input: the tensor to compute with.
+        out: tensors to write the results into, which are resized and returned.
+        as_tuple: whether to return one tensor for each dimension.
+
+    Example:
+        >>> torch.nonzero(torch.tensor([[0, 1], [2, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
     """
     return input.nonzero_numpy() if as_tuple else _wrapped.nonzero(input, out=out)
 
@@ -116,6 +149,18 @@ def norm(input, p: Any = "fro", dim: Any = None, keepdim=False, out=None, dtype=
 
     "fro" is the 2-norm of the elements, "nuc" the sum of the singular values of matrices (in two
     dimensions).
+
+    Args:
+        input: the tensor to compute with.
+        p: the order: a number, "fro" or "nuc".
+        dim: the dimension to work along, counted from the end where negative.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: tensors to write the results into, which are resized and returned.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
     """
     if isinstance(p, str) and p != "fro":
         dims = range(input.dim()) if dim is None else [dim] if isinstance(dim, int) else dim
@@ -137,6 +182,16 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
 
     `compute_mode` says whether distances with p = 2 come from a matrix product. ValueError for an
     unknown one.
+
+    Args:
+        x1: points, of shape (…, P, M).
+        x2: points, of shape (…, R, M).
+        p: the order of the norm, or a probability.
+        compute_mode: accepted: 0, 1 and 2 mean whether a matrix product is used.
+
+    Example:
+        >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([[5., 1.]])
     """
     if compute_mode not in _CDIST_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
@@ -154,6 +209,17 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     """The distinct elements, or distinct slices along `dim`, in order.
 
     With `return_inverse` also which of them each element is, with `return_counts` how many.
+
+    Args:
+        input: the tensor to compute with.
+        sorted: whether the result is sorted.
+        return_inverse: whether to tell where each element went.
+        return_counts: whether to tell how often each one was there.
+        dim: the dimension of slices; None flattens.
+
+    Example:
+        >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
+        (tensor([1, 3]), tensor([1, 2]))
     """
     if dim is not None:
         results = _ops.unique_dim(input, dim, sorted, return_inverse, return_counts)
@@ -164,7 +230,18 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 @_overridable
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """The elements without consecutive repetitions."""
+    """The elements without consecutive repetitions.
+
+    Args:
+        input: the tensor to compute with.
+        return_inverse: whether to tell where each element went.
+        return_counts: whether to tell how often each one was there.
+        dim: the dimension of slices; None flattens.
+
+    Example:
+        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
+    """
     results = _wrapped.unique_consecutive(input, return_inverse, return_counts, dim)
     return _select_outputs(results, return_inverse, return_counts)
 
@@ -174,6 +251,17 @@ def tensordot(a, b, dims: Any = 2, out=None):
     """Sums of products over pairs of dimensions.
 
     `dims` is a number (the last of `a` with the first of `b`) or two lists of dimensions.
+
+    Args:
+        a: the first operand.
+        b: the second operand.
+        dims: dimensions, counted from the end where negative.
+        out: tensors to write the results into, which are resized and returned.
+
+    Example:
+        >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), dims=1)
+        tensor([[3., 3.],
+                [3., 3.]])
     """
     for name, tensor in (("a", a), ("b", b)):
         if not isinstance(tensor, _C.TensorBase):
@@ -199,6 +287,16 @@ def lu(input, pivot=True, get_infos=False, out=None):
     """The LU factorisation of matrices with row exchanges, as `linalg.lu_factor_ex` returns it.
 
     With `get_infos` also where each factorisation met a zero on the diagonal (0: nowhere).
+
+    Args:
+        input: the tensor to compute with.
+        pivot: whether rows are exchanged to keep the factors small.
+        get_infos: whether to return the third tensor.
+        out: tensors to write the results into, which are resized and returned.
+
+    Example:
+        >>> torch.lu(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))[1]
+        tensor([1, 2], dtype=torch.int32)
     """
     results = _ops._lu_with_info(input, pivot, not get_infos)[: 3 if get_infos else 2]
     if out is None:

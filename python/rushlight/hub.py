@@ -42,7 +42,12 @@ def _get_torch_home():
 
 
 def get_dir():
-    """The folder of downloads: `hub` in TORCH_HOME, unless `set_dir` has set another."""
+    """The folder of downloads: `hub` in TORCH_HOME, unless `set_dir` has set another.
+
+    Example:
+        >>> isinstance(torch.hub.get_dir(), str)
+        True
+    """
     return _hub_dir if _hub_dir is not None else os.path.join(_get_torch_home(), "hub")
 
 
@@ -57,6 +62,18 @@ def download_url_to_file(url, dst, hash_prefix=None, progress: bool = True):
 
     Raises:
         RuntimeError: the SHA-256 of the content does not begin with `hash_prefix`.
+
+    Args:
+        url: the address.
+        dst: the path of the file.
+        hash_prefix: how the SHA-256 of the content begins.
+        progress: whether to show how far it is.
+
+    `torch.hub.download_url_to_file("https://host/weights.pt", "weights.pt")` writes one file.
+
+    Example:
+        >>> callable(torch.hub.download_url_to_file)
+        True
     """
     dst = os.path.expanduser(dst)
     part = f"{dst}.{uuid.uuid4().hex}.partial"
@@ -123,6 +140,19 @@ def load_state_dict_from_url(
 
     With `check_hash` the name must hold the beginning of the content's SHA-256. Only data is ever
     loaded, whatever `weights_only` says.
+
+    Args:
+        url: the address.
+        model_dir: where the file is kept.
+        map_location: see `load`.
+        progress: whether to show how far it is.
+        check_hash: whether the name holds the beginning of the content's SHA-256.
+        file_name: the name of the file; that of the address if None.
+        weights_only: accepted; only data is loaded.
+
+    Example:
+        >>> callable(torch.hub.load_state_dict_from_url)
+        True
     """
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     _make_folder(folder)

@@ -12,31 +12,69 @@ __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generators of all devices; returns the CPU's generator."""
+    """Seed the default generators of all devices; returns the CPU's generator.
+
+    Args:
+        seed: an integer of 64 bits; negative ones count from the end.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> first = torch.rand(2)
+        >>> _ = torch.manual_seed(0)
+        >>> torch.equal(first, torch.rand(2))
+        True
+    """
     generator = default_generator.manual_seed(int(seed))
     _C._seed_devices(generator.initial_seed())
     return generator
 
 
 def seed():
-    """Seed the default generators from the system's entropy; returns the seed."""
+    """Seed the default generators from the system's entropy; returns the seed.
+
+    Example:
+        >>> isinstance(torch.seed(), int)
+        True
+    """
     fresh = default_generator.seed()
     _C._seed_devices(fresh)
     return fresh
 
 
 def initial_seed():
-    """The last seed of the default generator."""
+    """The last seed of the default generator.
+
+    Example:
+        >>> _ = torch.manual_seed(7)
+        >>> torch.initial_seed()
+        7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state():
-    """The state of the default generator, a uint8 tensor."""
+    """The state of the default generator, a uint8 tensor.
+
+    Example:
+        >>> state = torch.get_rng_state()
+        >>> first = torch.rand(2)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(first, torch.rand(2))
+        True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state):
-    """Set the default generator to a state from `get_rng_state`."""
+    """Set the default generator to a state from `get_rng_state`.
+
+    Args:
+        new_state: what `get_rng_state` returned.
+
+    Example:
+        >>> state = torch.get_rng_state()
+        >>> torch.set_rng_state(state)
+    """
     default_generator.set_state(new_state)
 
 
@@ -54,6 +92,13 @@ def fork_rng(
         devices: numbers, names or devices; all devices by default.
         enabled: False does nothing.
         device_type: their type: GPUs by default, which alone have generators beside the CPU's.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> with torch.random.fork_rng():
+        ...     inside = torch.rand(1)
+        >>> torch.equal(inside, torch.rand(1))
+        True
     """
     if not enabled:
         yield

@@ -214,6 +214,14 @@ def save(
     Raises:
         RuntimeError: if the folder does not exist.
         OSError: if the file cannot be written.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.save({"weight": torch.tensor([1, 2])}, file)
+        >>> _ = file.seek(0)
+        >>> torch.load(file)
+        {'weight': tensor([1, 2])}
     """
     is_path = isinstance(f, str | os.PathLike)
     if not is_path and not hasattr(f, "write"):
@@ -297,6 +305,7 @@ def load(
             unless a `pickle_module` is given; two variables of the environment
             (`TORCH_FORCE_WEIGHTS_ONLY_LOAD`, `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`) change it.
         mmap: map the file instead of reading it: tensors are read when they are used.
+        pickle_load_args: passed on to the unpickler.
 
     Errors name the file, and say what it is where it is none of `save`.
 
@@ -305,6 +314,14 @@ def load(
         RuntimeError: if it is damaged, or its devices are not here.
         EOFError: if it is empty.
         FileNotFoundError: if there is none.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.save(torch.nn.Linear(2, 1).state_dict(), file)
+        >>> _ = file.seek(0)
+        >>> list(torch.load(file, map_location="cpu"))
+        ['weight', 'bias']
     """
     weights_only = _reads_data_alone(weights_only, pickle_module)
     mmap = config.load.mmap if mmap is None else mmap

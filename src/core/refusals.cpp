@@ -13,7 +13,8 @@ void refuse_devices(const char* op, Device a, Device b) {
 
 void refuse_index(const Tensor& index) {
   throw IndexError(str("indices must be long, int, byte or bool tensors, but one is ",
-                       index.defined() ? enum_name(index.dtype()) : "undefined"));
+                       index.defined() ? enum_name(index.dtype()) : "undefined",
+                       ": convert it with long()"));
 }
 
 void check_bin_weights(const Tensor& numbers, const Tensor& weights) {

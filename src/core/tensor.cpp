@@ -327,7 +327,8 @@ void Tensor::check_dtype(ScalarType wanted) const {
 }
 
 Scalar read_number(const Tensor& t) {
-  RL_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  RL_CHECK(t.numel() == 1, "a Tensor with ", t.numel(),
+           " elements cannot be converted to Scalar: tolist() gives all of them");
   RL_CHECK(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
   if (!t.is_cpu()) {
     const Tensor here = make_empty({}, t.dtype(), kCPU);
@@ -345,7 +346,8 @@ Scalar read_number(const Tensor& t) {
 Scalar _local_scalar_dense(const Tensor& self);  // the op, which src/core does not see
 
 Scalar Tensor::item() const {
-  RL_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  RL_CHECK(numel() == 1, "a Tensor with ", numel(),
+           " elements cannot be converted to Scalar: tolist() gives all of them");
   // A number is no tensor in boxed form, so that nobody below could be asked for it.
   return RL_UNLIKELY(has_handler_below(*this)) && !impl()->is_wrapped_number()
              ? _local_scalar_dense(*this)

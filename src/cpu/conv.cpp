@@ -540,7 +540,7 @@ const char* run_windows_weight(const Conv& c) {
 
 // ---- the list ----
 
-// Best first, by measurements on common networks' shapes (docs/performance.md has the table of how
+// Best first, by measurements on common networks' shapes (docs/measurements.md has the table of how
 // much each saves against the next best): what each is there for.
 constexpr Candidate<Conv> forward_candidates[] = {
     {"matrix product", run_product},          // 1x1: the images are the matrix

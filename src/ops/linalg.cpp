@@ -12,7 +12,8 @@ std::string size_text(const Tensor& t) { return str(t.size(0), "x", t.size(1)); 
 
 void check_multipliable(const Tensor& a, const Tensor& b) {
   RL_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (", size_text(a),
-           " and ", size_text(b), ")");
+           " and ", size_text(b), "): the first has ", a.size(1), " columns, the second ",
+           b.size(0), " rows");
 }
 
 void check_not_bool(const char* op, const Tensor& t) {
@@ -50,7 +51,7 @@ OutSpec mm(Tensor& self, Tensor& mat2) {
   check_multipliable(self, mat2);
   RL_CHECK(self.dtype() == mat2.dtype(),
            "expected m1 and m2 to have the same dtype, but got: ", dtype_info(self.dtype()).alias,
-           " != ", dtype_info(mat2.dtype()).alias);
+           " != ", dtype_info(mat2.dtype()).alias, ": convert one of them with to()");
   check_not_bool("addmm_impl_cpu_", self);
   return {{self.size(0), mat2.size(1)}, self.dtype()};
 }
@@ -168,7 +169,8 @@ OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
   const int64_t wanted = weight.sizes()[weight.dim() - 1];
   const int64_t rows = product({input.sizes().data(), static_cast<size_t>(input.dim() - 1)});
   RL_CHECK(features == wanted, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", features,
-           " and ", wanted, "x", weight.dim() == 2 ? weight.size(0) : 1, ")");
+           " and ", wanted, "x", weight.dim() == 2 ? weight.size(0) : 1,
+           "): the input's last dimension is ", features, ", the layer takes ", wanted);
   if (bias.defined()) {
     RL_CHECK(input.dtype() == weight.dtype(), "mat1 and mat2 must have the same dtype, but got ",
              enum_name(input.dtype()), " and ", enum_name(weight.dtype()));
@@ -177,7 +179,7 @@ OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
   }
   RL_CHECK(input.dtype() == weight.dtype(),
            "expected m1 and m2 to have the same dtype, but got: ", dtype_info(input.dtype()).alias,
-           " != ", dtype_info(weight.dtype()).alias);
+           " != ", dtype_info(weight.dtype()).alias, ": convert one of them with to()");
   check_not_bool("addmm_impl_cpu_", input);
   OutSpec out{input.sizes(), input.dtype()};
   out.sizes.erase(out.sizes.size() - 1);

@@ -15,7 +15,8 @@ namespace {
 
 void check_class_dtype(const Tensor& target) {
   RL_CHECK(target.dtype() == kInt64 || target.dtype() == kUInt8,
-           "expected target dtype to be Long or Byte, but got ", enum_name(target.dtype()));
+           "expected target dtype to be Long or Byte, but got ", enum_name(target.dtype()),
+           ": labels are integers, which long() makes of them");
 }
 
 // Logits (C), (N, C) or (N, C, d1, ...) and classes without the dimension C. Returns the losses'
@@ -228,7 +229,9 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tens
   if (self.numel() != 0 && !self.is_meta()) {
     const auto [low, high] = rushlight::aminmax(batching::all_of(self.detach()));
     const bool fits = low.item<double>() >= 0 && high.item<double>() <= 1;
-    RL_CHECK(fits, "all elements of input should be between 0 and 1");
+    RL_CHECK(fits,
+             "all elements of input should be between 0 and 1: sigmoid() makes them so, and "
+             "binary_cross_entropy_with_logits takes them as they are");
   }
   const Tensor losses = rushlight::_bce(self, target);
   return reduce_losses(weight.defined() ? losses.mul(weight) : losses, reduction);

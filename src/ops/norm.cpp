@@ -27,7 +27,7 @@ void prepare_parameter(Tensor& parameter, const Tensor& input) {
 
 void check_elements(const char* name, const Tensor& t, int64_t n) {
   RL_CHECK(!t.defined() || t.numel() == n, name, " should contain ", n, " elements not ",
-           t.defined() ? t.numel() : 0);
+           t.defined() ? t.numel() : 0, ": one for each channel of the input, its dimension 1");
 }
 
 // Sizes of layer_norm's statistics: ones where it normalises.

@@ -88,7 +88,8 @@ ScalarType mean_dtype(const Tensor& self, const std::optional<ScalarType>& dtype
   const ScalarType result = dtype.value_or(self.dtype());
   RL_CHECK(is_differentiable(result),
            "mean(): ", dtype.has_value() ? "the dtype" : "the input's dtype",
-           " must be either a floating point or complex dtype. Got: ", enum_name(result));
+           " must be either a floating point or complex dtype. Got: ", enum_name(result),
+           ": mean(dtype=torch.float32) converts first");
   warn_of_lost_parts(self.dtype(), result);
   return result;
 }

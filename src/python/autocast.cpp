@@ -70,31 +70,93 @@ PyObject* is_available(PyObject*, PyObject* name) {
 PyMethodDef functions[] = {
     ROW(is_autocast_enabled,
         "is_autocast_enabled(device_type='cuda')\n--\n\n"
-        "Whether autocast is on for a kind of device (default: cuda)."),
+        "Whether autocast is on for a kind of device (default: cuda)."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    device_type: the kind of device, such as \"cpu\".\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.is_autocast_enabled(\"cpu\")\n"
+        "    False"),
     ROW(set_autocast_enabled,
         "set_autocast_enabled(device_type, enabled=None)\n--\n\n"
-        "Turns autocast on or off for a kind of device."),
+        "Turns autocast on or off for a kind of device."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    device_type: the kind of device, such as \"cpu\".\n"
+        "    enabled: whether it is.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.set_autocast_enabled(\"cpu\", False)"),
     ROW(get_autocast_dtype,
         "get_autocast_dtype(device_type)\n--\n\n"
-        "The dtype that autocast lowers to on a kind of device."),
+        "The dtype that autocast lowers to on a kind of device."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    device_type: the kind of device, such as \"cpu\".\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.get_autocast_dtype(\"cpu\")\n"
+        "    torch.bfloat16"),
     ROW(set_autocast_dtype,
         "set_autocast_dtype(device_type, dtype)\n--\n\n"
-        "Changes the dtype that autocast lowers to on a kind of device."),
+        "Changes the dtype that autocast lowers to on a kind of device."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    device_type: the kind of device, such as \"cpu\".\n"
+        "    dtype: bfloat16 or float16.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.set_autocast_dtype(\"cpu\", torch.bfloat16)"),
     ROW(set_autocast_cache_enabled,
         "set_autocast_cache_enabled(enabled)\n--\n\n"
-        "Whether autocast keeps the weights that it has cast."),
+        "Whether autocast keeps the weights that it has cast."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    enabled: whether cast weights are kept.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.set_autocast_cache_enabled(True)"),
     {"is_autocast_cache_enabled", is_cache_enabled, METH_NOARGS,
      "is_autocast_cache_enabled()\n--\n\n"
-     "Whether autocast keeps the weights that it has cast."},
+     "Whether autocast keeps the weights that it has cast."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.is_autocast_cache_enabled()\n"
+     "    True"},
     {"clear_autocast_cache", clear_cache, METH_NOARGS,
      "clear_autocast_cache()\n--\n\n"
-     "Forgets the weights that were cast."},
+     "Forgets the weights that were cast."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.clear_autocast_cache()"},
     {"autocast_increment_nesting", increment_nesting, METH_NOARGS,
      "autocast_increment_nesting()\n--\n\n"
-     "Enters an autocast: returns how many are entered."},
+     "Enters an autocast: returns how many are entered."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.autocast_increment_nesting()\n"
+     "    1\n"
+     "    >>> torch.autocast_decrement_nesting()\n"
+     "    0"},
     {"autocast_decrement_nesting", decrement_nesting, METH_NOARGS,
      "autocast_decrement_nesting()\n--\n\n"
-     "Leaves an autocast: returns how many are entered."},
+     "Leaves an autocast: returns how many are entered."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.autocast_increment_nesting()\n"
+     "    1\n"
+     "    >>> torch.autocast_decrement_nesting()\n"
+     "    0"},
     {},
 };
 #undef ROW

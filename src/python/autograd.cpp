@@ -289,10 +289,29 @@ PyObject* is_inference(PyObject* self, PyObject*) {
 const PyMethodDef tensor_methods[] = {
     {"backward", as_function(backward), METH_FASTCALL | METH_KEYWORDS,
      "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
-     "Add the gradients of this tensor to the leaves' .grad."},
+     "Add the gradients of this tensor to the leaves' .grad.\n\n"
+     "Args:\n"
+     "    gradient: the gradient of this tensor, of its shape; 1 where it has one element.\n"
+     "    retain_graph: keep what the graph saved for another backward.\n"
+     "    create_graph: record backward itself, for derivatives of derivatives.\n"
+     "    inputs: the only tensors whose .grad is filled.\n\n"
+     "Raises:\n"
+     "    RuntimeError: it needs no gradient, or the graph was used up.\n\n"
+     "Example:\n"
+     "    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)\n"
+     "    >>> x.square().sum().backward()\n"
+     "    >>> x.grad\n"
+     "    tensor([2., 4.])"},
     {"retain_grad", retain_grad, METH_NOARGS,
      "retain_grad($self)\n--\n\n"
-     "Let backward fill in .grad though this is no leaf."},
+     "Let backward fill in .grad though this is no leaf.\n\n"
+     "Example:\n"
+     "    >>> x = torch.tensor([1.0], requires_grad=True)\n"
+     "    >>> y = x * 2\n"
+     "    >>> y.retain_grad()\n"
+     "    >>> y.sum().backward()\n"
+     "    >>> y.grad\n"
+     "    tensor([1.])"},
     {"is_inference", is_inference, METH_NOARGS,
      "is_inference($self)\n--\n\n"
      "Whether it was made in inference mode."},
@@ -377,19 +396,40 @@ PyObject* increment_version(PyObject*, PyObject* o) {
 PyMethodDef functions[] = {
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
      "is_grad_enabled()\n--\n\n"
-     "Whether ops on this thread are recorded."},
+     "Whether ops on this thread are recorded."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> with torch.no_grad():\n"
+     "    ...     torch.is_grad_enabled()\n"
+     "    False"},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
      "is_inference_mode_enabled()\n--\n\n"
-     "Whether inference mode is on."},
+     "Whether inference mode is on."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.is_inference_mode_enabled()\n"
+     "    False"},
     {"_enter_inference_mode", enter_inference_mode, METH_O, nullptr},
     {"_leave_inference_mode", leave_inference_mode, METH_O, nullptr},
     {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS,
      "is_anomaly_enabled()\n--\n\n"
-     "Whether anomaly mode is on."},
+     "Whether anomaly mode is on."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.is_anomaly_enabled()\n"
+     "    False"},
     {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS,
      "is_anomaly_check_nan_enabled()\n--\n\n"
-     "Whether anomaly mode looks for nan."},
+     "Whether anomaly mode looks for nan."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.is_anomaly_check_nan_enabled()\n"
+     "    True"},
     {"_set_anomaly_enabled", set_anomaly_enabled, METH_VARARGS, nullptr},
     {"_run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(run)),
      METH_FASTCALL, nullptr},

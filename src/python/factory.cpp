@@ -571,19 +571,76 @@ PyMethodDef functions[] = {
     RL_FAST_ROW(
         "tensor", tensor_function,
         "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)\n--\n\n"
-        "A new tensor with a copy of the data: nested sequences of numbers, an array or a tensor."),
+        "A new tensor with a copy of the data: nested sequences of numbers, an array or a "
+        "tensor.\n\n"
+        "Args:\n"
+        "    data: numbers, nested sequences of them, an array, or a tensor.\n"
+        "    dtype: the dtype of the elements; by default what the data have: bool, int64, the "
+        "default dtype.\n"
+        "    device: where the tensor lies; the default device if None.\n"
+        "    requires_grad: whether autograd records what is done with it.\n"
+        "    pin_memory: whether memory is locked for copies to an accelerator.\n\n"
+        "Raises:\n"
+        "    ValueError: sequences on one level have different lengths.\n"
+        "    TypeError: an element is no number.\n\n"
+        "Example:\n"
+        "    >>> torch.tensor([[1, 2], [3, 4]])\n"
+        "    tensor([[1, 2],\n"
+        "            [3, 4]])\n"
+        "    >>> torch.tensor([1, 2], dtype=torch.float64)\n"
+        "    tensor([1., 2.], dtype=torch.float64)\n\n"
+        "See also: as_tensor and from_numpy, which share memory."),
     RL_FAST_ROW("as_tensor", as_tensor_function,
                 "as_tensor(data, dtype=None, device=None)\n--\n\n"
-                "The data as a tensor, shared with arrays and tensors."),
-    RL_FAST_ROW("asarray", asarray_function,
-                "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\n"
-                "A tensor of the data, shared where it can be."),
+                "The data as a tensor, shared with arrays and tensors.\n\n"
+                "Args:\n"
+                "    data: numbers, nested sequences of them, an array, or a tensor.\n"
+                "    dtype: the dtype of the elements; another one than the data's makes a copy.\n"
+                "    device: where the tensor lies; another one than the data's makes a copy.\n\n"
+                "Example:\n"
+                "    >>> x = torch.zeros(2)\n"
+                "    >>> torch.as_tensor(x) is x\n"
+                "    True"),
+    RL_FAST_ROW(
+        "asarray", asarray_function,
+        "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\n"
+        "A tensor of the data, shared where it can be.\n\n"
+        "Args:\n"
+        "    obj: a tensor, an array, an object with a buffer or `__dlpack__`, or numbers.\n"
+        "    dtype: the dtype of the elements.\n"
+        "    device: where the tensor lies.\n"
+        "    copy: True copies, False raises ValueError where one would be needed.\n"
+        "    requires_grad: whether autograd records what is done with it.\n\n"
+        "Example:\n"
+        "    >>> torch.asarray([1, 2])\n"
+        "    tensor([1, 2])"),
     {"from_numpy", from_numpy_function, METH_O,
      "from_numpy(ndarray, /)\n--\n\n"
-     "A tensor on the memory of a numpy array."},
+     "A tensor on the memory of a numpy array.\n\n"
+     "Args:\n"
+     "    ndarray: the array, whose elements are numbers or bool; its strides are not negative.\n\n"
+     "Raises:\n"
+     "    TypeError: it is no array, or no tensor has such elements.\n\n"
+     "Example:\n"
+     "    >>> import numpy\n"
+     "    >>> a = numpy.zeros(2)\n"
+     "    >>> torch.from_numpy(a)[0] = 7\n"
+     "    >>> float(a[0])\n"
+     "    7.0"},
     RL_FAST_ROW("frombuffer", frombuffer_function,
                 "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n--\n\n"
-                "A 1-d tensor on a buffer."),
+                "A 1-d tensor on a buffer.\n\n"
+                "Args:\n"
+                "    buffer: bytes, a bytearray, or what else has the buffer protocol.\n"
+                "    dtype: the dtype of the elements.\n"
+                "    count: how many elements; -1 for as many as there are.\n"
+                "    offset: where the first element lies, in bytes.\n"
+                "    requires_grad: whether autograd records what is done with it.\n\n"
+                "Raises:\n"
+                "    ValueError: the buffer is too short.\n\n"
+                "Example:\n"
+                "    >>> torch.frombuffer(bytearray(b\"abc\"), dtype=torch.uint8)\n"
+                "    tensor([97, 98, 99], dtype=torch.uint8)"),
     {},
 };
 PyMethodDef module_functions[] = {
@@ -593,7 +650,15 @@ PyMethodDef module_functions[] = {
 PyMethodDef methods[] = {
     RL_FAST_ROW("new_tensor", new_tensor_method,
                 "new_tensor($self, data, *, dtype=None, device=None, requires_grad=False)\n--\n\n"
-                "A copy of the data in this dtype."),
+                "A copy of the data in this dtype.\n\n"
+                "Args:\n"
+                "    data: numbers, nested sequences of them, an array, or a tensor.\n"
+                "    dtype: another dtype than this tensor's.\n"
+                "    device: another device than this tensor's.\n"
+                "    requires_grad: whether autograd records what is done with it.\n\n"
+                "Example:\n"
+                "    >>> torch.zeros(2, dtype=torch.float64).new_tensor([1, 2])\n"
+                "    tensor([1., 2.], dtype=torch.float64)"),
     {},
 };
 

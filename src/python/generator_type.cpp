@@ -134,7 +134,15 @@ PyTypeObject generator_type = {
     .tp_basicsize = sizeof(GeneratorObject),
     .tp_dealloc = generator_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Generator(device='cpu'): a source of random numbers.",
+    .tp_doc =
+        "Generator(device='cpu')\n--\n\nA source of random numbers.\n\n"
+        "Args:\n"
+        "    device: whose numbers it draws.\n\n"
+        "Example:\n"
+        "    >>> generator = torch.Generator().manual_seed(0)\n"
+        "    >>> first = torch.rand(2, generator=generator)\n"
+        "    >>> torch.equal(first, torch.rand(2, generator=generator.manual_seed(0)))\n"
+        "    True",
     .tp_methods = generator_methods,
     .tp_getset = generator_getset,
     .tp_new = generator_new,

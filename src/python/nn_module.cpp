@@ -26,7 +26,7 @@ Names names;
 
 PyObject* global_hooks;     // a tuple of the dicts of hooks of all modules
 PyObject* call_with_hooks;  // function of the module, its arguments and keywords
-PyObject* note_error;       // function of the error and the module
+PyObject* note_error;       // function of the error, the module and its arguments
 
 PyTypeObject* base_type;
 
@@ -137,7 +137,7 @@ PyObject* call_forward(PyObject* self, PyObject* dict, PyObject* args, PyObject*
 }
 
 // Tells note_error about the error that is set, which then goes on.
-void pass_on_error(PyObject* self) {
+void pass_on_error(PyObject* self, PyObject* args) {
   PyObject* type = nullptr;
   PyObject* value = nullptr;
   PyObject* trace = nullptr;
@@ -148,7 +148,7 @@ void pass_on_error(PyObject* self) {
   }
   if (PyObject_IsInstance(value, PyExc_Exception) == 1) {
     const Object noted =
-        Object::maybe(PyObject_CallFunctionObjArgs(note_error, value, self, nullptr));
+        Object::maybe(PyObject_CallFunctionObjArgs(note_error, value, self, args, nullptr));
     if (!noted) {
       PyErr_Clear();  // the error itself matters more than its note
     }
@@ -172,7 +172,7 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
       result = call_forward(self, dict.get(), args, kwargs);
     }
     if (result == nullptr) {
-      pass_on_error(self);
+      pass_on_error(self, args);
     }
     if (watcher != nullptr && watcher == module_watcher) {
       watcher->end_module();

@@ -143,41 +143,135 @@ PyObject* change_flush_denormal(PyObject*, PyObject* on) {
 PyMethodDef functions[] = {
     ROW(promote_types,
         "promote_types(type1, type2)\n--\n\n"
-        "The dtype that two dtypes are promoted to."),
+        "The dtype that two dtypes are promoted to."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    type1: a dtype.\n"
+        "    type2: a dtype.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.promote_types(torch.int32, torch.float16)\n"
+        "    torch.float16"),
     ROW(can_cast,
         "can_cast(from_, to)\n--\n\n"
-        "Whether promotion allows a conversion."),
+        "Whether promotion allows a conversion."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    from_: the dtype to convert from.\n"
+        "    to: the dtype to convert to.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.can_cast(torch.float32, torch.int64)\n"
+        "    False"),
     ROW(result_type,
         "result_type(tensor1, tensor2)\n--\n\n"
-        "The dtype of an arithmetic result of two tensors or numbers."),
+        "The dtype of an arithmetic result of two tensors or numbers."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    tensor1: a tensor or a number.\n"
+        "    tensor2: a tensor or a number.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.result_type(torch.tensor([1, 2]), 1.5)\n"
+        "    torch.float32"),
     ROW(numel,
         "numel(input)\n--\n\n"
-        "The number of elements."),
+        "The number of elements."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    input: a tensor.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.numel(torch.zeros(2, 3))\n"
+        "    6"),
     ROW(is_floating_point,
         "is_floating_point(input)\n--\n\n"
-        "Whether it holds real floating-point numbers."),
+        "Whether it holds real floating-point numbers."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    input: a tensor.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.is_floating_point(torch.tensor([1.0]))\n"
+        "    True"),
     ROW(is_complex,
         "is_complex(input)\n--\n\n"
-        "Whether it holds complex numbers."),
+        "Whether it holds complex numbers."
+        "\n"
+        "\n"
+        "Args:\n"
+        "    input: a tensor.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.is_complex(torch.tensor([1j]))\n"
+        "    True"),
     {"is_tensor", is_tensor_function, METH_O,
      "is_tensor(obj, /)\n--\n\n"
-     "Whether an object is a Tensor."},
+     "Whether an object is a Tensor."
+     "\n"
+     "\n"
+     "Args:\n"
+     "    obj: anything.\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.is_tensor([1, 2])\n"
+     "    False"},
     {"get_default_dtype", default_dtype, METH_NOARGS,
      "get_default_dtype()\n--\n\n"
-     "The dtype of new floating-point tensors."},
+     "The dtype of new floating-point tensors."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.get_default_dtype()\n"
+     "    torch.float32"},
     {"set_default_dtype", change_default_dtype, METH_O,
      "set_default_dtype(d, /)\n--\n\n"
-     "Changes the dtype of new floating-point tensors."},
+     "Changes the dtype of new floating-point tensors."
+     "\n"
+     "\n"
+     "Args:\n"
+     "    d: a floating-point dtype.\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.set_default_dtype(torch.float64)\n"
+     "    >>> torch.tensor([1.5]).dtype\n"
+     "    torch.float64\n"
+     "    >>> torch.set_default_dtype(torch.float32)"},
     {"get_num_threads", num_threads, METH_NOARGS,
      "get_num_threads()\n--\n\n"
-     "How many threads an op may use."},
+     "How many threads an op may use."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.get_num_threads() >= 1\n"
+     "    True"},
     {"set_num_threads", change_num_threads, METH_O,
      "set_num_threads(int, /)\n--\n\n"
-     "Changes how many threads an op may use."},
+     "Changes how many threads an op may use."
+     "\n"
+     "\n"
+     "Args:\n"
+     "    int: the number, from 1 on.\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.set_num_threads(torch.get_num_threads())"},
     {"set_flush_denormal", change_flush_denormal, METH_O,
      "set_flush_denormal(mode, /)\n--\n\n"
      "Whether numbers too small to be normal count as zero, on this thread and on those that "
-     "compute for it. Gives False where the processor cannot do that."},
+     "compute for it. Gives False where the processor cannot do that."
+     "\n"
+     "\n"
+     "Args:\n"
+     "    mode: whether they do.\n"
+     "\n"
+     "Example:\n"
+     "    >>> isinstance(torch.set_flush_denormal(False), bool)\n"
+     "    True"},
     {"_force_convolution", force_convolution_way, METH_O,
      "For tests: convolutions go this way alone; an empty name ends that."},
     {"_watch_cuts", watch_cuts_method, METH_NOARGS,
@@ -185,10 +279,22 @@ PyMethodDef functions[] = {
     {"_cuts", list_cuts, METH_NOARGS, "Ends that: the pieces of each loop that had several."},
     {"set_warn_always", change_warn_always, METH_O,
      "set_warn_always(b, /)\n--\n\n"
-     "Whether warnings given once in a process are repeated."},
+     "Whether warnings given once in a process are repeated."
+     "\n"
+     "\n"
+     "Args:\n"
+     "    b: whether they are.\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.set_warn_always(False)"},
     {"is_warn_always_enabled", is_warn_always_method, METH_NOARGS,
      "is_warn_always_enabled()\n--\n\n"
-     "Whether warnings given once in a process are repeated."},
+     "Whether warnings given once in a process are repeated."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.is_warn_always_enabled()\n"
+     "    False"},
     {},
 };
 #undef ROW

@@ -234,9 +234,13 @@ PyTypeObject stream_type = {
     .tp_hash = stream_hash,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_doc =
-        "A queue of work on a device; work on different streams may run at the same time.\n\n"
+        "Stream(device=None, priority=0, *, stream_id=None, device_index=-1, "
+        "device_type=-1)\n--\n\nA queue of work on a device; work on different "
+        "streams may run at the same time.\n\n"
         "Args:\n    device: the accelerator by default, the CPU where there is none.\n"
-        "    priority: negative for work that goes first.",
+        "    priority: negative for work that goes first.\n"
+        "    stream_id, device_index, device_type: those of a stream that there is.\n\n"
+        "Example:\n    >>> torch.Stream(\"cpu\").device\n    device(type='cpu')",
     .tp_richcompare = stream_compare,
     .tp_methods = stream_methods,
     .tp_getset = stream_getset,
@@ -341,9 +345,13 @@ PyTypeObject event_type = {
     .tp_dealloc = free_event,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_doc =
-        "A mark in a stream.\n\nArgs:\n    device: the accelerator by default.\n"
+        "Event(device=None, *, enable_timing=False, blocking=False, interprocess=False)\n--\n\nA "
+        "mark in a "
+        "stream.\n\nArgs:\n    device: the accelerator by default.\n"
         "    enable_timing: whether `elapsed_time` may be asked.\n"
-        "    blocking: whether a waiting host sleeps.",
+        "    blocking: whether a waiting host sleeps.\n"
+        "    interprocess: not supported.\n\n"
+        "Example:\n    >>> event = torch.Event(\"cpu\")",
     .tp_methods = event_methods,
     .tp_getset = event_getset,
     .tp_new = new_event,

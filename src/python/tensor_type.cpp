@@ -308,7 +308,7 @@ PyTypeObject tensor_base_type = {
     .tp_basicsize = sizeof(TensorObject),
     .tp_dealloc = dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "The C part of Tensor.",
+    .tp_doc = "TensorBase(*data, device=None)\n--\n\nThe C part of Tensor.",
     .tp_traverse = traverse,
     .tp_clear = clear,
     .tp_weaklistoffset = offsetof(TensorObject, weak_references),

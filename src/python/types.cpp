@@ -449,7 +449,12 @@ PyMethodDef module_functions[] = {
     {"_set_default_device", set_default_device, METH_O, nullptr},
     {"get_default_device", get_default_device, METH_NOARGS,
      "get_default_device()\n--\n\n"
-     "The device on which factories make tensors."},
+     "The device on which factories make tensors."
+     "\n"
+     "\n"
+     "Example:\n"
+     "    >>> torch.get_default_device()\n"
+     "    device(type='cpu')"},
     {},
 };
 
@@ -460,7 +465,13 @@ PyTypeObject dtype_type = {
     .tp_basicsize = sizeof(DtypeObject),
     .tp_repr = dtype_repr,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The type of a tensor's elements.",
+    .tp_doc =
+        "The type of a tensor's elements.\n\n"
+        "Example:\n"
+        "    >>> torch.zeros(2).dtype\n"
+        "    torch.float32\n"
+        "    >>> torch.float16.itemsize, torch.int8.is_floating_point\n"
+        "    (2, False)",
     .tp_methods = dtype_methods,
     .tp_getset = dtype_getset,
 };
@@ -489,7 +500,18 @@ PyTypeObject device_type = {
     .tp_hash = device_hash,
     .tp_str = device_str,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "device(type, index=None): where tensors lie and ops run: cpu, cuda:N or meta.",
+    .tp_doc =
+        "device(type, index=None)\n--\n\nWhere tensors lie and ops run: cpu, cuda:N or meta.\n\n"
+        "As a context manager it is where tensors are made.\n\n"
+        "Args:\n"
+        "    type: the name, such as \"cpu\" or \"cuda:1\", a device, or an index.\n"
+        "    index: which of several.\n\n"
+        "Example:\n"
+        "    >>> torch.device(\"cuda:1\").index\n"
+        "    1\n"
+        "    >>> with torch.device(\"meta\"):\n"
+        "    ...     torch.zeros(2).device\n"
+        "    device(type='meta')",
     .tp_richcompare = device_compare,
     .tp_methods = device_methods,
     .tp_getset = device_getset,
@@ -502,7 +524,15 @@ PyTypeObject size_type = {
     .tp_as_sequence = &size_sequence,
     .tp_as_mapping = &size_mapping,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The sizes of a tensor: a tuple of ints.",
+    .tp_doc =
+        "The sizes of a tensor: a tuple of ints.\n\n"
+        "Args:\n"
+        "    iterable: the sizes.\n\n"
+        "Example:\n"
+        "    >>> torch.zeros(2, 3).shape\n"
+        "    torch.Size([2, 3])\n"
+        "    >>> torch.zeros(2, 3).shape.numel()\n"
+        "    6",
     .tp_methods = size_methods,
     .tp_base = &PyTuple_Type,
     .tp_new = size_new,

@@ -233,7 +233,9 @@ def test_errors_name_the_place():
 
     with pytest.raises(RuntimeError) as caught:
         nn.Sequential(Outer())(torch.ones(2, 5))
-    assert caught.value.__notes__ == ["in the forward pass of Sequential: 0.blocks.0.1 (Linear)"]
+    assert caught.value.__notes__ == [
+        "in the forward pass of Sequential: 0.blocks.0.1 (Linear), which was given float32 (2, 5)"
+    ]
 
 
 # ---- containers ----

@@ -42,6 +42,13 @@ def add_safe_globals(safe_globals):
     """Functions and classes that `load` may call when a file asks for it, from now on.
 
     Each is the function or class, or a pair of it and its full name in files.
+
+    Args:
+        safe_globals: the functions and classes, or pairs of one and its name in files.
+
+    Example:
+        >>> import datetime
+        >>> torch.serialization.add_safe_globals([datetime.date])
     """
     _safe_globals.update({name: item for item, name in map(_global_name, safe_globals)})
 

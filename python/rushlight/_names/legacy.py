@@ -55,9 +55,28 @@ class _TensorType(type):
         return f"<class '{cls._text()}'>"
 
 
+_DOC = """The older form of `tensor(data, dtype={dtype})` and `empty(size, dtype={dtype})`.
+
+Args:
+    args: the elements, or sizes.
+    kwargs: `device`.
+
+Example:
+    >>> {module}.{name}([1, 0]).dtype
+    {dtype}
+"""
+
+
 def _types(module: str, place: str) -> dict[str, type]:
+    path = module.replace("rushlight", "torch")
+    text = _DOC if place == "cpu" else _DOC.partition("\n\nExample")[0]
+    docs = {n: text.format(dtype=d, module=path, name=n) for n, d in _NAMES.items()}
     return {
-        name: _TensorType(name, (), {"dtype": dtype, "place": place, "__module__": module})
+        name: _TensorType(
+            name,
+            (),
+            {"dtype": dtype, "place": place, "__module__": module, "__doc__": docs[name]},
+        )
         for name, dtype in _NAMES.items()
     }
 

@@ -8,7 +8,15 @@ from rushlight import _C
 
 
 class finfo:
-    """Limits of a floating-point dtype: eps, max, min, tiny, smallest_normal, resolution, bits."""
+    """Limits of a floating-point dtype: eps, max, min, tiny, smallest_normal, resolution, bits.
+
+    Args:
+        type: the dtype; the default dtype if left out.
+
+    Example:
+        >>> torch.finfo(torch.float16).max, torch.finfo(torch.float32).eps
+        (65504.0, 1.1920928955078125e-07)
+    """
 
     def __init__(self, type=None) -> None:
         dtype = _C.ops.get_default_dtype() if type is None else type
@@ -40,7 +48,15 @@ class finfo:
 
 
 class iinfo:
-    """Limits of an integer dtype: bits, max, min, dtype."""
+    """Limits of an integer dtype: bits, max, min, dtype.
+
+    Args:
+        type: the dtype.
+
+    Example:
+        >>> torch.iinfo(torch.int8).max, torch.iinfo(torch.int8).bits
+        (127, 8)
+    """
 
     def __init__(self, type) -> None:
         if not isinstance(type, _C.dtype):

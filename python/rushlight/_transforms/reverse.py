@@ -142,6 +142,11 @@ def grad_and_value(
     Args:
         argnums: which arguments to differentiate by; for a tuple of them the gradient is one.
         has_aux: func returns (output, aux), and the result is (gradient, (value, aux)).
+        func: a function whose result has one element.
+
+    Example:
+        >>> torch.func.grad_and_value(lambda x: x**2)(torch.tensor(3.0))
+        (tensor(6.), tensor(9.))
     """
 
     @functools.wraps(func)
@@ -173,6 +178,15 @@ def grad(
 ) -> Callable[..., Any]:
     """A function that returns the gradient of a scalar function `func` (with `has_aux`, also
     aux).
+
+    Args:
+        func: a function whose result has one element.
+        argnums: which arguments to differentiate by.
+        has_aux: whether func returns (output, aux).
+
+    Example:
+        >>> torch.func.grad(lambda x: x**2)(torch.tensor(3.0))
+        tensor(6.)
     """
     both = grad_and_value(func, argnums, has_aux)
 
@@ -191,6 +205,13 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
 
     Args:
         has_aux: func returns (output, aux), and aux comes third.
+        func: the function.
+        primals: its arguments.
+
+    Example:
+        >>> value, pullback = torch.func.vjp(torch.sin, torch.tensor(0.0))
+        >>> pullback(torch.tensor(2.0))
+        (tensor(2.),)
     """
     what = "vjp(f, *primals)"
     with rushlight.enable_grad():

@@ -47,6 +47,11 @@ class autocast(ContextDecorator):
     Raises:
         ValueError: if `device_type` is no string.
         RuntimeError: if there is no autocast for such devices.
+
+    Example:
+        >>> with torch.autocast("cpu", dtype=torch.bfloat16):
+        ...     (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
+        torch.bfloat16
     """
 
     def __init__(

@@ -60,6 +60,16 @@ class GradScaler:
 
     Raises:
         AssertionError: for factors on the wrong side of 1.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> scaler = torch.amp.GradScaler("cpu")
+        >>> scaler.scale(w.sum()).backward()
+        >>> scaler.step(optimizer)
+        >>> scaler.update()
+        >>> w.detach()
+        tensor([0.5000])
     """
 
     def __init__(

@@ -110,6 +110,12 @@ def backward(
     Raises:
         RuntimeError: for a tensor that needs no gradient, a gradient of another shape, a graph
             whose saved tensors are freed or were written since.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> torch.autograd.backward(x.square().sum())
+        >>> x.grad
+        tensor([2., 4.])
     """
     if grad_variables is not None:
         if grad_tensors is not None:
@@ -156,6 +162,13 @@ def grad(
         allow_unused: return None for an input that the outputs do not depend on, else raise.
         is_grads_batched: each gradient has a further first dimension, and so do the results.
         materialize_grads: zeros instead of None for unused inputs.
+        only_inputs: must be True.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> (slope,) = torch.autograd.grad(x**2, x, create_graph=True)
+        >>> slope.item(), torch.autograd.grad(slope, x)[0].item()
+        (6.0, 2.0)
     """
     if not only_inputs:
         warn("only_inputs=False is ignored; use backward to accumulate gradients", FutureWarning)

@@ -28,7 +28,12 @@ __all__ = [
 
 
 class FunctionCtx:
-    """Methods of a `ctx` beside those of `_C._FunctionBase`."""
+    """Methods of a `ctx` beside those of `_C._FunctionBase`.
+
+    Example:
+        >>> isinstance(torch.autograd.Function, type)
+        True
+    """
 
     def mark_shared_storage(self, *pairs):
         """A no-op: outputs that share memory with inputs are detected."""
@@ -81,16 +86,28 @@ def _positional_count(forward):
 
 
 class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
-    """The base of custom functions.
+    """The base of custom functions, which are called by `apply`.
 
-    >>> class Double(Function):
-    ...     @staticmethod
-    ...     def forward(ctx, x):
-    ...         return x * 2
-    ...
-    ...     @staticmethod
-    ...     def backward(ctx, grad):
-    ...         return grad * 2
+    `forward(ctx, ...)` computes; `backward(ctx, grad, ...)` is given the gradients of the results
+    and returns those of the arguments, None for one that has none.
+
+    Args:
+        args: nothing: the class itself is used.
+        kwargs: nothing.
+
+    Example:
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> Double.apply(x).backward()
+        >>> x.grad
+        tensor(2.)
     """
 
     def __init__(self, *args, **kwargs) -> None:
@@ -161,7 +178,26 @@ Function._backward_method = staticmethod(Function.backward)
 
 
 def once_differentiable(backward):
-    """A decorator for a `backward` whose result cannot be differentiated: doing so raises."""
+    """A decorator for a `backward` whose result cannot be differentiated: doing so raises.
+
+    Args:
+        backward: the static method.
+
+    Example:
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...
+        ...     @staticmethod
+        ...     @torch.autograd.function.once_differentiable
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> x = torch.tensor(1.0, requires_grad=True)
+        >>> Double.apply(x).backward()
+        >>> x.grad
+        tensor(2.)
+    """
 
     @functools.wraps(backward)
     def wrapper(ctx, *grads):

@@ -134,7 +134,19 @@ _OUTPUT_SCALAR = "the result of the function"
 
 
 def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and vᵀ J with the Jacobian J; v has the structure of the output."""
+    """Return `func(*inputs)` and vᵀ J with the Jacobian J; v has the structure of the output.
+
+    Args:
+        func: the function.
+        inputs: its arguments, a tensor or several.
+        v: the vector; may be left out where the output has one element.
+        create_graph: whether the result can be differentiated.
+        strict: whether to raise RuntimeError where an output does not depend on an input.
+
+    Example:
+        >>> torch.autograd.functional.vjp(torch.sin, torch.tensor([0.0]), torch.tensor([1.0]))[1]
+        tensor([1.])
+    """
     with rushlight.enable_grad():
         inputs, several_in = _as_tuple(inputs, "inputs", "vjp")
         inputs = _fresh_inputs(inputs, create_graph)
@@ -146,7 +158,19 @@ def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, st
 
 
 def jvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and J v; v has the structure of the inputs. It runs backward twice."""
+    """Return `func(*inputs)` and J v; v has the structure of the inputs. It runs backward twice.
+
+    Args:
+        func: the function.
+        inputs: its arguments, a tensor or several.
+        v: the vector; may be left out where the input has one element.
+        create_graph: whether the result can be differentiated.
+        strict: whether to raise RuntimeError where an output does not depend on an input.
+
+    Example:
+        >>> torch.autograd.functional.jvp(torch.sin, torch.tensor([0.0]), torch.tensor([1.0]))[1]
+        tensor([1.])
+    """
     with rushlight.enable_grad():
         inputs, _ = _as_tuple(inputs, "inputs", "jvp")
         inputs = _fresh_inputs(inputs, create_graph)
@@ -179,6 +203,19 @@ def jacobian(
     Raises:
         RuntimeError: in strict mode, where an output does not depend on an input.
         NotImplementedError: "forward-mode" without `vectorize` or with `create_graph`.
+
+    Args:
+        func: the function.
+        inputs: its arguments, a tensor or several.
+        create_graph: whether the result can be differentiated.
+        strict: whether to raise RuntimeError where an output does not depend on an input.
+        vectorize: whether rows are computed all at once.
+        strategy: "reverse-mode" or "forward-mode".
+
+    Example:
+        >>> torch.autograd.functional.jacobian(lambda x: x**2, torch.tensor([1.0, 3.0]))
+        tensor([[2., 0.],
+                [0., 6.]])
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -309,7 +346,21 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ):
-    """Return the second derivatives of a scalar function: a tensor, or tuples indexed by input."""
+    """Return the second derivatives of a scalar function: a tensor, or tuples indexed by input.
+
+    Args:
+        func: a function whose result has one element.
+        inputs: its arguments, a tensor or several.
+        create_graph: whether the result can be differentiated.
+        strict: whether to raise RuntimeError where the result does not depend on an input.
+        vectorize: whether rows are computed all at once.
+        outer_jacobian_strategy: "reverse-mode" or "forward-mode".
+
+    Example:
+        >>> torch.autograd.functional.hessian(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+    """
     inputs, several = _as_tuple(inputs, "inputs", "hessian")
     scalar = _scalar(func, "hessian")
 
@@ -343,7 +394,20 @@ def _check_twice(output, gradients, inputs):
 
 
 def vhp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and vᵀ H with the Hessian H; v has the structure of the inputs."""
+    """Return `func(*inputs)` and vᵀ H with the Hessian H; v has the structure of the inputs.
+
+    Args:
+        func: a function whose result has one element.
+        inputs: its arguments, a tensor or several.
+        v: the vector, of the inputs' structure.
+        create_graph: whether the result can be differentiated.
+        strict: whether to raise RuntimeError where the result does not depend on an input.
+
+    Example:
+        >>> f = lambda x: (x**3).sum()
+        >>> torch.autograd.functional.vhp(f, torch.tensor([1.0, 2.0]), torch.ones(2))[1]
+        tensor([ 6., 12.])
+    """
     with rushlight.enable_grad():
         inputs, several = _as_tuple(inputs, "inputs", "vhp")
         inputs = _fresh_inputs(inputs, create_graph)
@@ -359,6 +423,18 @@ def vhp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, st
 def hvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
     """Return `func(*inputs)` and H v. It costs one backward more than `vhp`, which gives the same
     values.
+
+    Args:
+        func: a function whose result has one element.
+        inputs: its arguments, a tensor or several.
+        v: the vector, of the inputs' structure.
+        create_graph: whether the result can be differentiated.
+        strict: whether to raise RuntimeError where the result does not depend on an input.
+
+    Example:
+        >>> f = lambda x: (x**3).sum()
+        >>> torch.autograd.functional.hvp(f, torch.tensor([1.0, 2.0]), torch.ones(2))[1]
+        tensor([ 6., 12.])
     """
     with rushlight.enable_grad():
         inputs, several = _as_tuple(inputs, "inputs", "hvp")

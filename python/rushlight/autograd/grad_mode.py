@@ -94,7 +94,18 @@ class _BareDecorator(ContextDecorator):
 
 
 class no_grad(_BareDecorator):
-    """A context manager in which nothing is recorded; results do not require gradients."""
+    """A context manager in which nothing is recorded; results do not require gradients.
+
+    Args:
+        function: a function to decorate, with `@torch.no_grad`; None makes a context manager.
+
+    Example:
+        >>> x = torch.tensor(1.0, requires_grad=True)
+        >>> with torch.no_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+    """
 
     def __enter__(self) -> None:
         self.before = _C.is_grad_enabled()
@@ -105,7 +116,19 @@ class no_grad(_BareDecorator):
 
 
 class enable_grad(_BareDecorator):
-    """A context manager in which ops are recorded, also inside `no_grad`."""
+    """A context manager in which ops are recorded, also inside `no_grad`.
+
+    Args:
+        function: a function to decorate, with `@torch.enable_grad`; None makes a context
+            manager.
+
+    Example:
+        >>> x = torch.tensor(1.0, requires_grad=True)
+        >>> with torch.no_grad(), torch.enable_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        True
+    """
 
     def __enter__(self) -> None:
         self.before = _C.is_grad_enabled()
@@ -116,7 +139,16 @@ class enable_grad(_BareDecorator):
 
 
 class set_grad_enabled(ContextDecorator):
-    """Set recording to `mode` at once; as a context manager, until the block ends."""
+    """Set recording to `mode` at once; as a context manager, until the block ends.
+
+    Args:
+        mode: whether ops are recorded.
+
+    Example:
+        >>> with torch.set_grad_enabled(False):
+        ...     torch.is_grad_enabled()
+        False
+    """
 
     def __init__(self, mode: bool) -> None:
         self.before = _C.is_grad_enabled()
@@ -138,7 +170,17 @@ class set_grad_enabled(ContextDecorator):
 
 
 class inference_mode(ContextDecorator):
-    """Like `no_grad`; its results have no versions and cannot be used in a recorded op."""
+    """Like `no_grad`; its results have no versions and cannot be used in a recorded op.
+
+    Args:
+        mode: whether the mode is on, or a function to decorate.
+
+    Example:
+        >>> with torch.inference_mode():
+        ...     y = torch.ones(2)
+        >>> y.is_inference()
+        True
+    """
 
     @overload
     def __new__(cls, mode: bool = True) -> Self: ...

@@ -48,7 +48,17 @@ def increment_version(tensor):
 
 
 class saved_tensors_hooks:
-    """A context manager: `pack_hook` replaces each saved tensor, and `unpack_hook` restores it."""
+    """A context manager: `pack_hook` replaces each saved tensor, and `unpack_hook` restores it.
+
+    Args:
+        pack_hook: a function of the tensor; what it returns is kept.
+        unpack_hook: a function of what is kept, which returns the tensor.
+
+    Example:
+        >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        ...     y = torch.ones(2, requires_grad=True).exp()
+        >>> y.sum().backward()
+    """
 
     def __init__(self, pack_hook, unpack_hook) -> None:
         self.pack_hook = pack_hook

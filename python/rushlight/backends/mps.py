@@ -9,7 +9,12 @@ def is_built():
 
 
 def is_available():
-    """Whether an Apple GPU can be used: always False."""
+    """Whether an Apple GPU can be used: always False.
+
+    Example:
+        >>> torch.backends.mps.is_available()
+        False
+    """
     return False
 
 

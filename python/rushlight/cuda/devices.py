@@ -37,6 +37,10 @@ def device_count():
     """The number of GPUs that can be used; 0 without a driver, or in a build without CUDA.
 
     Where the library of CUDA kernels is there and cannot be loaded, a warning says why.
+
+    Example:
+        >>> torch.cuda.device_count() >= 0
+        True
     """
     if not lib.is_built():
         return 0
@@ -48,7 +52,11 @@ def device_count():
 
 
 def is_available():
-    """Whether a GPU can be used. Never raises."""
+    """Whether a GPU can be used. Never raises.
+
+    Example:
+        >>> device = "cuda" if torch.cuda.is_available() else "cpu"
+    """
     return device_count() > 0
 
 
@@ -90,19 +98,38 @@ def index_of(device):
 
 
 def current_device():
-    """The index of the GPU that "cuda" means on this thread."""
+    """The index of the GPU that "cuda" means on this thread.
+
+    Example:
+        >>> torch.cuda.current_device() if torch.cuda.is_available() else None
+    """
     lib.require()
     return _C._current_device("cuda")
 
 
 def set_device(device):
-    """Make a GPU the current one of this thread; a negative index is a no-op."""
+    """Make a GPU the current one of this thread; a negative index is a no-op.
+
+    Args:
+        device: an index, a device or its name.
+
+    Example:
+        >>> torch.cuda.set_device(-1)
+    """
     if not (isinstance(device, int) and device < 0):
         _C._set_device(rushlight.device("cuda", index_of(device)))
 
 
 class device:
-    """A context manager in which a GPU is the current one; None and negative indices are no-ops."""
+    """A context manager in which a GPU is the current one; None and negative indices are no-ops.
+
+    Args:
+        device: an index, a device or its name.
+
+    Example:
+        >>> with torch.cuda.device(-1):
+        ...     pass
+    """
 
     def __init__(self, device) -> None:
         self.idx = -1 if device is None or device == -1 else index_of(device)
@@ -128,12 +155,27 @@ class device_of(device):
 
 
 def synchronize(device: Device = None):
-    """Wait until a GPU has done all its work."""
+    """Wait until a GPU has done all its work.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.synchronize()
+    """
     _C._synchronize(rushlight.device("cuda", index_of(device)))
 
 
 def get_device_name(device: Device = None):
-    """The name of a GPU."""
+    """The name of a GPU.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> name = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    """
     room = ctypes.create_string_buffer(256)
     lib.call("name", index_of(device), room, len(room))
     return room.value.decode()
@@ -158,7 +200,14 @@ class _CudaDeviceProperties(NamedTuple):
 
 
 def get_device_properties(device: Device = None):
-    """The name, compute capability, memory and processors of a GPU."""
+    """The name, compute capability, memory and processors of a GPU.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> properties = torch.cuda.get_device_properties(0) if torch.cuda.is_available() else None
+    """
     index = index_of(device)
     values = (ctypes.c_int64 * (len(_CudaDeviceProperties._fields) - 1))()
     lib.call("properties", index, values)
@@ -166,7 +215,14 @@ def get_device_properties(device: Device = None):
 
 
 def get_device_capability(device: Device = None):
-    """The compute capability of a GPU as (major, minor)."""
+    """The compute capability of a GPU as (major, minor).
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> capability = torch.cuda.get_device_capability() if torch.cuda.is_available() else None
+    """
     found = get_device_properties(device)
     return found.major, found.minor
 
@@ -177,7 +233,15 @@ def can_device_access_peer(device, peer_device):
 
 
 def is_bf16_supported(including_emulation: bool = True):
-    """Whether there is a GPU that computes in bfloat16."""
+    """Whether there is a GPU that computes in bfloat16.
+
+    Args:
+        including_emulation: whether it counts that kernels compute in float32.
+
+    Example:
+        >>> isinstance(torch.cuda.is_bf16_supported(), bool)
+        True
+    """
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 

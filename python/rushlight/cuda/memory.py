@@ -31,7 +31,11 @@ __all__ = [
 
 
 def empty_cache():
-    """Return unused memory of the allocator to the driver; a no-op without a GPU."""
+    """Return unused memory of the allocator to the driver; a no-op without a GPU.
+
+    Example:
+        >>> torch.cuda.empty_cache()
+    """
     if devices.is_available():
         lib.call("empty_cache")
 
@@ -53,22 +57,54 @@ def _count(name, device):
 
 
 def memory_allocated(device: Device = None):
-    """The bytes of all tensors on a GPU."""
+    """The bytes of all tensors on a GPU.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> torch.cuda.memory_allocated() >= 0
+        True
+    """
     return _count("allocated_bytes.all.current", device)
 
 
 def max_memory_allocated(device: Device = None):
-    """The largest number of bytes of all tensors, since the start or `reset_peak_memory_stats`."""
+    """The largest number of bytes of all tensors, since the start or `reset_peak_memory_stats`.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> torch.cuda.max_memory_allocated() >= 0
+        True
+    """
     return _count("allocated_bytes.all.peak", device)
 
 
 def memory_reserved(device: Device = None):
-    """The bytes that the allocator has got from the driver."""
+    """The bytes that the allocator has got from the driver.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> torch.cuda.memory_reserved() >= 0
+        True
+    """
     return _count("reserved_bytes.all.current", device)
 
 
 def max_memory_reserved(device: Device = None):
-    """The largest number of bytes that the allocator has got from the driver."""
+    """The largest number of bytes that the allocator has got from the driver.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> torch.cuda.max_memory_reserved() >= 0
+        True
+    """
     return _count("reserved_bytes.all.peak", device)
 
 
@@ -77,7 +113,14 @@ max_memory_cached = max_memory_reserved
 
 
 def reset_peak_memory_stats(device: Device = None):
-    """Set the peaks of the memory counters to their current values."""
+    """Set the peaks of the memory counters to their current values.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> torch.cuda.reset_peak_memory_stats()
+    """
     if devices.is_available():
         lib.call("reset_memory_stats", devices.index_of(device), 1)
 

@@ -43,7 +43,14 @@ default_generators = _Generators()
 
 
 def manual_seed(seed: int):
-    """Seed the generator of the current GPU; without a GPU, those of GPUs that are used later."""
+    """Seed the generator of the current GPU; without a GPU, those of GPUs that are used later.
+
+    Args:
+        seed: an integer.
+
+    Example:
+        >>> torch.cuda.manual_seed(0)
+    """
     if devices.is_available():
         generator_of().manual_seed(int(seed))
     else:
@@ -51,7 +58,14 @@ def manual_seed(seed: int):
 
 
 def manual_seed_all(seed: int):
-    """Seed the generators of all GPUs."""
+    """Seed the generators of all GPUs.
+
+    Args:
+        seed: an integer.
+
+    Example:
+        >>> torch.cuda.manual_seed_all(0)
+    """
     _C._seed_devices(int(seed))
 
 

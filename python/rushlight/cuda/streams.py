@@ -34,6 +34,9 @@ class Stream(_C.Stream):
     Args:
         device: the GPU, the current one by default.
         priority: the priority of the stream's work; negative numbers are more urgent.
+
+    Example:
+        >>> stream = torch.cuda.Stream() if torch.cuda.is_available() else None
     """
 
     priority: int
@@ -106,13 +109,27 @@ class Event(_C.Event):
 
 
 def current_stream(device: Device = None):
-    """The stream on which this thread queues work for a GPU."""
+    """The stream on which this thread queues work for a GPU.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> stream = torch.cuda.current_stream() if torch.cuda.is_available() else None
+    """
     place = _place(device)
     return Stream(place, _id=_C._current_stream(place).stream_id)
 
 
 def default_stream(device: Device = None):
-    """The stream that is current at first."""
+    """The stream that is current at first.
+
+    Args:
+        device: the GPU; the current one if None.
+
+    Example:
+        >>> stream = torch.cuda.default_stream() if torch.cuda.is_available() else None
+    """
     return Stream(device, _id=0)
 
 
@@ -138,5 +155,13 @@ class StreamContext:
 
 
 def stream(stream):
-    """A context manager in which work is queued on a stream: `with stream(s):`."""
+    """A context manager in which work is queued on a stream: `with stream(s):`.
+
+    Args:
+        stream: the stream; None is a no-op.
+
+    Example:
+        >>> with torch.cuda.stream(None):
+        ...     pass
+    """
     return StreamContext(stream)

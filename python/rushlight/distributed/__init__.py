@@ -59,5 +59,10 @@ else:
 
 
 def is_available() -> bool:
-    """Whether the package has process groups: always True (`is_gloo_available` may be False)."""
+    """Whether the package has process groups: always True (`is_gloo_available` may be False).
+
+    Example:
+        >>> torch.distributed.is_available()
+        True
+    """
     return True

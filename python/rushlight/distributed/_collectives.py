@@ -245,7 +245,21 @@ def batch_isend_irecv(p2p_op_list):
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
-    """Send one process's tensor to all processes."""
+    """Send one process's tensor to all processes.
+
+    Args:
+        tensor: the input at `src`, the result elsewhere.
+        src: the rank of the sender.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+        group_src: the rank of the sender within the group.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.broadcast(torch.ones(2), src=0)
+        >>> torch.distributed.destroy_process_group()
+    """
     group = _group(group)
     source = None if _rank_not_in_group(group) else _peer(group, src, group_src)
     _check_tensor(tensor, "tensor")
@@ -256,7 +270,23 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
-    """Reduce all tensors in all processes."""
+    """Reduce all tensors in all processes.
+
+    Args:
+        tensor: the input, which becomes the result.
+        op: `ReduceOp.SUM`, `MAX` or another.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.distributed.all_reduce(x)
+        >>> x
+        tensor([1., 2.])
+        >>> torch.distributed.destroy_process_group()
+    """
     _check_tensor(tensor, "tensor")
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_reduce")
@@ -292,7 +322,23 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
-    """Gather the list of all tensors in all processes."""
+    """Gather the list of all tensors in all processes.
+
+    Args:
+        tensor_list: tensors to write into, one for each process.
+        tensor: the input.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> results = [torch.zeros(2)]
+        >>> torch.distributed.all_gather(results, torch.tensor([1.0, 2.0]))
+        >>> results
+        [tensor([1., 2.])]
+        >>> torch.distributed.destroy_process_group()
+    """
     _check_list(tensor_list, "tensor_list")
     _check_tensor(tensor, "tensor")
     _check_same(tensor_list, tensor)
@@ -304,7 +350,23 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
-    """Gather all tensors in one tensor, concatenated or stacked, in all processes."""
+    """Gather all tensors in one tensor, concatenated or stacked, in all processes.
+
+    Args:
+        output_tensor: the tensor to write into.
+        input_tensor: the input.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> result = torch.zeros(2)
+        >>> torch.distributed.all_gather_into_tensor(result, torch.tensor([1.0, 2.0]))
+        >>> result
+        tensor([1., 2.])
+        >>> torch.distributed.destroy_process_group()
+    """
     _check_tensor(input_tensor, "input_tensor")
     _check_tensor(output_tensor, "output_tensor")
     if _rank_not_in_group(group):
@@ -438,7 +500,20 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
 
 
 def barrier(group=None, async_op=False, device_ids=None, timeout=None):
-    """Wait until all processes have called this, at most for `timeout`, by default the group's."""
+    """Wait until all processes have called this, at most for `timeout`, by default the group's.
+
+    Args:
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+        device_ids: accepted, without effect.
+        timeout: how long to wait.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.barrier()
+        >>> torch.distributed.destroy_process_group()
+    """
     if _rank_not_in_group(group):
         return _warn_not_in_group("barrier")
     if device_ids is not None and not isinstance(device_ids, list):

@@ -46,7 +46,22 @@ def _tensor_to_object(tensor, tensor_size, group=None):
 
 
 def all_gather_object(object_list, obj, group=None) -> None:
-    """Gather every process's object in a list. Objects are pickled."""
+    """Gather every process's object in a list. Objects are pickled.
+
+    Args:
+        object_list: a list to write into, as long as there are processes.
+        obj: the object of this process.
+        group: the processes; all of them if None.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> results = [None]
+        >>> torch.distributed.all_gather_object(results, {"a": 1})
+        >>> results
+        [{'a': 1}]
+        >>> torch.distributed.destroy_process_group()
+    """
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather_object")
     group = _group(group)
@@ -108,7 +123,21 @@ def _unpack(object_list, sizes, data):
 
 
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None) -> None:
-    """Send one process's objects to all processes. Objects are pickled."""
+    """Send one process's objects to all processes. Objects are pickled.
+
+    Args:
+        object_list: the objects at `src`, places for them elsewhere.
+        src: the rank of the sender.
+        group: the processes; all of them if None.
+        device: where the bytes of the objects go; that of the backend if None.
+        group_src: the rank of the sender within the group.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.broadcast_object_list(["a"], src=0)
+        >>> torch.distributed.destroy_process_group()
+    """
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("broadcast_object_list")

@@ -96,7 +96,12 @@ class GroupMember(metaclass=_WorldMeta):
 
 
 def is_initialized() -> bool:
-    """Whether the default group has been made."""
+    """Whether the default group has been made.
+
+    Example:
+        >>> torch.distributed.is_initialized()
+        False
+    """
     return _state.default_pg is not None
 
 
@@ -189,7 +194,18 @@ def _expect_member(group):
 
 
 def get_rank(group=None) -> int:
-    """The rank of this process in a group; -1 if it is not a member."""
+    """The rank of this process in a group; -1 if it is not a member.
+
+    Args:
+        group: the processes; all of them if None.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.get_rank()
+        0
+        >>> torch.distributed.destroy_process_group()
+    """
     if _rank_not_in_group(group):
         return -1
     default = _get_default_group()
@@ -199,7 +215,18 @@ def get_rank(group=None) -> int:
 
 
 def get_world_size(group=None) -> int:
-    """The number of processes of a group; -1 if this process is not a member."""
+    """The number of processes of a group; -1 if this process is not a member.
+
+    Args:
+        group: the processes; all of them if None.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.get_world_size()
+        1
+        >>> torch.distributed.destroy_process_group()
+    """
     if _rank_not_in_group(group):
         return -1
     return _group(group).size()
@@ -236,7 +263,18 @@ def get_pg_count() -> int:
 
 
 def get_backend(group=None) -> str:
-    """The name of a group's backend."""
+    """The name of a group's backend.
+
+    Args:
+        group: the processes; all of them if None.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.get_backend()
+        'gloo'
+        >>> torch.distributed.destroy_process_group()
+    """
     group = _group(group)
     if _rank_not_in_group(group):
         raise ValueError("Invalid process group specified")
@@ -432,6 +470,25 @@ def init_process_group(
 
     They find each other by `init_method` (env://, tcp://host:port, file:///path) or by a `store`.
     With a `device_id` the engine nccl connects the processes for that device at once.
+
+    Args:
+        backend: "gloo", or a backend that a plug-in brings.
+        init_method: where processes meet: "env://" reads MASTER_ADDR and MASTER_PORT;
+            "tcp://HOST:PORT", "file://PATH".
+        timeout: how long a collective may wait.
+        world_size: the number of processes.
+        rank: the number of this process, from 0 on.
+        store: where processes meet, instead of `init_method`.
+        group_name: the name of the group; "0" if empty.
+        pg_options: options of the backend.
+        device_id: the device of this process.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.get_world_size()
+        1
+        >>> torch.distributed.destroy_process_group()
     """
     if _state.default_pg is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -506,7 +563,16 @@ def _mpi_rendezvous(rank, world_size, timeout):
 
 
 def destroy_process_group(group=None):
-    """Destroy a group; without one all groups, after which a new default group can be made."""
+    """Destroy a group; without one all groups, after which a new default group can be made.
+
+    Args:
+        group: the processes; all of them if None.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.destroy_process_group()
+    """
     if group == GroupMember.NON_GROUP_MEMBER:
         return
     pg = _state.default_pg if group is None else group
@@ -551,6 +617,25 @@ def new_group(
     """Make a group of some processes. All processes call it in the same order, members or not.
 
     With `use_local_synchronization` the members alone call it.
+
+    Args:
+        ranks: the members; all processes if None.
+        timeout: how long a collective may wait.
+        backend: the backend; that of the default group if None.
+        pg_options: options of the backend.
+        use_local_synchronization: whether only members call it.
+        group_desc: a description for messages.
+        device_id: the device of this process.
+        sort_ranks: whether ranks in the group follow those of the processes.
+        group_name: its name; one is made up if None.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> group = torch.distributed.new_group([0])
+        >>> torch.distributed.get_world_size(group)
+        1
+        >>> torch.distributed.destroy_process_group()
     """
     default = _get_default_group()
     default_backend, _ = _pg_map[default]

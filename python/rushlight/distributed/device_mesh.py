@@ -20,6 +20,19 @@ _OF_THE_WORLD = None, None  # the backend and the options of the group of all
 class DeviceMesh:
     """A grid of ranks: `mesh` is a tensor of them, and every process has a group for each
     dimension.
+
+    Args:
+        device_type: "cpu" or another.
+        mesh: the ranks, a tensor or nested lists.
+        mesh_dim_names: names of its dimensions.
+        backend_override: backends by dimension.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.device_mesh.DeviceMesh("cpu", [0]).size()
+        1
+        >>> torch.distributed.destroy_process_group()
     """
 
     def __init__(
@@ -420,6 +433,20 @@ def init_device_mesh(
 ) -> DeviceMesh:
     """Make a mesh of the processes 0, 1, 2 and so on; the default group is made if there is
     none.
+
+    Args:
+        device_type: "cpu" or another.
+        mesh_shape: the sizes of the mesh.
+        mesh_dim_names: names of its dimensions.
+        backend_override: backends by dimension.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+        >>> mesh.size()
+        1
+        >>> torch.distributed.destroy_process_group()
     """
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):

@@ -41,6 +41,13 @@ class Bernoulli(_Binary, ExponentialFamily):
         probs: the probability of 1.
         logits: log(p / (1 - p)), instead of `probs`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Bernoulli(0.3)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.2040)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _PROBS
@@ -112,6 +119,13 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         logits: log(p / (1 - p)), instead of `probs`.
         lims: between these Taylor series around 1/2 are used, where the formulas are 0 / 0.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.ContinuousBernoulli(torch.tensor(0.3))
+        >>> d.log_prob(torch.tensor(0.5))
+        tensor(-0.0297)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _PROBS
@@ -244,6 +258,11 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
         probs: the probability of 1.
         logits: log(p / (1 - p)), instead of `probs`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> LogitRelaxedBernoulli = torch.distributions.relaxed_bernoulli.LogitRelaxedBernoulli
+        >>> LogitRelaxedBernoulli(torch.tensor(1.0), probs=torch.tensor(0.3)).sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _PROBS
@@ -281,6 +300,13 @@ class RelaxedBernoulli(RelaxedDistribution):
         probs: the probability of 1.
         logits: log(p / (1 - p)), instead of `probs`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.RelaxedBernoulli(torch.tensor(1.0), probs=torch.tensor(0.3))
+        >>> d.log_prob(torch.tensor(0.5))
+        tensor(-0.1744)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _PROBS

@@ -37,6 +37,13 @@ class Categorical(ProbsOrLogits, Distribution):
         probs: the probabilities in the last dimension, not negative; they are divided by their sum.
         logits: their logarithms, up to a constant, instead of `probs`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Categorical(probs=torch.tensor([0.1, 0.9]))
+        >>> d.log_prob(torch.tensor(1))
+        tensor(-0.1054)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _CHOICES
@@ -151,6 +158,13 @@ class OneHotCategorical(_OfCategorical):
         probs: the probabilities in the last dimension, not negative; they are divided by their sum.
         logits: their logarithms, up to a constant, instead of `probs`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.OneHotCategorical(torch.tensor([0.1, 0.9]))
+        >>> d.log_prob(torch.tensor([0.0, 1.0]))
+        tensor(-0.1054)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 2])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _CHOICES
@@ -201,6 +215,13 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         probs: as for `OneHotCategorical`.
         logits: as for `OneHotCategorical`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.OneHotCategoricalStraightThrough(torch.tensor([0.1, 0.9]))
+        >>> d.log_prob(torch.tensor([0.0, 1.0]))
+        tensor(-0.1054)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 2])
     """
 
     has_rsample = True
@@ -218,6 +239,13 @@ class Multinomial(_OfCategorical):
         probs: the probabilities in the last dimension, not negative; they are divided by their sum.
         logits: their logarithms, up to a constant, instead of `probs`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Multinomial(3, torch.tensor([0.5, 0.5]))
+        >>> d.log_prob(torch.tensor([1.0, 2.0]))
+        tensor(-0.9808)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 2])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _CHOICES
@@ -325,6 +353,15 @@ class RelaxedOneHotCategorical(RelaxedDistribution):
         probs: as for `Categorical`.
         logits: as for `Categorical`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.RelaxedOneHotCategorical(
+        ...     torch.tensor(1.0), probs=torch.tensor([0.1, 0.9])
+        ... )
+        >>> d.log_prob(torch.tensor([0.4, 0.6]))
+        tensor(-0.6729)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 2])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _CHOICES

@@ -26,6 +26,15 @@ class Independent(Distribution):
         base_distribution: the distribution.
         reinterpreted_batch_ndims: how many dimensions; ValueError if the batch has fewer.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Independent(
+        ...     torch.distributions.Normal(torch.zeros(3), torch.ones(3)), 1
+        ... )
+        >>> d.log_prob(torch.tensor([0.0, 0.0, 0.0]))
+        tensor(-2.7568)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 3])
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
@@ -118,6 +127,15 @@ class TransformedDistribution(Distribution):
         base_distribution: of x.
         transforms: one transform or a list of them, the first one first.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.TransformedDistribution(
+        ...     torch.distributions.Normal(0.0, 1.0), [torch.distributions.ExpTransform()]
+        ... )
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-0.9189)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}

@@ -39,6 +39,13 @@ class Binomial(_Trials, Distribution):
         probs: the probability that one succeeds.
         logits: log(p / (1 - p)), instead of `probs`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Binomial(10, 0.5)
+        >>> d.log_prob(torch.tensor(5.0))
+        tensor(-1.4020)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -108,6 +115,13 @@ class Geometric(ProbsOrLogits, Distribution):
         probs: the probability that one succeeds, above 0.
         logits: log(p / (1 - p)), instead of `probs`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Geometric(0.5)
+        >>> d.log_prob(torch.tensor(2.0))
+        tensor(-2.0794)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -161,6 +175,13 @@ class NegativeBinomial(_Trials, Distribution):
         probs: the probability that a trial succeeds, in [0, 1).
         logits: log(p / (1 - p)), instead of `probs`.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.NegativeBinomial(3.0, 0.5)
+        >>> d.log_prob(torch.tensor(2.0))
+        tensor(-1.6740)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -217,6 +238,13 @@ class Poisson(ExponentialFamily):
     Args:
         rate: the mean, not negative.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Poisson(4.0)
+        >>> d.log_prob(torch.tensor(4.0))
+        tensor(-1.6329)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {"rate": constraints.nonnegative}

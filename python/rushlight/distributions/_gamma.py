@@ -35,6 +35,13 @@ class Gamma(ExponentialFamily):
         concentration: a, positive.
         rate: the inverse of the scale, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Gamma(2.0, 1.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _SHAPE_RATE
@@ -96,6 +103,13 @@ class Chi2(Gamma):
     Args:
         df: degrees of freedom, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Chi2(3.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.4189)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {"df": constraints.positive}
@@ -117,6 +131,13 @@ class InverseGamma(TransformedDistribution):
         concentration: of the  gamma distribution, positive.
         rate: of the  gamma distribution, positive: the scale of this one.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.InverseGamma(2.0, 1.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = _SHAPE_RATE
@@ -176,6 +197,13 @@ class Exponential(ExponentialFamily):
     Args:
         rate: the inverse of the mean, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Exponential(2.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.3069)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {"rate": constraints.positive}
@@ -242,6 +270,13 @@ class Dirichlet(ExponentialFamily):
     Args:
         concentration: a, positive: (batch, n).
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Dirichlet(torch.ones(3))
+        >>> d.log_prob(torch.tensor([0.2, 0.3, 0.5]))
+        tensor(0.6931)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -309,6 +344,13 @@ class Beta(ExponentialFamily):
         concentration1: a, positive.
         concentration0: b, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Beta(2.0, 2.0)
+        >>> d.log_prob(torch.tensor(0.5))
+        tensor(0.4055)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -377,6 +419,13 @@ class FisherSnedecor(Distribution):
         df1: degrees of freedom of the numerator, positive.
         df2: degrees of freedom of the denominator, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.FisherSnedecor(3.0, 5.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.0184)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {

@@ -65,6 +65,13 @@ class Cauchy(LocationScale):
         loc: the median.
         scale: half of the width at half of the height, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Cauchy(0.0, 1.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.8379)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     @property
@@ -106,6 +113,13 @@ class HalfCauchy(FoldedDistribution):
     Args:
         scale: half of the width of the Cauchy distribution, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.HalfCauchy(1.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.1447)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     _fields: ClassVar[dict[str, int | None]] = {}
@@ -142,6 +156,13 @@ class Gumbel(TransformedDistribution):
         loc: the mode.
         scale: positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Gumbel(0.0, 1.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.3679)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = LocationScale.arg_constraints
@@ -210,6 +231,13 @@ class Laplace(LocationScale):
         loc: the mean.
         scale: the mean distance from it, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Laplace(0.0, 1.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.6931)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     @property
@@ -256,6 +284,13 @@ class StudentT(Distribution):
         loc: the median.
         scale: positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.StudentT(5.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.5156)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -317,6 +352,13 @@ class VonMises(Distribution):
         loc: the mode, an angle in radians.
         concentration: k, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.VonMises(torch.tensor(0.0), torch.tensor(1.0))
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.5335)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {

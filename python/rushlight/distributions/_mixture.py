@@ -22,6 +22,16 @@ class MixtureSameFamily(Distribution):
             component is.
         component_distribution: the components, counted by the last dimension of its batch.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.MixtureSameFamily(
+        ...     torch.distributions.Categorical(torch.ones(2)),
+        ...     torch.distributions.Normal(torch.tensor([-1.0, 1.0]), torch.tensor([1.0, 1.0])),
+        ... )
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.4852)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}

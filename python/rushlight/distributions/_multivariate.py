@@ -134,6 +134,13 @@ class MultivariateNormal(_ByMatrix):
         precision_matrix: the inverse of the covariance; or
         scale_tril: its Cholesky factor, the cheapest.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2))
+        >>> d.log_prob(torch.tensor([0.0, 0.0]))
+        tensor(-1.8379)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 2])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -236,6 +243,15 @@ class LowRankMultivariateNormal(Distribution):
         cov_factor: (batch, n, rank).
         cov_diag: positive: (batch, n).
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.LowRankMultivariateNormal(
+        ...     torch.zeros(2), torch.ones(2, 1), torch.ones(2)
+        ... )
+        >>> d.log_prob(torch.tensor([0.0, 0.0]))
+        tensor(-2.3872)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 2])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -374,6 +390,13 @@ class Wishart(_ByMatrix, ExponentialFamily):
         precision_matrix: the inverse of the covariance; or
         scale_tril: the Cholesky factor of the covariance.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Wishart(torch.tensor(3.0), torch.eye(2))
+        >>> d.log_prob(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+        tensor(-3.5310)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 2, 2])
     """
 
     support = constraints.positive_definite
@@ -519,6 +542,13 @@ class LKJCholesky(Distribution):
         dim: how many rows the matrices have, at least 2.
         concentration: positive: 1 for uniform matrices, more for those near the identity.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.LKJCholesky(2, 1.0)
+        >>> d.log_prob(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+        tensor(-0.6931)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 2, 2])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {"concentration": constraints.positive}

@@ -25,6 +25,13 @@ class Normal(LocationScale, ExponentialFamily):
         loc: the mean.
         scale: the standard deviation, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Normal(0.0, 1.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.4189)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     _mean_carrier_measure = 0
@@ -81,6 +88,13 @@ class LogNormal(TransformedDistribution):
         loc: the mean of the logarithm.
         scale: the standard deviation of the logarithm, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.LogNormal(0.0, 1.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-0.9189)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = LocationScale.arg_constraints
@@ -125,6 +139,13 @@ class HalfNormal(FoldedDistribution):
     Args:
         scale: the standard deviation of the normal numbers, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.HalfNormal(1.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-0.7258)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     _fields: ClassVar[dict[str, int | None]] = {}
@@ -155,6 +176,13 @@ class LogisticNormal(TransformedDistribution):
         loc: the means, n of them in the last dimension: samples have n + 1 probabilities.
         scale: the standard deviations, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.LogisticNormal(torch.zeros(1), torch.ones(1))
+        >>> d.log_prob(torch.tensor([0.4, 0.6]))
+        tensor(0.4260)
+        >>> d.sample((3,)).shape
+        torch.Size([3, 2])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = LocationScale.arg_constraints

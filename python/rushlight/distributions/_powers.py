@@ -27,6 +27,13 @@ class Uniform(Distribution):
         low: where the interval begins.
         high: where it ends, above low.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Uniform(0.0, 4.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.3863)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     has_rsample = True
@@ -106,6 +113,13 @@ class Kumaraswamy(TransformedDistribution):
         concentration1: a, positive.
         concentration0: b, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Kumaraswamy(1.0, 2.0)
+        >>> d.log_prob(torch.tensor(0.5))
+        tensor(0.)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -179,6 +193,13 @@ class Pareto(TransformedDistribution):
         scale: the least value, positive.
         alpha: how fast the tail falls, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Pareto(1.0, 3.0)
+        >>> d.log_prob(torch.tensor(2.0))
+        tensor(-1.6740)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -232,6 +253,13 @@ class GeneralizedPareto(Distribution):
         scale: positive.
         concentration: k.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.GeneralizedPareto(0.0, 1.0, 0.1)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-1.0484)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {
@@ -315,6 +343,13 @@ class Weibull(TransformedDistribution):
         scale: positive.
         concentration: k, positive.
         validate_args: see `Distribution`.
+
+    Example:
+        >>> d = torch.distributions.Weibull(1.0, 2.0)
+        >>> d.log_prob(torch.tensor(1.0))
+        tensor(-0.3069)
+        >>> d.sample((3,)).shape
+        torch.Size([3])
     """
 
     arg_constraints: ClassVar[dict[str, Any]] = {

@@ -37,6 +37,11 @@ class Distribution:
         validate_args: whether parameters, and values given to `log_prob` and its like, are checked
             against `arg_constraints` and `support` (ValueError). By default they are, unless Python
             runs with -O.
+
+    Example:
+        >>> d = torch.distributions.Normal(torch.zeros(3), 1.0)
+        >>> d.batch_shape, d.event_shape, d.sample((2,)).shape
+        (torch.Size([3]), torch.Size([]), torch.Size([2, 3]))
     """
 
     has_rsample: Any = False
@@ -287,6 +292,15 @@ class ExponentialFamily(Distribution):
     A subclass gives `_natural_params`, `_log_normalizer` and, for the entropy,
     `_mean_carrier_measure`, the mean of k. Entropies and divergences within the family follow by
     differentiating F (Nielsen, Nock 2010).
+
+    Args:
+        batch_shape: the shape of a batch.
+        event_shape: the shape of a sample.
+        validate_args: whether arguments are checked; see `Distribution`.
+
+    Example:
+        >>> isinstance(torch.distributions.Gamma(1.0, 1.0), torch.distributions.ExponentialFamily)
+        True
     """
 
     @property

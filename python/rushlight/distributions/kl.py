@@ -87,6 +87,15 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The Kullback-Leibler divergence of p from q, with their common batch shape.
 
     NotImplementedError if no formula is registered for their types or bases of these.
+
+    Args:
+        p: the order of the norm, or a probability.
+        q: how many.
+
+    Example:
+        >>> Normal = torch.distributions.Normal
+        >>> torch.distributions.kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
+        tensor(0.5000)
     """
     types = type(p), type(q)
     if types not in _KL_MEMOIZE:

@@ -14,7 +14,12 @@ __all__ = [
 
 
 def is_available():
-    """False."""
+    """False.
+
+    Example:
+        >>> torch.xpu.is_available()
+        False
+    """
     return False
 
 
@@ -22,7 +27,12 @@ is_initialized = is_bf16_supported = is_available
 
 
 def device_count():
-    """0."""
+    """0.
+
+    Example:
+        >>> torch.xpu.device_count()
+        0
+    """
     return 0
 
 
@@ -34,7 +44,11 @@ manual_seed_all = manual_seed
 
 
 def empty_cache():
-    """Nothing: there is no memory."""
+    """Nothing: there is no memory.
+
+    Example:
+        >>> torch.xpu.empty_cache()
+    """
 
 
 def refusal(name: str):

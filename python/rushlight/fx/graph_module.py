@@ -243,6 +243,11 @@ class GraphModule(nn.Module):
             them by dotted names.
         graph: the graph; change it in place and call `recompile`.
         class_name: the name of the module's class.
+        args, kwargs: those of the constructor: `root`, `graph` and `class_name`.
+
+    Example:
+        >>> torch.fx.symbolic_trace(lambda x: x + 1)(torch.tensor([1]))
+        tensor([2])
     """
 
     def __new__(cls, *args: Any, **kwargs: Any):

@@ -129,7 +129,12 @@ class CompilationUnit:
 
 
 def is_tracing() -> bool:
-    """Whether the ops of this thread are being recorded in a graph."""
+    """Whether the ops of this thread are being recorded in a graph.
+
+    Example:
+        >>> torch.jit.is_tracing()
+        False
+    """
     recording = sys.modules.get("rushlight.jit._recording")
     return recording is not None and recording.state() is not None
 
@@ -152,6 +157,13 @@ def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inpu
         example_inputs: refused: types are not taken from examples.
 
     What the language of programs lacks raises when it is compiled, with its line.
+
+    Example:
+        >>> @torch.jit.script
+        ... def double(x):
+        ...     return x * 2
+        >>> double(torch.tensor([1, 2]))
+        tensor([2, 4])
     """
     if example_inputs is not None:
         raise NotImplementedError("script(): types are annotations; example_inputs gives none")

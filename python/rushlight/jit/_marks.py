@@ -45,6 +45,12 @@ def ignore(drop: Any = False, **kwargs) -> Any:
 
     Args:
         drop: whether compiled code raises instead.
+        kwargs: accepted, without effect.
+
+    Example:
+        >>> @torch.jit.ignore
+        ... def show(x):
+        ...     print(x)
     """
     if callable(drop):
         return _mark(drop, "ignore")
@@ -104,7 +110,12 @@ def annotate(the_type, the_value):
 
 
 def is_scripting() -> bool:
-    """Whether compiled code asks: False in Python, True where it is compiled."""
+    """Whether compiled code asks: False in Python, True where it is compiled.
+
+    Example:
+        >>> torch.jit.is_scripting()
+        False
+    """
     return False
 
 

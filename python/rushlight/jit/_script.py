@@ -67,6 +67,14 @@ class ScriptModule(nn.Module, metaclass=ScriptMeta):
 
     A module is a program once it has been made: what its constructor has assigned are its
     attributes, by their types, and its submodules are compiled, too.
+
+    Example:
+        >>> class Double(torch.jit.ScriptModule):
+        ...     @torch.jit.script_method
+        ...     def forward(self, x):
+        ...         return x * 2
+        >>> Double()(torch.tensor([1]))
+        tensor([2])
     """
 
     def define(self, src: str) -> None:

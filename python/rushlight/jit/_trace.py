@@ -309,6 +309,11 @@ def trace(
         _compilation_unit: refused.
         example_kwarg_inputs: arguments by name, in the place of `example_inputs` or beside them.
         _store_inputs: without effect.
+
+    Example:
+        >>> double = torch.jit.trace(lambda x: x * 2, (torch.ones(1),))
+        >>> double(torch.tensor([1.0, 2.0]))
+        tensor([2., 4.])
     """
     _refuse("trace", _module_class=_module_class, _compilation_unit=_compilation_unit)
     if not callable(func):

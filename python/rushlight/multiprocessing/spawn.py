@@ -186,6 +186,18 @@ def start_processes(
 ):
     """Run `fn(i, *args)` in `nprocs` processes; wait for them with `join=True`, else return
     them.
+
+    Args:
+        fn: a function of the module that is run.
+        args: its arguments after the number.
+        nprocs: how many processes.
+        join: whether to wait for them.
+        daemon: whether they end with this one.
+        start_method: "spawn", "fork" or "forkserver".
+        numa_options: accepted, without effect.
+
+    Example:
+        >>> torch.multiprocessing.start_processes(print, nprocs=0)
     """
     context: Any = multiprocessing.get_context(start_method)
     processes, files = [], []

@@ -21,7 +21,9 @@ def _reduction(reduction, size_average=None, reduce=None):
         reduction = _arguments._reduction(reduction, size_average, reduce)
     number = _NUMBERS.get(reduction)
     if number is None:
-        raise ValueError(f"'{reduction}' is not a valid value for reduction")
+        raise ValueError(
+            f"'{reduction}' is not a valid value for reduction: 'none', 'mean' or 'sum'"
+        )
     return number
 
 
@@ -49,6 +51,15 @@ def cross_entropy(
         weight: a factor for each class.
         ignore_index: a class that counts for nothing.
         label_smoothing: the part of each target that is spread over all classes.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.cross_entropy(
+        ...     torch.tensor([[2.0, 0.0], [0.0, 3.0]]), torch.tensor([0, 1])
+        ... )
+        tensor(0.0878)
     """
     number = _reduction(reduction, size_average, reduce)
     return ops.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
@@ -63,13 +74,40 @@ def nll_loss(
     reduce=None,
     reduction="mean",
 ):
-    """The negative log likelihood of class indices; `input` holds log probabilities."""
+    """The negative log likelihood of class indices; `input` holds log probabilities.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        weight: a factor of each class, or of each element of the loss.
+        size_average: deprecated: False means `reduction='sum'`.
+        ignore_index: a label whose samples count for nothing.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.nll_loss(torch.tensor([[0.9, 0.1]]).log(), torch.tensor([0]))
+        tensor(0.1054)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.nll_loss_nd(input, target, weight, number, ignore_index)
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """The squared error."""
+    """The squared error.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+        weight: a factor of each class, or of each element of the loss.
+
+    Example:
+        >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(2.)
+    """
     number = _reduction(reduction, size_average, reduce)
     if weight is not None:
         return ops._weighted_loss(ops.mse_loss(input, target, _NONE), weight, number)
@@ -77,7 +115,20 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """The absolute error."""
+    """The absolute error.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+        weight: a factor of each class, or of each element of the loss.
+
+    Example:
+        >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(1.)
+    """
     number = _reduction(reduction, size_average, reduce)
     if weight is not None:
         return ops._weighted_loss(ops.l1_loss(input, target, _NONE), weight, number)
@@ -87,12 +138,37 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 def smooth_l1_loss(
     input, target, size_average=None, reduce=None, reduction="mean", beta: float = 1.0
 ):
-    """The squared error over 2 beta where it is below beta, the absolute error beyond."""
+    """The squared error over 2 beta where it is below beta, the absolute error beyond.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+        beta: where the parabola becomes a line.
+
+    Example:
+        >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 3.0]))
+        tensor(1.3125)
+    """
     return ops.smooth_l1_loss(input, target, _reduction(reduction, size_average, reduce), beta)
 
 
 def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None):
-    """Half the squared error where it is below delta, linear beyond."""
+    """Half the squared error where it is below delta, linear beyond.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+        delta: where the parabola becomes a line.
+        weight: a factor of each class, or of each element of the loss.
+
+    Example:
+        >>> torch.nn.functional.huber_loss(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 3.0]))
+        tensor(1.3125)
+    """
     number = _reduction(reduction)
     if weight is not None:
         return _reduce(ops.huber_loss(input, target, _NONE, delta) * weight, number)
@@ -102,7 +178,22 @@ def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None)
 def binary_cross_entropy(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
-    """The cross entropy of probabilities `input` and targets in [0, 1], of the same shape."""
+    """The cross entropy of probabilities `input` and targets in [0, 1], of the same shape.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        weight: a factor of each class, or of each element of the loss.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.binary_cross_entropy(
+        ...     torch.tensor([0.9, 0.2]), torch.tensor([1.0, 0.0])
+        ... )
+        tensor(0.1643)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.binary_cross_entropy(input, target, weight, number)
 
@@ -116,7 +207,23 @@ def binary_cross_entropy_with_logits(
     reduction="mean",
     pos_weight=None,
 ):
-    """`binary_cross_entropy` of sigmoid(input), computed without losing digits."""
+    """`binary_cross_entropy` of sigmoid(input), computed without losing digits.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        weight: a factor of each class, or of each element of the loss.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+        pos_weight: a factor of the positive term of each class.
+
+    Example:
+        >>> torch.nn.functional.binary_cross_entropy_with_logits(
+        ...     torch.tensor([2.0, -1.0]), torch.tensor([1.0, 0.0])
+        ... )
+        tensor(0.2201)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
@@ -125,6 +232,20 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     """The Kullback-Leibler divergence; `input` holds log probabilities.
 
     "batchmean" divides the sum by the batch size, which is the divergence's definition.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+        log_target: whether the target is given as logarithms.
+
+    Example:
+        >>> torch.nn.functional.kl_div(
+        ...     torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.9, 0.1]]), reduction="batchmean"
+        ... )
+        tensor(0.3681)
     """
     if size_average is None and reduce is None and reduction == "mean":
         warn(
@@ -147,33 +268,106 @@ def poisson_nll_loss(
     reduce=None,
     reduction="mean",
 ):
-    """The negative log likelihood of counts under a Poisson distribution."""
+    """The negative log likelihood of counts under a Poisson distribution.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        log_input: whether the input is the logarithm of the rate.
+        full: whether to add the constant term.
+        size_average: deprecated: False means `reduction='sum'`.
+        eps: a small number that keeps the result finite.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
+        tensor(0.8591)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps: float = 1e-6, reduction="mean"):
-    """The negative log likelihood under N(input, var)."""
+    """The negative log likelihood under N(input, var).
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        var: the variances.
+        full: whether to add the constant term.
+        eps: a small number that keeps the result finite.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.gaussian_nll_loss(
+        ...     torch.tensor([0.0]), torch.tensor([2.0]), torch.tensor([4.0])
+        ... )
+        tensor(1.1931)
+    """
     return ops.gaussian_nll_loss(input, target, var, full, eps, _reduction(reduction))
 
 
 def hinge_embedding_loss(
     input, target, margin: float = 1.0, size_average=None, reduce=None, reduction="mean"
 ):
-    """x where the target is 1, max(0, margin - x) where it is -1."""
+    """x where the target is 1, max(0, margin - x) where it is -1.
+
+    Args:
+        input: what the network says.
+        target: 1 or -1 for each element.
+        margin: the distance beyond which there is no loss.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.hinge_embedding_loss(
+        ...     torch.tensor([0.5, 0.5]), torch.tensor([1.0, -1.0])
+        ... )
+        tensor(0.5000)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.hinge_embedding_loss(input, target, margin, number)
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """log(1 + exp(-target * x))."""
+    """log(1 + exp(-target * x)).
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 1.0]))
+        tensor(0.4100)
+    """
     return ops.soft_margin_loss(input, target, _reduction(reduction, size_average, reduce))
 
 
 def margin_ranking_loss(
     input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction="mean"
 ):
-    """max(0, -target * (input1 - input2) + margin)."""
+    """max(0, -target * (input1 - input2) + margin).
+
+    Args:
+        input1: the first operand.
+        input2: the second operand.
+        target: 1 where the first is to be larger, else -1.
+        margin: the distance beyond which there is no loss.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.margin_ranking_loss(
+        ...     torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0])
+        ... )
+        tensor(1.)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.margin_ranking_loss(input1, input2, target, margin, number)
 
@@ -181,7 +375,23 @@ def margin_ranking_loss(
 def cosine_embedding_loss(
     input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction="mean"
 ):
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1.
+
+    Args:
+        input1: the first operand.
+        input2: the second operand.
+        target: 1 where a pair belongs together, else -1.
+        margin: the distance beyond which there is no loss.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.cosine_embedding_loss(
+        ...     torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([1])
+        ... )
+        tensor(1.)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.cosine_embedding_loss(input1, input2, target, margin, number)
 
@@ -198,7 +408,26 @@ def triplet_margin_loss(
     reduce=None,
     reduction="mean",
 ):
-    """max(0, distance to `positive` - distance to `negative` + margin)."""
+    """max(0, distance to `positive` - distance to `negative` + margin).
+
+    Args:
+        anchor: the samples to compare with.
+        positive: samples that are to be near.
+        negative: samples that are to be far.
+        margin: the distance beyond which there is no loss.
+        p: the exponent, or the order of the norm.
+        eps: a small number that keeps the result finite.
+        swap: whether the distance of positive and negative counts where it is smaller.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.triplet_margin_loss(
+        ...     torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.5]])
+        ... )
+        tensor(0.5000)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
@@ -217,6 +446,21 @@ def triplet_margin_with_distance_loss(
 
     `distance_function` is `pairwise_distance` by default; with `swap` the negative may be nearer to
     the positive than to the anchor.
+
+    Args:
+        anchor: the samples to compare with.
+        positive: samples that are to be near.
+        negative: samples that are to be far.
+        distance_function: of two batches of vectors; `pairwise_distance` by default.
+        margin: the distance beyond which there is no loss.
+        swap: whether the distance of positive and negative counts where it is smaller.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.triplet_margin_with_distance_loss(
+        ...     torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.5]])
+        ... )
+        tensor(0.5000)
     """
     number = _reduction(reduction)
     if margin <= 0:
@@ -253,6 +497,12 @@ def ctc_loss(
         blank: the class between labels.
         reduction: "mean" divides by the targets' lengths first.
         zero_infinity: whether the loss of impossible targets is zero.
+
+    Example:
+        >>> torch.nn.functional.ctc_loss(
+        ...     torch.zeros(2, 1, 2).log_softmax(2), torch.tensor([[1]]), [2], [1]
+        ... )
+        tensor(0.2877)
     """
     lengths = (input_lengths, target_lengths)
     if isinstance(input_lengths, rushlight.Tensor) != isinstance(target_lengths, rushlight.Tensor):
@@ -270,19 +520,63 @@ def multi_margin_loss(
     reduce=None,
     reduction="mean",
 ):
-    """The hinge loss for many classes."""
+    """The hinge loss for many classes.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        p: the exponent, or the order of the norm.
+        margin: the distance beyond which there is no loss.
+        weight: a factor of each class, or of each element of the loss.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.1, 0.8]]), torch.tensor([1]))
+        tensor(0.1500)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.multi_margin_loss(input, target, p, margin, weight, number)
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """The hinge loss for samples with several classes each."""
+    """The hinge loss for samples with several classes each.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.multilabel_margin_loss(
+        ...     torch.tensor([[0.1, 0.8]]), torch.tensor([[1, -1]])
+        ... )
+        tensor(0.1500)
+    """
     return ops.multilabel_margin_loss(input, target, _reduction(reduction, size_average, reduce))
 
 
 def multilabel_soft_margin_loss(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
-    """The binary cross entropy with logits, averaged over the last dimension."""
+    """The binary cross entropy with logits, averaged over the last dimension.
+
+    Args:
+        input: what the network says.
+        target: what the input is to be.
+        weight: a factor of each class, or of each element of the loss.
+        size_average: deprecated: False means `reduction='sum'`.
+        reduce: deprecated: False means `reduction='none'`.
+        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
+
+    Example:
+        >>> torch.nn.functional.multilabel_soft_margin_loss(
+        ...     torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 0.0]])
+        ... )
+        tensor(1.4100)
+    """
     number = _reduction(reduction, size_average, reduce)
     return ops.multilabel_soft_margin_loss(input, target, weight, number)

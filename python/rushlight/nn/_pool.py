@@ -19,6 +19,24 @@ def _set_name(name, function, doc):
     return function
 
 
+_MAX_POOL = """{sentence}
+
+Args:
+    input: {shape}, or without the batch.
+    kernel_size: the size of a window, one number or one for each dimension.
+    stride: the step from one window to the next; `kernel_size` if None.
+    padding: how many elements below all numbers stand on either side.
+    dilation: the distance between the elements of a window.
+    ceil_mode: whether a last window that does not fit counts, too.
+    return_indices: whether the places of the maxima come, too.
+
+Example:
+    >>> x = torch.zeros(1, 1{sizes})
+    >>> torch.nn.functional.max_pool{n}d(x, 2, return_indices=True)[1].shape
+    torch.Size([1, 1{halves}])
+"""
+
+
 # ---- maxima --------------------------------------------------------------------------------------
 
 
@@ -41,11 +59,15 @@ def _max_pool(n, shape):
 
         return _set_name(name, max_pool, doc)
 
+    def doc(sentence):
+        sizes, halves = ", 4" * n, ", 2" * n
+        return _MAX_POOL.format(sentence=sentence, shape=shape, sizes=sizes, halves=halves, n=n)
+
     name = f"max_pool{n}d"
     values, both = getattr(ops, name), getattr(ops, f"{name}_with_indices")
     return (
-        make(False, name, f"The largest value of each window of {shape}; its index if asked."),
-        make(True, f"{name}_with_indices", "The largest value of each window and its index."),
+        make(False, name, doc("The largest value of each window; its index if asked.")),
+        make(True, f"{name}_with_indices", doc("The largest value of each window and its index.")),
     )
 
 
@@ -58,12 +80,31 @@ max_pool3d, max_pool3d_with_indices = _max_pool(3, "(N, C, D, H, W)")
 
 
 def adaptive_avg_pool2d(input, output_size):
-    """The means of as many windows as `output_size` says; None keeps a dimension's size."""
+    """The means of as many windows as `output_size` says; None keeps a dimension's size.
+
+    Args:
+        input: the tensor to compute with.
+        output_size: the spatial sizes of the result; None keeps the input's.
+
+    Example:
+        >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(16.0).view(1, 4, 4), 2)
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
+    """
     return ops.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
 
 
 def adaptive_avg_pool3d(input, output_size):
-    """The means of as many windows as `output_size` says; None keeps a dimension's size."""
+    """The means of as many windows as `output_size` says; None keeps a dimension's size.
+
+    Args:
+        input: the tensor to compute with.
+        output_size: the spatial sizes of the result; None keeps the input's.
+
+    Example:
+        >>> torch.nn.functional.adaptive_avg_pool3d(torch.ones(1, 4, 4, 4), 2).shape
+        torch.Size([1, 2, 2, 2])
+    """
     return ops.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
 
 

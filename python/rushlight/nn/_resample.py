@@ -30,6 +30,17 @@ def interpolate(
         recompute_scale_factor: whether positions are computed from the rounded size instead of the
             given factors.
         antialias: whether a smaller image is smoothed, as with Pillow.
+        input: the tensor to compute with.
+        size: the spatial sizes of the result.
+        scale_factor: how many times larger it becomes, instead of `size`.
+
+    Example:
+        >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+        >>> torch.nn.functional.interpolate(
+        ...     torch.zeros(1, 3, 8, 8), size=(4, 4), mode="bilinear"
+        ... ).shape
+        torch.Size([1, 3, 4, 4])
     """
     dims = _dims("interpolate", input) - 2
     return ops.interpolate(
@@ -52,7 +63,20 @@ def _warn_of_old_name(name):
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
-    """Deprecated name of `interpolate`."""
+    """Deprecated name of `interpolate`.
+
+    Args:
+        input: the tensor to compute with.
+        size: the spatial sizes of the result.
+        scale_factor: how many times larger each spatial dimension becomes.
+        mode: see `interpolate`.
+        align_corners: whether the outermost elements of input and result have their centres
+            in common.
+
+    Example:
+        >>> torch.nn.functional.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     _warn_of_old_name("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 

@@ -111,69 +111,196 @@ globals().update({n: f for n, f in vars(_C._functional).items() if not n.startsw
 
 
 def relu(input, inplace=False):
-    """max(x, 0)."""
+    """max(x, 0).
+
+    Args:
+        input: the tensor to compute with.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
     return input.relu_() if inplace else ops.relu(input)
 
 
 def relu6(input, inplace=False):
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6).
+
+    Args:
+        input: the tensor to compute with.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.relu6(torch.tensor([-1.0, 8.0]))
+        tensor([0., 6.])
+    """
     return (ops.relu6_ if inplace else ops.relu6)(input)
 
 
 def leaky_relu(input, negative_slope: float = 0.01, inplace=False):
-    """x where it is positive, `negative_slope * x` elsewhere."""
+    """x where it is positive, `negative_slope * x` elsewhere.
+
+    Args:
+        input: the tensor to compute with.
+        negative_slope: the slope below zero.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
+        tensor([-0.1000,  2.0000])
+    """
     return (ops.leaky_relu_ if inplace else ops.leaky_relu)(input, negative_slope)
 
 
 def elu(input, alpha: float = 1.0, inplace=False):
-    """x where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
+    """x where it is positive, `alpha * (exp(x) - 1)` elsewhere.
+
+    Args:
+        input: the tensor to compute with.
+        alpha: minus the limit far below zero.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.elu(torch.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
     return (ops.elu_ if inplace else ops.elu)(input, alpha)
 
 
 def selu(input, inplace=False):
-    """`elu` with the fixed alpha and scale that keep mean 0 and variance 1."""
+    """`elu` with the fixed alpha and scale that keep mean 0 and variance 1.
+
+    Args:
+        input: the tensor to compute with.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.selu(torch.tensor([-1.0, 2.0]))
+        tensor([-1.1113,  2.1014])
+    """
     return (ops.selu_ if inplace else ops.selu)(input)
 
 
 def celu(input, alpha: float = 1.0, inplace=False):
-    """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))."""
+    """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)).
+
+    Args:
+        input: the tensor to compute with.
+        alpha: minus the limit far below zero.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.celu(torch.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
     return (ops.celu_ if inplace else ops.celu)(input, alpha)
 
 
 def silu(input, inplace=False):
-    """x * sigmoid(x)."""
+    """x * sigmoid(x).
+
+    Args:
+        input: the tensor to compute with.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.silu(torch.tensor([-1.0, 2.0]))
+        tensor([-0.2689,  1.7616])
+    """
     return (ops.silu_ if inplace else ops.silu)(input)
 
 
 def mish(input, inplace=False):
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    Args:
+        input: the tensor to compute with.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.mish(torch.tensor([-1.0, 2.0]))
+        tensor([-0.3034,  1.9440])
+    """
     return (ops.mish_ if inplace else ops.mish)(input)
 
 
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace=False):
-    """x limited to [min_val, max_val]."""
+    """x limited to [min_val, max_val].
+
+    Args:
+        input: the tensor to compute with.
+        min_val: the lower bound.
+        max_val: the upper bound.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.hardtanh(torch.tensor([-3.0, 0.5]))
+        tensor([-1.0000,  0.5000])
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return (ops.hardtanh_ if inplace else ops.hardtanh)(input, min_val, max_val)
 
 
 def hardswish(input, inplace=False):
-    """x * relu6(x + 3) / 6."""
+    """x * relu6(x + 3) / 6.
+
+    Args:
+        input: the tensor to compute with.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.hardswish(torch.tensor([-1.0, 4.0]))
+        tensor([-0.3333,  4.0000])
+    """
     return (ops.hardswish_ if inplace else ops.hardswish)(input)
 
 
 def hardsigmoid(input, inplace=False):
-    """relu6(x + 3) / 6."""
+    """relu6(x + 3) / 6.
+
+    Args:
+        input: the tensor to compute with.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.hardsigmoid(torch.tensor([-4.0, 0.0]))
+        tensor([0.0000, 0.5000])
+    """
     return (ops.hardsigmoid_ if inplace else ops.hardsigmoid)(input)
 
 
 def threshold(input, threshold, value, inplace=False):
-    """x where it is above `threshold`, `value` elsewhere."""
+    """x where it is above `threshold`, `value` elsewhere.
+
+    Args:
+        input: the tensor to compute with.
+        threshold: the bound.
+        value: what stands where the input is not above it.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.threshold(torch.tensor([0.5, 2.0]), 1.0, -1.0)
+        tensor([-1.,  2.])
+    """
     return (ops.threshold_ if inplace else ops.threshold)(input, threshold, value)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
-    """`leaky_relu` with a slope drawn from [lower, upper] in training, their mean otherwise."""
+    """`leaky_relu` with a slope drawn from [lower, upper] in training, their mean otherwise.
+
+    Args:
+        input: the tensor to compute with.
+        lower: the lower bound of the slope.
+        upper: the upper bound of the slope.
+        training: whether to drop at all.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 2.0]), 0.5, 0.5)
+        tensor([-0.5000,  2.0000])
+    """
     return (ops.rrelu_ if inplace else ops.rrelu)(input, lower, upper, training)
 
 
@@ -186,21 +313,52 @@ def _get_softmax_dim(name, ndim, stacklevel=None):
 
 
 def softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
-    """exp(x) over its sum along `dim`; `dtype` is cast to first."""
+    """exp(x) over its sum along `dim`; `dtype` is cast to first.
+
+    Args:
+        input: the tensor to compute with.
+        dim: the dimension to work along, counted from the end where negative.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.functional.softmax(torch.tensor([[0.0, 0.0], [1.0, 3.0]]), dim=1)
+        tensor([[0.5000, 0.5000],
+                [0.1192, 0.8808]])
+    """
     if dim is None:
         dim = _get_softmax_dim("softmax", _dims("softmax", input))
     return ops.softmax(input, dim) if dtype is None else ops.softmax(input, dim, dtype=dtype)
 
 
 def softmin(input, dim=None, _stacklevel: int = 3, dtype=None):
-    """`softmax` of -x."""
+    """`softmax` of -x.
+
+    Args:
+        input: the tensor to compute with.
+        dim: the dimension to work along, counted from the end where negative.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.functional.softmin(torch.tensor([0.0, 1.0]), dim=0)
+        tensor([0.7311, 0.2689])
+    """
     if dim is None:
         dim = _get_softmax_dim("softmin", _dims("softmin", input))
     return softmax(-input, dim, dtype=dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
-    """The logarithm of `softmax`, computed without losing digits."""
+    """The logarithm of `softmax`, computed without losing digits.
+
+    Args:
+        input: the tensor to compute with.
+        dim: the dimension to work along, counted from the end where negative.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.functional.log_softmax(torch.tensor([0.0, 0.0]), dim=0)
+        tensor([-0.6931, -0.6931])
+    """
     if dim is None:
         dim = _get_softmax_dim("log_softmax", _dims("log_softmax", input))
     return (
@@ -212,6 +370,17 @@ def gumbel_softmax(logits, tau: float = 1, hard=False, eps: float = 1e-10, dim: 
     """A differentiable sample of the categorical distribution with these logits.
 
     `hard` makes it one-hot in the forward pass, with the soft sample's gradient.
+
+    Args:
+        logits: logarithms of probabilities, up to a constant.
+        tau: the temperature: small ones give nearly one-hot samples.
+        hard: whether samples are one-hot; the gradient is that of the soft ones.
+        eps: accepted, without effect.
+        dim: the dimension to work along, counted from the end where negative.
+
+    Example:
+        >>> torch.nn.functional.gumbel_softmax(torch.tensor([[0.0, 100.0]]), hard=True)
+        tensor([[0., 1.]])
     """
     if eps != 1e-10:
         _warnings.warn("`eps` parameter is deprecated and has no effect.")
@@ -222,19 +391,52 @@ def gumbel_softmax(logits, tau: float = 1, hard=False, eps: float = 1e-10, dim: 
 
 
 def dropout(input, p: float = 0.5, training=True, inplace=False):
-    """Set each element to zero with probability `p` and scale the others by 1 / (1 - p)."""
+    """Set each element to zero with probability `p` and scale the others by 1 / (1 - p).
+
+    Args:
+        input: the tensor to compute with.
+        p: the probability of dropping.
+        training: whether to drop at all.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.dropout(torch.tensor([1.0, 2.0]), p=0.5, training=False)
+        tensor([1., 2.])
+    """
     _probability(p)
     return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
 
 
 def alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
-    """Dropout that keeps mean and variance of `selu`'s results."""
+    """Dropout that keeps mean and variance of `selu`'s results.
+
+    Args:
+        input: the tensor to compute with.
+        p: the probability of dropping.
+        training: whether to drop at all.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.alpha_dropout(torch.tensor([1.0, 2.0]))
+        tensor([1., 2.])
+    """
     _probability(p)
     return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
 
 
 def feature_alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
-    """`alpha_dropout` of whole channels."""
+    """`alpha_dropout` of whole channels.
+
+    Args:
+        input: the tensor to compute with.
+        p: the probability of dropping.
+        training: whether to drop at all.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.feature_alpha_dropout(torch.tensor([[1.0, 2.0]]))
+        tensor([[1., 2.]])
+    """
     _probability(p)
     function = ops.feature_alpha_dropout_ if inplace else ops.feature_alpha_dropout
     return function(input, p, training)
@@ -245,13 +447,37 @@ def _feature_dropout(input, p, training, inplace):
 
 
 def dropout1d(input, p: float = 0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    """Dropout of whole channels of (N, C, L) or (C, L).
+
+    Args:
+        input: the tensor to compute with.
+        p: the probability of dropping.
+        training: whether to drop at all.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 3), training=False)
+        tensor([[[1., 1., 1.],
+                 [1., 1., 1.]]])
+    """
     _probability(p)
     return (ops.dropout1d_ if inplace else ops.dropout1d)(input, p, training)
 
 
 def dropout2d(input, p: float = 0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning."""
+    """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning.
+
+    Args:
+        input: the tensor to compute with.
+        p: the probability of dropping.
+        training: whether to drop at all.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.dropout2d(torch.ones(1, 1, 2, 2), training=False)
+        tensor([[[[1., 1.],
+                  [1., 1.]]]])
+    """
     _probability(p)
     if input.dim() not in (3, 4):
         _warnings.warn(
@@ -267,7 +493,19 @@ def dropout2d(input, p: float = 0.5, training=True, inplace=False):
 
 
 def dropout3d(input, p: float = 0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        input: the tensor to compute with.
+        p: the probability of dropping.
+        training: whether to drop at all.
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.functional.dropout3d(torch.ones(1, 1, 1, 2, 2), training=False)
+        tensor([[[[[1., 1.],
+                   [1., 1.]]]]])
+    """
     _probability(p)
     if input.dim() not in (4, 5):
         _warnings.warn(
@@ -284,12 +522,41 @@ def dropout3d(input, p: float = 0.5, training=True, inplace=False):
 
 
 def fold(input, output_size, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
-    """The inverse of `unfold`: adds up overlapping windows into an image of `output_size`."""
+    """The inverse of `unfold`: adds up overlapping windows into an image of `output_size`.
+
+    Args:
+        input: the tensor to compute with.
+        output_size: the spatial sizes of the result.
+        kernel_size: the size of a window, one number or one for each dimension.
+        dilation: the distance between elements of a window, for each dimension.
+        padding: how many zeros stand on either side of each spatial dimension.
+        stride: the step from one window to the next, in elements, for each dimension.
+
+    Example:
+        >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (2, 2), (1, 2))
+        tensor([[[[1., 1.],
+                  [1., 1.]]]])
+    """
     return ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
 def unfold(input, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
-    """The windows of an image as the columns of a matrix."""
+    """The windows of an image as the columns of a matrix.
+
+    Args:
+        input: the tensor to compute with.
+        kernel_size: the size of a window, one number or one for each dimension.
+        dilation: the distance between elements of a window, for each dimension.
+        padding: how many zeros stand on either side of each spatial dimension.
+        stride: the step from one window to the next, in elements, for each dimension.
+
+    Example:
+        >>> torch.nn.functional.unfold(torch.arange(9.0).view(1, 1, 3, 3), 2)
+        tensor([[[0., 1., 3., 4.],
+                 [1., 2., 4., 5.],
+                 [3., 4., 6., 7.],
+                 [4., 5., 7., 8.]]])
+    """
     return ops.im2col(input, kernel_size, dilation, padding, stride)
 
 

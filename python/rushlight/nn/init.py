@@ -24,6 +24,14 @@ def calculate_gain(nonlinearity, param=None):
     """The factor on the standard deviation that keeps the variance through a nonlinearity.
 
     `param` is the negative slope of "leaky_relu".
+
+    Args:
+        nonlinearity: the name of a function of `nn.functional`, such as "relu" or "tanh".
+        param: the negative slope of "leaky_relu".
+
+    Example:
+        >>> torch.nn.init.calculate_gain("relu")
+        1.4142135623730951
     """
     convolutions = ("conv", "conv_transpose")
     linear = {"linear", "sigmoid", *(f"{c}{n}d" for c in convolutions for n in (1, 2, 3))}
@@ -47,7 +55,19 @@ def calculate_gain(nonlinearity, param=None):
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: _C.Generator | None = None):
-    """Fill with numbers from U(a, b)."""
+    """Fill with numbers from U(a, b).
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        a: the lower bound.
+        b: the upper bound.
+        generator: where random numbers come from; the default generator if None.
+
+    Example:
+        >>> weight = torch.nn.init.uniform_(torch.empty(100), a=-1.0, b=1.0)
+        >>> bool((weight.abs() <= 1).all())
+        True
+    """
     if has_torch_function_unary(tensor):
         return handle_torch_function(uniform_, (tensor,), tensor, a, b, generator=generator)
     with rushlight.no_grad():
@@ -57,7 +77,18 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: _C.Gener
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: _C.Generator | None = None
 ):
-    """Fill with numbers from N(mean, std²)."""
+    """Fill with numbers from N(mean, std²).
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        mean: the mean of the distribution.
+        std: the standard deviation of the distribution.
+        generator: where random numbers come from; the default generator if None.
+
+    Example:
+        >>> torch.nn.init.normal_(torch.empty(3, 5)).shape
+        torch.Size([3, 5])
+    """
     if has_torch_function_unary(tensor):
         return handle_torch_function(normal_, (tensor,), tensor, mean, std, generator=generator)
     with rushlight.no_grad():
@@ -76,6 +107,19 @@ def trunc_normal_(
 
     Candidates come from the normal distribution where at least 30 % of them fall into the limits,
     else uniformly from the limits, and are drawn again until all are accepted.
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        mean: the mean of the distribution.
+        std: the standard deviation of the distribution.
+        a: the lower bound.
+        b: the upper bound.
+        generator: where random numbers come from; the default generator if None.
+
+    Example:
+        >>> weight = torch.nn.init.trunc_normal_(torch.empty(100), std=1.0, a=-1.0, b=1.0)
+        >>> bool((weight.abs() <= 1).all())
+        True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
@@ -117,7 +161,16 @@ def trunc_normal_(
 
 
 def constant_(tensor: Tensor, val):
-    """Fill with one value."""
+    """Fill with one value.
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        val: the value.
+
+    Example:
+        >>> torch.nn.init.constant_(torch.empty(2), 0.5)
+        tensor([0.5000, 0.5000])
+    """
     if has_torch_function_unary(tensor):
         return handle_torch_function(constant_, (tensor,), tensor, val)
     with rushlight.no_grad():
@@ -125,18 +178,43 @@ def constant_(tensor: Tensor, val):
 
 
 def ones_(tensor: Tensor):
-    """Fill with ones."""
+    """Fill with ones.
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+
+    Example:
+        >>> torch.nn.init.ones_(torch.empty(2))
+        tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor):
-    """Fill with zeros."""
+    """Fill with zeros.
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+
+    Example:
+        >>> torch.nn.init.zeros_(torch.empty(2))
+        tensor([0., 0.])
+    """
     with rushlight.no_grad():
         return tensor.zero_()
 
 
 def eye_(tensor: Tensor):
-    """Fill a matrix with the identity."""
+    """Fill a matrix with the identity.
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+
+    Example:
+        >>> torch.nn.init.eye_(torch.empty(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with rushlight.no_grad():
@@ -146,7 +224,17 @@ def eye_(tensor: Tensor):
 
 
 def dirac_(tensor: Tensor, groups: int = 1):
-    """Fill the weight of a convolution so that it passes its input channels through unchanged."""
+    """Fill the weight of a convolution so that it passes its input channels through unchanged.
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        groups: the groups of the convolution.
+
+    Example:
+        >>> weight = torch.nn.init.dirac_(torch.empty(1, 1, 3))
+        >>> torch.nn.functional.conv1d(torch.tensor([[[1.0, 2.0, 3.0]]]), weight, padding=1)
+        tensor([[[1., 2., 3.]]])
+    """
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -190,13 +278,34 @@ def _xavier_std(tensor, gain):
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: _C.Generator | None = None):
-    """Fill from U(-a, a) with a = gain √(6 / (fan_in + fan_out))."""
+    """Fill from U(-a, a) with a = gain √(6 / (fan_in + fan_out)).
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        gain: a factor; see `calculate_gain`.
+        generator: where random numbers come from; the default generator if None.
+
+    Example:
+        >>> weight = torch.nn.init.xavier_uniform_(torch.empty(3, 3))
+        >>> bool((weight.abs() <= 1).all())
+        True
+    """
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: _C.Generator | None = None):
-    """Fill from N(0, std²) with std = gain √(2 / (fan_in + fan_out))."""
+    """Fill from N(0, std²) with std = gain √(2 / (fan_in + fan_out)).
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        gain: a factor; see `calculate_gain`.
+        generator: where random numbers come from; the default generator if None.
+
+    Example:
+        >>> torch.nn.init.xavier_normal_(torch.empty(3, 5)).shape
+        torch.Size([3, 5])
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
@@ -235,6 +344,12 @@ def kaiming_uniform_(
         a: negative slope of the leaky ReLU that follows.
         mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass.
         nonlinearity: see `calculate_gain`.
+        tensor: the tensor to fill, which is returned.
+        generator: where random numbers come from; the default generator if None.
+
+    Example:
+        >>> torch.nn.init.kaiming_uniform_(torch.empty(3, 5), nonlinearity="relu").shape
+        torch.Size([3, 5])
     """
     if has_torch_function_unary(tensor):
         return handle_torch_function(
@@ -253,14 +368,37 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: _C.Generator | None = None,
 ) -> Tensor:
-    """Fill from N(0, std²) with std = gain / √fan; see `kaiming_uniform_`."""
+    """Fill from N(0, std²) with std = gain / √fan; see `kaiming_uniform_`.
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        a: the slope below zero of the leaky ReLU that follows.
+        mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass.
+        nonlinearity: what follows; see `calculate_gain`.
+        generator: where random numbers come from; the default generator if None.
+
+    Example:
+        >>> torch.nn.init.kaiming_normal_(torch.empty(3, 5), nonlinearity="relu").shape
+        torch.Size([3, 5])
+    """
     if _is_empty(tensor):
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: _C.Generator | None = None):
-    """Fill with a (semi-)orthogonal matrix times `gain`; later dimensions count as one."""
+    """Fill with a (semi-)orthogonal matrix times `gain`; later dimensions count as one.
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        gain: a factor of the matrix.
+        generator: where random numbers come from; the default generator if None.
+
+    Example:
+        >>> weight = torch.nn.init.orthogonal_(torch.empty(3, 3))
+        >>> torch.allclose(weight @ weight.T, torch.eye(3), atol=1e-5)
+        True
+    """
     if tensor.dim() < 2:
         raise ValueError(
             "Only tensors with 2 or more dimensions can be orthogonal, not one with "
@@ -279,7 +417,18 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: _C.Generator | None 
 
 
 def sparse_(tensor: Tensor, sparsity, std: float = 0.01, generator: _C.Generator | None = None):
-    """Fill a matrix from N(0, std²), then set this fraction of each column to zero."""
+    """Fill a matrix from N(0, std²), then set this fraction of each column to zero.
+
+    Args:
+        tensor: the tensor to fill, which is returned.
+        sparsity: which fraction of a column is zero.
+        std: the standard deviation of the rest.
+        generator: where random numbers come from; the default generator if None.
+
+    Example:
+        >>> int((torch.nn.init.sparse_(torch.empty(10, 2), 0.3) == 0).sum())
+        6
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     zeros = math.ceil(sparsity * len(tensor))

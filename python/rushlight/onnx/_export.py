@@ -89,6 +89,12 @@ def export(
             a list of dims.
         training: with dynamo=False, `TrainingMode.EVAL` exports the program as after `eval()`.
         custom_opsets: versions of other domains by name.
+        profile: refused, but for the default.
+        dump_exported_program: whether to write the program into `artifacts_dir`, too.
+        artifacts_dir: the folder of reports and programs.
+        operator_export_type: refused, but for the default.
+        export_modules_as_functions: refused, but for the default.
+        autograd_inlining: refused, but for the default.
 
     Returns:
         An `ONNXProgram`; None with dynamo=False.
@@ -96,6 +102,11 @@ def export(
     Raises:
         OnnxExporterError: the program cannot be exported. All ops that cannot go are named.
         ImportError: the package `onnx` is not installed.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> program = torch.onnx.export(torch.nn.Linear(2, 1), (torch.ones(1, 2),), file)
     """
     if custom_opsets is not None and "" in custom_opsets:
         raise ValueError("custom_opsets are of other domains; opset_version is of ONNX itself")

@@ -74,6 +74,25 @@ class OneCycleLR(LRScheduler):
         final_div_factor: the last rate is the initial one over this.
         three_phase: whether the rate returns to the initial one in a phase of its own before the
             last one.
+        optimizer: the optimiser whose learning rates are changed.
+        epochs: the number of epochs.
+        steps_per_epoch: the number of steps in each.
+        base_momentum: the lowest momentum.
+        max_momentum: the highest momentum.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5)
+        >>> for _ in range(5):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        0.04
+        0.9505
+        0.6113
+        0.1883
+        0.0
     """
 
     __module__ = "rushlight.optim.lr_scheduler"
@@ -197,6 +216,27 @@ class CyclicLR(LRScheduler):
         mode: "triangular"; "triangular2" halves each cycle, "exp_range" scales by gamma ** step.
         scale_fn: a function to scale by instead, of the cycle or of the step (`scale_mode`).
         cycle_momentum: whether the momentum changes inversely.
+        optimizer: the optimiser whose learning rates are changed.
+        gamma: the base of "exp_range".
+        scale_mode: "cycle" or "iterations": what `scale_fn` is given.
+        base_momentum: the lowest momentum.
+        max_momentum: the highest momentum.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.CyclicLR(
+        ...     optimizer, base_lr=0.1, max_lr=1.0, step_size_up=2, cycle_momentum=False
+        ... )
+        >>> for _ in range(5):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        0.1
+        0.55
+        1.0
+        0.55
+        0.1
     """
 
     __module__ = "rushlight.optim.lr_scheduler"

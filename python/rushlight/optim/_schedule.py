@@ -80,6 +80,13 @@ class LRScheduler:
     Args:
         optimizer: the optimiser whose learning rates are changed.
         last_epoch: number of steps already done; -1 to start from the groups' present rates.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> isinstance(
+        ...     torch.optim.lr_scheduler.StepLR(optimizer, 2), torch.optim.lr_scheduler.LRScheduler
+        ... )
+        True
     """
 
     __module__ = "rushlight.optim.lr_scheduler"

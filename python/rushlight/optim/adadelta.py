@@ -32,6 +32,18 @@ class Adadelta(StatewiseOptimizer):
         eps: added to both mean squares.
         weight_decay: this times the parameter is added to the gradient.
         maximize: maximise the objective instead of minimising it.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        capturable: accepted, without effect.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.Adadelta([w])
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.9968, -1.9968])
     """
 
     def __init__(

@@ -24,6 +24,15 @@ class Adafactor(ParameterwiseOptimizer):
         d: the limit of the root mean square of steps, to which larger ones are scaled down.
         weight_decay: parameters shrink by lr * weight_decay.
         maximize: maximise the objective instead of minimising it.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.Adafactor([w])
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.9842, -1.9842])
     """
 
     _later_settings: ClassVar = {"foreach": None}

@@ -34,6 +34,18 @@ class Adagrad(StatewiseOptimizer):
         initial_accumulator_value: the initial value of the sums.
         eps: a number that is added to the root, against division by zero.
         maximize: maximise the objective instead of minimising it.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+        fused: accepted, as `foreach` is.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.Adagrad([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.9000, -1.9000])
     """
 
     _later_settings: ClassVar = {

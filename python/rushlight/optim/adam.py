@@ -34,6 +34,19 @@ class Adam(StatewiseOptimizer):
         amsgrad: divide by the largest mean square so far.
         maximize: maximise the objective instead of minimising it.
         decoupled_weight_decay: shrink the parameters by lr * weight_decay instead.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        capturable: accepted, without effect.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+        fused: accepted, as `foreach` is.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.Adam([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.9000, -1.9000])
     """
 
     _later_settings: ClassVar = {

@@ -18,6 +18,19 @@ class AdamW(Adam):
 
     Args:
         params, lr, betas, eps, weight_decay, amsgrad, maximize: see `Adam`.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        capturable: accepted, without effect.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+        fused: accepted, as `foreach` is.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.AdamW([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.8990, -1.8980])
     """
 
     def __init__(

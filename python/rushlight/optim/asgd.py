@@ -33,6 +33,18 @@ class ASGD(StatewiseOptimizer):
         t0: steps before averaging starts.
         weight_decay: this times the parameter is added to the gradient.
         maximize: maximise the objective instead of minimising it.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+        capturable: accepted, without effect.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.ASGD([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.8000, -1.6000])
     """
 
     def __init__(

@@ -129,6 +129,19 @@ class LBFGS(Optimizer):
         line_search_fn: "strong_wolfe" or None.
 
     `step` needs a closure that computes the loss and its gradients again.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.LBFGS([w])
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = w.square().sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> optimizer.step(closure)
+        tensor(5., grad_fn=<SumBackward0>)
+        >>> bool((w.abs() < 1e-3).all())
+        True
     """
 
     def __init__(

@@ -59,6 +59,20 @@ class LambdaLR(LRScheduler):
 
     Args:
         lr_lambda: the function, or one for each group.
+        optimizer: the optimiser whose learning rates are changed.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        1.0
+        0.5
+        0.25
+        0.125
     """
 
     lr_lambdas: list[Any]
@@ -103,7 +117,25 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """Multiplies the learning rate by a function of the epoch."""
+    """Multiplies the learning rate by a function of the epoch.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        lr_lambda: the function, or one for each group.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        1.0
+        0.5
+        0.25
+        0.125
+    """
 
     def get_lr(self):
         self._warn_if_outside_step()
@@ -116,7 +148,26 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """Multiplies the learning rate by `gamma` every `step_size` epochs."""
+    """Multiplies the learning rate by `gamma` every `step_size` epochs.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        step_size: the number of epochs between changes.
+        gamma: the factor.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        1.0
+        1.0
+        0.1
+        0.1
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -137,7 +188,26 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplies the learning rate by `gamma` at each of the epochs `milestones`."""
+    """Multiplies the learning rate by `gamma` at each of the epochs `milestones`.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        milestones: the epochs, in ascending order.
+        gamma: the factor.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.1)
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        1.0
+        0.1
+        0.1
+        0.01
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1
@@ -160,7 +230,26 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Multiplies the learning rate by `factor` until epoch `total_iters`."""
+    """Multiplies the learning rate by `factor` until epoch `total_iters`.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        factor: the factor.
+        total_iters: the epoch from which the factor is gone.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        0.5
+        0.5
+        1.0
+        1.0
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor=1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -188,6 +277,27 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """Multiplies the learning rate by a factor from `start_factor` to `end_factor` in `total_iters`
     epochs.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        start_factor: the first factor.
+        end_factor: the last factor.
+        total_iters: the number of epochs.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.LinearLR(
+        ...     optimizer, start_factor=0.25, total_iters=3
+        ... )
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        0.25
+        0.5
+        0.75
+        1.0
     """
 
     def __init__(
@@ -230,7 +340,25 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiplies the learning rate by `gamma` every epoch."""
+    """Multiplies the learning rate by `gamma` every epoch.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        gamma: the factor.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        1.0
+        0.9
+        0.81
+        0.729
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -247,7 +375,26 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The initial learning rate times (1 - epoch / total_iters) ** power, zero after that."""
+    """The initial learning rate times (1 - epoch / total_iters) ** power, zero after that.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        total_iters: the number of epochs.
+        power: the exponent.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        1.0
+        0.75
+        0.5
+        0.25
+    """
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
@@ -272,6 +419,25 @@ class PolynomialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the initial learning rate to `eta_min` in `T_max` epochs, then back, and
     so on.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        T_max: the number of epochs of half a cosine.
+        eta_min: the lowest learning rate.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+        >>> for _ in range(5):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        1.0
+        0.8536
+        0.5
+        0.1464
+        0.0
     """
 
     def __init__(
@@ -305,7 +471,27 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine to `eta_min` in `T_0` epochs, then again with `T_mult` times as many."""
+    """Half a cosine to `eta_min` in `T_0` epochs, then again with `T_mult` times as many.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        T_0: the number of epochs of the first cycle.
+        T_mult: how many times longer each next cycle is.
+        eta_min: the lowest learning rate.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        1.0
+        0.5
+        1.0
+        0.5
+    """
 
     def __init__(
         self,
@@ -376,6 +562,16 @@ class ReduceLROnPlateau(LRScheduler):
         cooldown: epochs to wait after a reduction.
         min_lr: a lower limit on the learning rate, or one for each group.
         eps: smaller changes of the rate are not made.
+        optimizer: the optimiser whose learning rates are changed.
+        threshold_mode: "rel" or "abs".
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+        >>> for loss in (3.0, 2.0, 2.0, 2.0):
+        ...     schedule.step(loss)
+        >>> schedule.get_last_lr()
+        [0.1]
     """
 
     def __init__(
@@ -505,6 +701,28 @@ class SequentialLR(LRScheduler):
 
     Each schedule begins at its own epoch 0. With `last_epoch` the rates are those that this many
     steps and one more lead to.
+
+    Args:
+        optimizer: the optimiser whose learning rates are changed.
+        schedulers: the schedules, all of one optimiser.
+        milestones: where the second and each next one starts.
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> warmup = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.1, total_iters=2)
+        >>> decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+        >>> schedule = torch.optim.lr_scheduler.SequentialLR(
+        ...     optimizer, [warmup, decay], milestones=[2]
+        ... )
+        >>> for _ in range(4):
+        ...     print(round(schedule.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     schedule.step()
+        0.1
+        0.1
+        1.0
+        0.9
     """
 
     def __init__(self, optimizer: Optimizer, schedulers, milestones, last_epoch: int = -1) -> None:
@@ -589,6 +807,17 @@ class ChainedScheduler(LRScheduler):
 
     A `SequentialLR` among them is a factor on what the others make of the rates: it is stepped
     with rates of its own, its `get_last_lr()`.
+
+    Args:
+        schedulers: the schedules, all of one optimiser.
+        optimizer: their optimiser; that of the first if None.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> warmup = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.1, total_iters=2)
+        >>> decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+        >>> torch.optim.lr_scheduler.ChainedScheduler([warmup, decay]).get_last_lr()
+        [0.1]
     """
 
     def __init__(self, schedulers, optimizer: Optimizer | None = None) -> None:

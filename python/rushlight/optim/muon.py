@@ -51,6 +51,14 @@ class Muon(ParameterwiseOptimizer):
         nesterov: use Nesterov's momentum.
         ns_coefficients, ns_steps, eps: of the Newton-Schulz iteration.
         adjust_lr_fn: "original" (by the ratio of the sides) or "match_rms_adamw".
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.eye(2))
+        >>> optimizer = torch.optim.Muon([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.shape
+        torch.Size([2, 2])
     """
 
     def __init__(

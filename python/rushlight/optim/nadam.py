@@ -35,6 +35,18 @@ class NAdam(StatewiseOptimizer):
         momentum_decay: the rate at which the momentum approaches betas[0].
         decoupled_weight_decay: shrink the parameters by lr * weight_decay instead.
         maximize: maximise the objective instead of minimising it.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        capturable: accepted, without effect.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.NAdam([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.8944, -1.8944])
     """
 
     _later_settings: ClassVar = {

@@ -80,12 +80,36 @@ def _add_hook(hooks, hook, prepend=False):
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]):
-    """Call `hook(optimizer, args, kwargs)` before every step of every optimiser."""
+    """Call `hook(optimizer, args, kwargs)` before every step of every optimiser.
+
+    Args:
+        hook: the function; returns a handle with `remove()`.
+
+    Example:
+        >>> handle = torch.optim.optimizer.register_optimizer_step_pre_hook(
+        ...     lambda o, args, kwargs: print("step")
+        ... )
+        >>> torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).step()
+        step
+        >>> handle.remove()
+    """
     return _add_hook(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]):
-    """Call `hook(optimizer, args, kwargs)` after every step of every optimiser."""
+    """Call `hook(optimizer, args, kwargs)` after every step of every optimiser.
+
+    Args:
+        hook: the function; returns a handle with `remove()`.
+
+    Example:
+        >>> handle = torch.optim.optimizer.register_optimizer_step_post_hook(
+        ...     lambda o, args, kwargs: print("done")
+        ... )
+        >>> torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).step()
+        done
+        >>> handle.remove()
+    """
     return _add_hook(_global_post_hooks, hook)
 
 
@@ -140,6 +164,13 @@ class Optimizer:
     Args:
         params: tensors, (name, tensor) pairs, or dicts with "params" and settings of that group.
         defaults: settings of the groups that do not give their own.
+
+    Example:
+        >>> net = torch.nn.Linear(3, 2)
+        >>> groups = [{"params": [net.weight]}, {"params": [net.bias], "lr": 0.01}]
+        >>> optimizer = torch.optim.SGD(groups, lr=0.1)
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.1, 0.01]
     """
 
     _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
@@ -158,7 +189,10 @@ class Optimizer:
         self.defaults, self.param_groups = defaults, []
         self.state: defaultdict = defaultdict(dict)
         if not given:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError(
+                "optimizer got an empty parameter list: the model has no parameters, or the "
+                "iterator `model.parameters()` was used up before"
+            )
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
@@ -331,7 +365,10 @@ class Optimizer:
                     f"{rushlight.typename(p)}"
                 )
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor")
+                raise ValueError(
+                    "can't optimize a non-leaf Tensor: one that was computed has its gradient in "
+                    "what it was computed from; detach().requires_grad_() makes a leaf of it"
+                )
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(

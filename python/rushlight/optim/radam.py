@@ -33,6 +33,18 @@ class RAdam(StatewiseOptimizer):
         weight_decay: this times the parameter is added to the gradient.
         decoupled_weight_decay: shrink the parameters by lr * weight_decay instead.
         maximize: maximise the objective instead of minimising it.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        capturable: accepted, without effect.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.RAdam([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.8000, -1.6000])
     """
 
     _later_settings: ClassVar = {

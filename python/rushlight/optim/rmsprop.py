@@ -34,6 +34,18 @@ class RMSprop(StatewiseOptimizer):
         momentum: the weight of the previous step.
         centered: divide by the running standard deviation instead.
         maximize: maximise the objective instead of minimising it.
+        capturable: accepted, without effect.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.RMSprop([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 5.9605e-08, -1.0000e+00])
     """
 
     _later_settings: ClassVar = {

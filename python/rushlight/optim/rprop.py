@@ -33,6 +33,18 @@ class Rprop(StatewiseOptimizer):
         etas: the factors of the length if the sign has changed, and if it has not.
         step_sizes: the least and the greatest length.
         maximize: maximise the objective instead of minimising it.
+        capturable: accepted, without effect.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.Rprop([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.9000, -1.9000])
     """
 
     def __init__(

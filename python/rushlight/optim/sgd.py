@@ -25,6 +25,18 @@ class SGD(Optimizer):
         weight_decay: this times the parameter is added to the gradient.
         nesterov: use Nesterov's momentum.
         maximize: maximise the objective instead of minimising it.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+        differentiable: whether autograd records the step, so that one can differentiate
+            through it.
+        fused: accepted, as `foreach` is.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.1)
+        >>> w.square().sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([ 0.8000, -1.6000])
     """
 
     _later_settings: ClassVar = {

@@ -22,6 +22,12 @@ class SparseAdam(ParameterwiseOptimizer):
         betas: shares of the old running means of the gradient and of its square.
         eps: a number that is added to the root, against division by zero.
         maximize: maximise the objective instead of minimising it.
+
+    Example:
+        >>> table = torch.nn.Embedding(10, 3, sparse=True)
+        >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+        >>> table(torch.tensor([1, 2])).sum().backward()
+        >>> optimizer.step()
     """
 
     def __init__(

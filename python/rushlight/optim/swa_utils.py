@@ -35,7 +35,16 @@ def _check_decay(decay):
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999):
-    """A function of (averages, values, count) that moves each average by 1 - decay."""
+    """A function of (averages, values, count) that moves each average by 1 - decay.
+
+    Args:
+        decay: how much of the old average stays.
+
+    Example:
+        >>> average = torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)
+        >>> callable(average)
+        True
+    """
     _check_decay(decay)
 
     def ema_update(ema_param_list, current_param_list, _):
@@ -65,7 +74,15 @@ def get_swa_multi_avg_fn():
 
 
 def get_ema_avg_fn(decay: float = 0.999):
-    """A function of (average, value, count) that gives the exponential average."""
+    """A function of (average, value, count) that gives the exponential average.
+
+    Args:
+        decay: how much of the old average stays.
+
+    Example:
+        >>> torch.optim.swa_utils.get_ema_avg_fn(0.9)(torch.tensor(1.0), torch.tensor(2.0), 1)
+        tensor(1.1000)
+    """
     _check_decay(decay)
 
     def ema_update(ema_param, current_param, num_averaged):
@@ -94,6 +111,13 @@ class AveragedModel(Module):
         avg_fn: gives the new average of (average, value, count).
         multi_avg_fn: updates lists of averages in place; the equally weighted ones by default.
         use_buffers: average buffers, too, instead of copying them.
+
+    Example:
+        >>> net = torch.nn.Linear(1, 1)
+        >>> averaged = torch.optim.swa_utils.AveragedModel(net)
+        >>> averaged.update_parameters(net)
+        >>> int(averaged.n_averaged)
+        1
     """
 
     def __init__(
@@ -142,7 +166,19 @@ class AveragedModel(Module):
 
 
 def update_bn(loader, model, device: Device = None):
-    """Recompute the running statistics of batch norms over the batches of a loader."""
+    """Recompute the running statistics of batch norms over the batches of a loader.
+
+    Args:
+        loader: an iterable of inputs, or of batches whose first part is the input.
+        model: the model.
+        device: where inputs are moved to.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.BatchNorm1d(2))
+        >>> torch.optim.swa_utils.update_bn([torch.ones(4, 2)], net)
+        >>> net[0].running_mean
+        tensor([1., 1.])
+    """
     with rushlight.no_grad():
         layers: list[Any] = [m for m in model.modules() if isinstance(m, _BatchNorm)]
         if not layers:
@@ -172,6 +208,13 @@ class SWALR(LRScheduler):
         swa_lr: the final learning rate, for all groups or one for each.
         anneal_epochs: the number of epochs until the final rate.
         anneal_strategy: the shape of the curve: "cos" or "linear".
+        last_epoch: number of steps already done; -1 to begin.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = torch.optim.swa_utils.SWALR(optimizer, swa_lr=0.1, anneal_epochs=2)
+        >>> schedule.get_last_lr()
+        [1.0]
     """
 
     def __init__(

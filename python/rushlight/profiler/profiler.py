@@ -78,6 +78,19 @@ def schedule(
 
     After `skip_first` steps: `wait` idle ones, `warmup`, `active` recorded ones, and again,
     `repeat` times (0: without end). With `skip_first_wait` the first cycle does not wait.
+
+    Args:
+        wait: how many steps are skipped in each cycle.
+        warmup: how many steps are recorded and dropped.
+        active: how many steps are kept.
+        repeat: how many cycles there are; 0 for no end.
+        skip_first: how many steps come before the first cycle.
+        skip_first_wait: how many cycles go without `wait`.
+
+    Example:
+        >>> action = torch.profiler.schedule(wait=1, warmup=1, active=1)
+        >>> action(2)
+        <ProfilerAction.RECORD_AND_SAVE: 3>
     """
     if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
         raise AssertionError("Invalid profiler schedule arguments")
@@ -224,8 +237,20 @@ class profile(_Recorder):
         with_flops: count the additions and multiplications of products, convolutions, `add` and
             `mul`.
         with_modules: give every event the modules in whose forward it ran.
+        experimental_config: accepted, without effect.
+        execution_trace_observer: accepted, without effect.
+        acc_events: accepted, without effect.
+        use_cuda: deprecated.
+        custom_trace_id_callback: accepted, without effect.
+        post_processing_timeout_s: accepted, without effect.
 
     The other arguments are accepted.
+
+    Example:
+        >>> with torch.profiler.profile() as recorded:
+        ...     x = torch.ones(2) + 1
+        >>> any(event.key == "aten::add" for event in recorded.key_averages())
+        True
     """
 
     def __init__(

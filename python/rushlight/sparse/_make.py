@@ -65,9 +65,20 @@ def sparse_coo_tensor(
         values: a value, or a tensor of the dense dimensions, for each column.
         size: the sizes; without them the smallest that hold the indices.
         is_coalesced: the indices are sorted, and each is there once.
+        dtype: the dtype of the values.
+        layout: must be `torch.sparse_coo`.
+        device: where the tensor lies.
+        pin_memory: whether memory is locked for copies to an accelerator.
+        requires_grad: whether autograd records what is done with it.
+        check_invariants: whether indices are checked against the sizes.
 
     Raises:
         RuntimeError: an index is negative or too large, or shapes do not belong together.
+
+    Example:
+        >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
     """
     if indices is None or values is None:
         sizes = size if size is not None else indices

@@ -186,6 +186,15 @@ def checkpoint(
         determinism_check: "none" skips the comparison of shapes and dtypes of saved tensors.
         debug: an error of the repetition names the ops of both runs.
         preserve_rng_state: repeat with the random state of the first run (default True).
+        args: the arguments.
+        kwargs: the arguments by name.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> f = lambda x: x.square().sum()
+        >>> torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False).backward()
+        >>> x.grad
+        tensor([2., 4.])
     """
     if use_reentrant is None:
         warn(
@@ -442,7 +451,21 @@ def _policy_of_ops(ops: list[Any]) -> Callable[..., CheckpointPolicy]:
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
-    """Call functions in sequence, in `segments` groups, each but the last checkpointed."""
+    """Call functions in sequence, in `segments` groups, each but the last checkpointed.
+
+    Args:
+        functions: a `Sequential`, or a list of modules.
+        segments: the number of groups.
+        input: the input of the first.
+        use_reentrant: see `checkpoint`.
+        kwargs: `preserve_rng_state`; see `checkpoint`.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
+        >>> x = torch.ones(1, 2, requires_grad=True)
+        >>> torch.utils.checkpoint.checkpoint_sequential(net, 2, x, use_reentrant=False).shape
+        torch.Size([1, 1])
+    """
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))

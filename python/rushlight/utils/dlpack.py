@@ -39,6 +39,14 @@ def to_dlpack(tensor):
 
     Raises:
         BufferError: for tensors that are not on the CPU.
+
+    Args:
+        tensor: the tensor.
+
+    Example:
+        >>> capsule = torch.utils.dlpack.to_dlpack(torch.tensor([1, 2]))
+        >>> torch.utils.dlpack.from_dlpack(capsule)
+        tensor([1, 2])
     """
     return _C._to_dlpack(tensor, False, False)
 
@@ -78,8 +86,14 @@ def from_dlpack(ext_tensor, *, device: Device = None, copy=None):
     Args:
         device: must be the device of the tensor.
         copy: True for a copy, False for an error where one would be needed.
+        ext_tensor: an object with `__dlpack__`, or a capsule.
 
     What may only be read is copied (with copy=False: BufferError).
+
+    Example:
+        >>> import numpy
+        >>> torch.from_dlpack(numpy.arange(3))
+        tensor([0, 1, 2])
     """
     if not hasattr(ext_tensor, "__dlpack__"):
         if device is not None or copy is not None:

@@ -17,7 +17,19 @@ __all__ = ["BackwardHook", "RemovableHandle"]
 
 
 class RemovableHandle:
-    """Removes a hook from its dict: by `remove()` or at the end of a `with` block."""
+    """Removes a hook from its dict: by `remove()` or at the end of a `with` block.
+
+    Args:
+        hooks_dict: the dict that the hook is put into afterwards.
+        extra_dict: further dicts that have an entry for the hook.
+
+    Example:
+        >>> layer = torch.nn.Linear(1, 1)
+        >>> handle = layer.register_forward_hook(lambda module, args, result: print("called"))
+        >>> _ = layer(torch.zeros(1, 1))
+        called
+        >>> handle.remove()
+    """
 
     next_id = 0
 

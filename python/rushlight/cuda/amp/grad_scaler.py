@@ -9,6 +9,14 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class GradScaler(ScalerOfDevice):
-    """Deprecated: `amp.GradScaler("cuda", ...)`."""
+    """Deprecated: `amp.GradScaler("cuda", ...)`.
+
+    Args:
+        init_scale, growth_factor, backoff_factor, growth_interval, enabled: see
+            `amp.GradScaler`.
+
+    Example:
+        >>> scaler = torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available())
+    """
 
     _kind = "cuda"

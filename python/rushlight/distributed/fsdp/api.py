@@ -75,7 +75,15 @@ class MixedPrecision:
 
 @dataclasses.dataclass
 class CPUOffload:
-    """Whether parameters are kept in the CPU's memory."""
+    """Whether parameters are kept in the CPU's memory.
+
+    Args:
+        offload_params: whether they are.
+
+    Example:
+        >>> torch.distributed.fsdp.CPUOffload(offload_params=True)
+        CPUOffload(offload_params=True)
+    """
 
     offload_params: bool = False
 

@@ -41,6 +41,34 @@ class FullyShardedDataParallel(nn.Module):
 
     The parameters are gathered for forward and backward of each wrapped unit; gradients are the
     mean over processes, of which each keeps its part. Give the optimiser this module's parameters.
+
+    Args:
+        module: the module.
+        process_group: the processes, or a pair of groups for hybrid strategies; all of them
+            if None.
+        sharding_strategy: what is sharded; `FULL_SHARD` if None.
+        cpu_offload: whether parameters are kept in the memory of the CPU.
+        auto_wrap_policy: which submodules are units of their own.
+        backward_prefetch: when the next unit is gathered in backward.
+        mixed_precision: the dtypes of parameters, gradients and buffers while computing.
+        ignored_modules: modules whose parameters stay whole.
+        param_init_fn: fills modules that are on the meta device.
+        device_id: the device to move to.
+        sync_module_states: whether parameters begin as those of the first process.
+        forward_prefetch: whether the next unit is gathered in forward.
+        limit_all_gathers: whether few units are whole at the same time.
+        use_orig_params: whether `parameters()` are those of the module, or one flat one for
+            each unit.
+        ignored_states: parameters or modules that stay whole.
+        device_mesh: a mesh, instead of `process_group`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> net = torch.distributed.fsdp.FullyShardedDataParallel(torch.nn.Linear(2, 1))
+        >>> net(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
+        >>> torch.distributed.destroy_process_group()
     """
 
     def __init__(

@@ -38,7 +38,19 @@ def transformer_auto_wrap_policy(
     nonwrapped_numel: int,
     transformer_layer_cls: Iterable[type[nn.Module]],
 ) -> bool:
-    """Wrap modules of some classes."""
+    """Wrap modules of some classes.
+
+    Args:
+        module: the module in question.
+        recurse: whether the question is to look at its children.
+        nonwrapped_numel: how many elements are not wrapped yet.
+        transformer_layer_cls: the classes to wrap.
+
+    Example:
+        >>> policy = torch.distributed.fsdp.wrap.transformer_auto_wrap_policy
+        >>> policy(torch.nn.Linear(1, 1), False, 2, transformer_layer_cls={torch.nn.Linear})
+        True
+    """
     return recurse or isinstance(module, tuple(transformer_layer_cls))
 
 

@@ -93,6 +93,19 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         overlap_with_ddp: whether a hook of `ddp_zero_hook` steps in backward, in place of `step`.
             What a process steps are buckets of DDP then, in one group of parameters.
         defaults: the optimiser's settings.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.distributed.optim.ZeroRedundancyOptimizer(
+        ...     [w], torch.optim.SGD, lr=0.5
+        ... )
+        >>> w.sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.5000])
+        >>> torch.distributed.destroy_process_group()
     """
 
     def __init__(

@@ -23,7 +23,19 @@ __all__ = [*_generated, "Hardtanh", "PReLU", "ReLU6", "Softmax2d"]
 
 
 class Hardtanh(Module):
-    """x limited to [min_val, max_val]."""
+    """x limited to [min_val, max_val].
+
+    Args:
+        min_val: the lower bound.
+        max_val: the upper bound.
+        inplace: whether the result is written into the input.
+        min_value: deprecated name of `min_val`.
+        max_value: deprecated name of `max_val`.
+
+    Example:
+        >>> torch.nn.Hardtanh()(torch.tensor([-3.0, 0.5, 3.0]))
+        tensor([-1.0000,  0.5000,  1.0000])
+    """
 
     def __init__(
         self,
@@ -60,7 +72,15 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6).
+
+    Args:
+        inplace: whether the result is written into the input.
+
+    Example:
+        >>> torch.nn.ReLU6()(torch.tensor([-1.0, 3.0, 8.0]))
+        tensor([0., 3., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -75,6 +95,12 @@ class PReLU(Module):
     Args:
         num_parameters: 1, or the number of channels (dimension 1 of the input).
         init: the factor at the start.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.PReLU(init=0.25)(torch.tensor([-1.0, 2.0])).detach()
+        tensor([-0.2500,  2.0000])
     """
 
     def __init__(
@@ -103,7 +129,12 @@ class PReLU(Module):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+    """Softmax over the channels of (N, C, H, W) or (C, H, W).
+
+    Example:
+        >>> torch.nn.Softmax2d()(torch.zeros(1, 2, 1, 1)).flatten()
+        tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor):
         if input.dim() not in (3, 4):

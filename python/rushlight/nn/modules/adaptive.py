@@ -44,6 +44,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: first classes of the clusters, rising; those before belong to the head.
         div_value: each further cluster's width is divided by this once more.
         head_bias: whether the head has a bias.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 100, cutoffs=[10, 50])
+        >>> result = layer(torch.zeros(8, 16), torch.arange(8))
+        >>> result.output.shape, result.loss.shape
+        (torch.Size([8]), torch.Size([]))
     """
 
     def __init__(

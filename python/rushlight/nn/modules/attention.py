@@ -30,9 +30,20 @@ class MultiheadAttention(Module):
         add_bias_kv, add_zero_attn: append a learnt, or a zero, key and value.
         kdim, vdim: widths of key and value where they differ.
         batch_first: inputs are (batch, length, width), not (length, batch, width).
+        num_heads: the number of heads.
+        bias: whether the projections have biases.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
 
     Parameters: `in_proj_weight` (3 embed_dim, embed_dim), or `q_proj_weight`, `k_proj_weight` and
     `v_proj_weight`; `in_proj_bias`; `bias_k`, `bias_v`; `out_proj`.
+
+    Example:
+        >>> attention = torch.nn.MultiheadAttention(8, num_heads=2, batch_first=True)
+        >>> x = torch.zeros(4, 5, 8)
+        >>> output, weights = attention(x, x, x)
+        >>> output.shape, weights.shape
+        (torch.Size([4, 5, 8]), torch.Size([4, 5, 5]))
     """
 
     def __init__(
@@ -64,7 +75,9 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError("embed_dim must be divisible by num_heads")
+            raise AssertionError(
+                f"embed_dim must be divisible by num_heads, but {embed_dim} is not by {num_heads}"
+            )
 
         made = {"device": device, "dtype": dtype}
         if self._qkv_same_embed_dim:

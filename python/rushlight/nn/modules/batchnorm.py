@@ -12,6 +12,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import new_parameter
 from .module import Module
+from .utils import _documented
 
 if TYPE_CHECKING:
     from rushlight.types import Device
@@ -100,6 +101,9 @@ class _BatchNorm(_NormBase):
         momentum: weight of a batch in the running statistics; None for their plain mean.
         affine: whether a scale `weight` and a shift `bias` are learnt.
         track_running_stats: without, evaluation too uses the batch's statistics.
+        device: where parameters live; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+        bias: whether the shift is learnt, too.
     """
 
     def forward(self, input: Tensor):
@@ -133,21 +137,45 @@ def _check(input, *dimensions):
 
 
 class BatchNorm1d(_BatchNorm):
-    __doc__ = (_BatchNorm.__doc__ or "") + "\n    Input: (N, C) or (N, C, L).\n"
+    __doc__ = _documented(
+        _BatchNorm,
+        """Shape: (N, C) or (N, C, L).
+
+        Example:
+            >>> torch.nn.BatchNorm1d(3)(torch.zeros(2, 3)).shape
+            torch.Size([2, 3])
+        """,
+    )
 
     def _check_input_dim(self, input):
         _check(input, 2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    __doc__ = (_BatchNorm.__doc__ or "") + "\n    Input: (N, C, H, W).\n"
+    __doc__ = _documented(
+        _BatchNorm,
+        """Shape: (N, C, H, W).
+
+        Example:
+            >>> torch.nn.BatchNorm2d(3)(torch.zeros(2, 3, 4, 4)).shape
+            torch.Size([2, 3, 4, 4])
+        """,
+    )
 
     def _check_input_dim(self, input):
         _check(input, 4)
 
 
 class BatchNorm3d(_BatchNorm):
-    __doc__ = (_BatchNorm.__doc__ or "") + "\n    Input: (N, C, D, H, W).\n"
+    __doc__ = _documented(
+        _BatchNorm,
+        """Shape: (N, C, D, H, W).
+
+        Example:
+            >>> torch.nn.BatchNorm3d(3)(torch.zeros(2, 3, 2, 2, 2)).shape
+            torch.Size([2, 3, 2, 2, 2])
+        """,
+    )
 
     def _check_input_dim(self, input):
         _check(input, 5)
@@ -157,6 +185,21 @@ class SyncBatchNorm(_BatchNorm):
     """BatchNorm whose training statistics are computed over all processes of a group.
 
     Alone, and in evaluation, it computes what `BatchNorm` computes, for any number of dimensions.
+
+    Args:
+        num_features: the number of channels.
+        eps: added to the variance.
+        momentum: the weight of the newest statistics; None: their plain average.
+        affine: whether factors and shifts of channels are learnt.
+        track_running_stats: whether statistics for evaluation are kept.
+        process_group: the processes; all of them if None.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+        bias: whether there is a bias.
+
+    Example:
+        >>> torch.nn.SyncBatchNorm(3).eval()(torch.zeros(2, 3, 4)).shape
+        torch.Size([2, 3, 4])
     """
 
     def __init__(

@@ -18,7 +18,15 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 
 
 class Container(Module):
-    """Deprecated: a plain module whose children are given as keywords."""
+    """Deprecated: a plain module whose children are given as keywords.
+
+    Args:
+        kwargs: the children by name.
+
+    Example:
+        >>> list(torch.nn.Container(first=torch.nn.ReLU()).named_children())
+        [('first', ReLU())]
+    """
 
     def __init__(self, **kwargs) -> None:
         super().__init__()
@@ -91,6 +99,13 @@ class Sequential(_Sequence):
 
     Args:
         *args: the modules, or one OrderedDict of names to modules.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+        >>> net(torch.zeros(5, 3)).shape
+        torch.Size([5, 2])
+        >>> net[0]
+        Linear(in_features=3, out_features=8, bias=True)
     """
 
     def __init__(self, *args) -> None:
@@ -175,6 +190,11 @@ class ModuleList(_Sequence):
 
     Args:
         modules: an iterable of modules.
+
+    Example:
+        >>> layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(3))
+        >>> len(layers), len(list(layers.parameters()))
+        (3, 6)
     """
 
     def __init__(self, modules=None) -> None:
@@ -226,6 +246,13 @@ class ModuleDict(Module):
 
     Args:
         modules: a mapping of names to modules, or pairs of them.
+
+    Example:
+        >>> heads = torch.nn.ModuleDict(
+        ...     {"cat": torch.nn.Linear(4, 1), "dog": torch.nn.Linear(4, 1)}
+        ... )
+        >>> heads["cat"](torch.zeros(2, 4)).shape, list(heads)
+        (torch.Size([2, 1]), ['cat', 'dog'])
     """
 
     def __init__(self, modules=None) -> None:
@@ -330,6 +357,11 @@ class ParameterList(Module):
 
     Args:
         values: an iterable of parameters, tensors or other objects.
+
+    Example:
+        >>> weights = torch.nn.ParameterList([torch.zeros(2), torch.zeros(3)])
+        >>> [weight.requires_grad for weight in weights]
+        [True, True]
     """
 
     def __init__(self, values=None) -> None:
@@ -390,6 +422,11 @@ class ParameterDict(Module):
 
     Args:
         parameters: a mapping of names to parameters, tensors or other objects, or pairs of them.
+
+    Example:
+        >>> weights = torch.nn.ParameterDict({"scale": torch.ones(2)})
+        >>> weights["scale"].requires_grad, list(weights)
+        (True, ['scale'])
     """
 
     def __init__(self, parameters=None) -> None:

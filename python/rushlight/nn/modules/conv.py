@@ -12,6 +12,7 @@ from .. import init
 from ..parameter import new_parameter
 from .module import Module
 from .utils import (  # noqa: F401  # PyTorch has them here, too
+    _documented,
     _ntuple,
     _pair,
     _reverse_repeat_tuple,
@@ -143,6 +144,8 @@ class _Conv(_ConvNd):
         groups: channels are split into as many groups, convolved separately.
         bias: whether a number is added to each channel.
         padding_mode: "zeros", "reflect", "replicate" or "circular".
+        device: where parameters live; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
     """
 
     _dimensions = 0
@@ -194,7 +197,15 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    __doc__ = (_Conv.__doc__ or "") + "\n    Input: (N, C, L) or (C, L).\n"
+    __doc__ = _documented(
+        _Conv,
+        """Shape: (N, C, L) or (C, L).
+
+        Example:
+            >>> torch.nn.Conv1d(3, 8, 3)(torch.zeros(2, 3, 10)).shape
+            torch.Size([2, 8, 8])
+        """,
+    )
     _dimensions = 1
 
     def _convolve(self, *args):
@@ -202,7 +213,15 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    __doc__ = (_Conv.__doc__ or "") + "\n    Input: (N, C, H, W) or (C, H, W).\n"
+    __doc__ = _documented(
+        _Conv,
+        """Shape: (N, C, H, W) or (C, H, W).
+
+        Example:
+            >>> torch.nn.Conv2d(3, 8, kernel_size=3, padding=1)(torch.zeros(2, 3, 32, 32)).shape
+            torch.Size([2, 8, 32, 32])
+        """,
+    )
     _dimensions = 2
 
     def _convolve(self, *args):
@@ -210,7 +229,15 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    __doc__ = (_Conv.__doc__ or "") + "\n    Input: (N, C, D, H, W) or (C, D, H, W).\n"
+    __doc__ = _documented(
+        _Conv,
+        """Shape: (N, C, D, H, W) or (C, D, H, W).
+
+        Example:
+            >>> torch.nn.Conv3d(3, 8, 3)(torch.zeros(2, 3, 4, 4, 4)).shape
+            torch.Size([2, 8, 2, 2, 2])
+        """,
+    )
     _dimensions = 3
 
     def _convolve(self, *args):
@@ -224,6 +251,9 @@ class _ConvTransposeNd(_ConvNd):
         in_channels, out_channels, kernel_size, stride, padding, groups, bias, dilation: those of
             the convolution; `padding` makes the output smaller.
         output_padding: added to one side of the output.
+        padding_mode: only "zeros".
+        device: where parameters live; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
     """
 
     _dimensions = 0
@@ -330,7 +360,15 @@ class _ConvTransposeMixin(_ConvTransposeNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    __doc__ = (_ConvTransposeNd.__doc__ or "") + "\n    Input: (N, C, L) or (C, L).\n"
+    __doc__ = _documented(
+        _ConvTransposeNd,
+        """Shape: (N, C, L) or (C, L).
+
+        Example:
+            >>> torch.nn.ConvTranspose1d(3, 8, 2, stride=2)(torch.zeros(2, 3, 10)).shape
+            torch.Size([2, 8, 20])
+        """,
+    )
     _dimensions = 1
 
     def _convolve(self, *args):
@@ -338,7 +376,15 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    __doc__ = (_ConvTransposeNd.__doc__ or "") + "\n    Input: (N, C, H, W) or (C, H, W).\n"
+    __doc__ = _documented(
+        _ConvTransposeNd,
+        """Shape: (N, C, H, W) or (C, H, W).
+
+        Example:
+            >>> torch.nn.ConvTranspose2d(3, 8, 2, stride=2)(torch.zeros(2, 3, 4, 4)).shape
+            torch.Size([2, 8, 8, 8])
+        """,
+    )
     _dimensions = 2
 
     def _convolve(self, *args):
@@ -346,7 +392,15 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    __doc__ = (_ConvTransposeNd.__doc__ or "") + "\n    Input: (N, C, D, H, W) or (C, D, H, W).\n"
+    __doc__ = _documented(
+        _ConvTransposeNd,
+        """Shape: (N, C, D, H, W) or (C, D, H, W).
+
+        Example:
+            >>> torch.nn.ConvTranspose3d(3, 8, 2, stride=2)(torch.zeros(2, 3, 2, 2, 2)).shape
+            torch.Size([2, 8, 4, 4, 4])
+        """,
+    )
     _dimensions = 3
 
     def _convolve(self, *args):

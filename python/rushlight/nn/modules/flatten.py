@@ -16,6 +16,10 @@ class Unflatten(Module):
     Args:
         dim: the dimension, an index.
         unflattened_size: the sizes it is split into; one may be -1.
+
+    Example:
+        >>> torch.nn.Unflatten(1, (3, 4))(torch.zeros(2, 12)).shape
+        torch.Size([2, 3, 4])
     """
 
     def __init__(self, dim: int, unflattened_size) -> None:

@@ -9,6 +9,7 @@ from rushlight._warnings import warn
 
 from .. import functional as F
 from .batchnorm import _check, _NormBase
+from .utils import _documented
 
 if TYPE_CHECKING:
     from rushlight.types import Device
@@ -25,6 +26,9 @@ class _InstanceNorm(_NormBase):
         momentum: weight of a batch in the running statistics.
         affine: whether a scale `weight` and a shift `bias` are learnt.
         track_running_stats: keep running statistics and use them in evaluation.
+        device: where parameters live; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+        bias: whether the shift is learnt, too.
     """
 
     _batched_dim = 0
@@ -83,15 +87,39 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    __doc__ = (_InstanceNorm.__doc__ or "") + "\n    Input: (N, C, L) or (C, L).\n"
+    __doc__ = _documented(
+        _InstanceNorm,
+        """Shape: (N, C, L) or (C, L).
+
+        Example:
+            >>> torch.nn.InstanceNorm1d(3)(torch.zeros(2, 3, 4)).shape
+            torch.Size([2, 3, 4])
+        """,
+    )
     _batched_dim = 3
 
 
 class InstanceNorm2d(_InstanceNorm):
-    __doc__ = (_InstanceNorm.__doc__ or "") + "\n    Input: (N, C, H, W) or (C, H, W).\n"
+    __doc__ = _documented(
+        _InstanceNorm,
+        """Shape: (N, C, H, W) or (C, H, W).
+
+        Example:
+            >>> torch.nn.InstanceNorm2d(3)(torch.zeros(2, 3, 4, 4)).shape
+            torch.Size([2, 3, 4, 4])
+        """,
+    )
     _batched_dim = 4
 
 
 class InstanceNorm3d(_InstanceNorm):
-    __doc__ = (_InstanceNorm.__doc__ or "") + "\n    Input: (N, C, D, H, W) or (C, D, H, W).\n"
+    __doc__ = _documented(
+        _InstanceNorm,
+        """Shape: (N, C, D, H, W) or (C, D, H, W).
+
+        Example:
+            >>> torch.nn.InstanceNorm3d(3)(torch.zeros(2, 3, 2, 2, 2)).shape
+            torch.Size([2, 3, 2, 2, 2])
+        """,
+    )
     _batched_dim = 5

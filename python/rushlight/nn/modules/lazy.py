@@ -106,7 +106,19 @@ def _materialize(module, weight_shape, width):
 
 
 class LazyLinear(LazyModuleMixin, linear.Linear):
-    """`Linear` whose `in_features` is the size of the first input's last dimension."""
+    """`Linear` whose `in_features` is the size of the first input's last dimension.
+
+    Args:
+        out_features: size of the output's last dimension.
+        bias: whether there is a bias.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> layer = torch.nn.LazyLinear(2)
+        >>> layer(torch.zeros(3, 5)).shape, layer.in_features
+        (torch.Size([3, 2]), 5)
+    """
 
     cls_to_become = linear.Linear
 
@@ -220,13 +232,18 @@ class _LazyNorm(LazyModuleMixin):
 
 
 def _lazy(shared, ordinary) -> Any:
-    """The lazy form of an ordinary module."""
+    """The lazy form of an ordinary module: without its first argument."""
+    name = ordinary.__name__
+    text = (ordinary.__doc__ or "").partition("\n\n")[2]
+    text = text.replace(f"{name}(3, ", f"Lazy{name}(").replace(f"{name}(3)", f"Lazy{name}()")
+    _, *others = inspect.signature(ordinary).parameters.values()
     members = {
-        "__doc__": f"`{ordinary.__name__}` that learns its channels from the first input.",
+        "__doc__": f"`{name}` that learns its channels from the first input.\n\n{text}",
         "__module__": __name__,
+        "__signature__": inspect.Signature(others),
         "cls_to_become": ordinary,
     }
-    return type(f"Lazy{ordinary.__name__}", (shared, ordinary), members)
+    return type(f"Lazy{name}", (shared, ordinary), members)
 
 
 LazyConv1d = _lazy(_LazyConv, conv.Conv1d)

@@ -19,7 +19,16 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 
 
 class Identity(Module):
-    """Returns its input; takes any arguments and ignores them."""
+    """Returns its input; takes any arguments and ignores them.
+
+    Args:
+        args: anything.
+        kwargs: anything.
+
+    Example:
+        >>> torch.nn.Identity()(torch.tensor([1, 2]))
+        tensor([1, 2])
+    """
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__()
@@ -35,9 +44,20 @@ class Linear(Module):
         in_features: size of the input's last dimension.
         out_features: size of the output's.
         bias: whether b is learnt; without it there is none.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
 
     `weight` has shape (out_features, in_features), `bias` (out_features); both start from
     U(-k, k) with k = 1 / √in_features.
+
+    Shape: (*, in_features) to (*, out_features).
+
+    Example:
+        >>> layer = torch.nn.Linear(3, 2)
+        >>> layer(torch.zeros(5, 3)).shape
+        torch.Size([5, 2])
+        >>> layer.weight.shape
+        torch.Size([2, 3])
     """
 
     def __init__(
@@ -79,6 +99,18 @@ class Bilinear(Module):
     """x1ᵀ W x2 + b over the last dimensions of two inputs.
 
     `weight` has shape (out_features, in1_features, in2_features).
+
+    Args:
+        in1_features: size of the first input's last dimension.
+        in2_features: size of the second input's last dimension.
+        out_features: size of the output's.
+        bias: whether b is learnt.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.Bilinear(3, 4, 2)(torch.zeros(5, 3), torch.zeros(5, 4)).shape
+        torch.Size([5, 2])
     """
 
     def __init__(

@@ -27,6 +27,13 @@ class CTCLoss(_Loss):
         blank: the class between labels.
         reduction: "mean" (of each loss over its target's length), "sum" or "none".
         zero_infinity: whether the loss of impossible targets is zero.
+
+    Shape: logarithms of probabilities (T, N, C), targets (N, S), and the lengths of both.
+
+    Example:
+        >>> log_probs = torch.zeros(2, 1, 2).log_softmax(2)
+        >>> torch.nn.CTCLoss()(log_probs, torch.tensor([[1]]), torch.tensor([2]), torch.tensor([1]))
+        tensor(0.2877)
     """
 
     def __init__(
@@ -63,6 +70,10 @@ class LinearCrossEntropyLoss(_Loss):
         ignore_index: the class that counts nothing; -100 where None.
         label_smoothing: as in `CrossEntropyLoss`.
         options: refused: the layer's result is made at once.
+
+    Example:
+        >>> torch.nn.LinearCrossEntropyLoss(4, 10)(torch.zeros(2, 4), torch.tensor([1, 2])).shape
+        torch.Size([])
     """
 
     def __init__(
@@ -119,7 +130,17 @@ class LinearCrossEntropyLoss(_Loss):
 
 
 class NLLLoss2d(NLLLoss):
-    """Deprecated name of `NLLLoss` for images."""
+    """Deprecated name of `NLLLoss` for images.
+
+    Args:
+        weight, size_average, ignore_index, reduce, reduction: see `NLLLoss`.
+
+    Example:
+        >>> torch.nn.NLLLoss2d()(
+        ...     torch.full((1, 2, 1, 1), -0.5), torch.zeros(1, 1, 1, dtype=torch.int64)
+        ... )
+        tensor(0.5000)
+    """
 
 
 class TripletMarginWithDistanceLoss(_Loss):
@@ -129,6 +150,12 @@ class TripletMarginWithDistanceLoss(_Loss):
         distance_function: of two batches of vectors; `PairwiseDistance` by default.
         margin: the least difference of the distances.
         swap: the negative may also be near the positive.
+        reduction: what becomes of the losses of samples: "none", "mean" or "sum".
+
+    Example:
+        >>> loss = torch.nn.TripletMarginWithDistanceLoss()
+        >>> loss(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.5]]))
+        tensor(0.5000)
     """
 
     def __init__(

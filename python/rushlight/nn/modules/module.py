@@ -98,7 +98,27 @@ def _name_check(kind, name):
 
 
 class Module(ModuleChanges):
-    """Base class for neural networks and their layers; subclasses define `forward`."""
+    """Base class for neural networks and their layers; subclasses define `forward`.
+
+    Args:
+        args: nothing.
+        kwargs: nothing.
+
+    Example:
+        >>> class Net(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.hidden = torch.nn.Linear(3, 8)
+        ...         self.out = torch.nn.Linear(8, 2)
+        ...
+        ...     def forward(self, x):
+        ...         return self.out(self.hidden(x).relu())
+        >>> net = Net()
+        >>> net(torch.zeros(5, 3)).shape
+        torch.Size([5, 2])
+        >>> [name for name, _ in net.named_parameters()]
+        ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
+    """
 
     dump_patches = False
     call_super_init = False
@@ -176,7 +196,10 @@ class Module(ModuleChanges):
         parameters = own.get("_parameters")
         if isinstance(value, Parameter):
             if parameters is None:
-                raise AttributeError("cannot assign parameters before Module.__init__() call")
+                raise AttributeError(
+                    "cannot assign parameters before Module.__init__() call: begin __init__ with "
+                    "super().__init__()"
+                )
             self._forget(name, parameters)
             self.register_parameter(name, value)
             return
@@ -184,14 +207,18 @@ class Module(ModuleChanges):
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as parameter '{name}' "
-                    "(torch.nn.Parameter or None expected)"
+                    "(torch.nn.Parameter or None expected): wrap it in torch.nn.Parameter, or "
+                    "write its numbers with copy_() under no_grad()"
                 )
             self.register_parameter(name, value)
             return
         modules = own.get("_modules")
         if isinstance(value, Module):
             if modules is None:
-                raise AttributeError("cannot assign module before Module.__init__() call")
+                raise AttributeError(
+                    "cannot assign module before Module.__init__() call: begin __init__ with "
+                    "super().__init__()"
+                )
             self._forget(name, modules)
             modules[name] = self._run_registration_hooks(
                 _hooks.global_module_registration_hooks, name, value
@@ -223,7 +250,10 @@ class Module(ModuleChanges):
             return
         if isinstance(value, Tensor) and isinstance(value, Buffer):
             if buffers is None:
-                raise AttributeError("cannot assign buffer before Module.__init__() call")
+                raise AttributeError(
+                    "cannot assign buffer before Module.__init__() call: begin __init__ with "
+                    "super().__init__()"
+                )
             self._forget(name, buffers)
             self.register_buffer(name, value, value.persistent)
             return

@@ -48,6 +48,13 @@ class LayerNorm(_AffineNorm):
         normalized_shape: sizes of the last dimensions; an int for one.
         eps: added to the variance.
         elementwise_affine: whether `weight` (and `bias`) of that shape are learnt.
+        bias: whether a shift is learnt, too.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).detach()
+        tensor([[-1.0000,  1.0000]])
     """
 
     def __init__(
@@ -85,6 +92,13 @@ class GroupNorm(_AffineNorm):
         num_channels: size of the input's dimension 1.
         eps: added to the variance.
         affine: whether `weight` (and `bias`) of shape (num_channels) are learnt.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+        bias: whether a shift is learnt, too.
+
+    Example:
+        >>> torch.nn.GroupNorm(2, 4)(torch.zeros(1, 4, 8)).shape
+        torch.Size([1, 4, 8])
     """
 
     def __init__(
@@ -126,6 +140,12 @@ class RMSNorm(_AffineNorm):
         normalized_shape: sizes of the last dimensions; an int for one.
         eps: added to the mean square; the dtype's machine epsilon if None.
         elementwise_affine: whether `weight` of that shape is learnt.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.RMSNorm(2)(torch.tensor([[3.0, 4.0]])).detach()
+        tensor([[0.8485, 1.1314]])
     """
 
     def __init__(
@@ -152,7 +172,18 @@ class RMSNorm(_AffineNorm):
 
 
 class LocalResponseNorm(Module):
-    """x over (k + alpha * the mean square of `size` neighbouring channels) to the power beta."""
+    """x over (k + alpha * the mean square of `size` neighbouring channels) to the power beta.
+
+    Args:
+        size: the number of channels.
+        alpha: the factor of the mean square.
+        beta: the power.
+        k: the constant.
+
+    Example:
+        >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 3)).shape
+        torch.Size([1, 4, 3])
+    """
 
     def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
@@ -169,7 +200,18 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """`LocalResponseNorm` of (N, C, H, W), under its old name."""
+    """`LocalResponseNorm` of (N, C, H, W), under its old name.
+
+    Args:
+        size: the number of channels.
+        alpha: the factor of the mean square.
+        beta: the power.
+        k: the constant.
+
+    Example:
+        >>> torch.nn.CrossMapLRN2d(2)(torch.ones(1, 4, 3, 3)).shape
+        torch.Size([1, 4, 3, 3])
+    """
 
     def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)

@@ -10,7 +10,13 @@ from .. import functional as F
 from ._stateless.pooling import *  # noqa: F403
 from ._stateless.pooling import __all__ as _generated
 from .module import Module
-from .utils import _ntuple, _pair, _single, _triple  # noqa: F401  # PyTorch has them here, too
+from .utils import (  # noqa: F401  # PyTorch has them here, too
+    _documented,
+    _ntuple,
+    _pair,
+    _single,
+    _triple,
+)
 
 __all__ = [
     *(name for name in _generated if not name.startswith("_")),
@@ -50,17 +56,44 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    __doc__ = _MaxUnpoolNd.__doc__
+    __doc__ = _documented(
+        _MaxUnpoolNd,
+        """Shape: (N, C, L), and indices of the same sizes.
+
+        Example:
+            >>> pool = torch.nn.MaxPool1d(2, return_indices=True)
+            >>> torch.nn.MaxUnpool1d(2)(*pool(torch.ones(1, 1, 4))).shape
+            torch.Size([1, 1, 4])
+        """,
+    )
     _dims = 1
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    __doc__ = _MaxUnpoolNd.__doc__
+    __doc__ = _documented(
+        _MaxUnpoolNd,
+        """Shape: (N, C, H, W), and indices of the same sizes.
+
+        Example:
+            >>> pool = torch.nn.MaxPool2d(2, return_indices=True)
+            >>> torch.nn.MaxUnpool2d(2)(*pool(torch.ones(1, 1, 4, 4))).shape
+            torch.Size([1, 1, 4, 4])
+        """,
+    )
     _dims = 2
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    __doc__ = _MaxUnpoolNd.__doc__
+    __doc__ = _documented(
+        _MaxUnpoolNd,
+        """Shape: (N, C, D, H, W), and indices of the same sizes.
+
+        Example:
+            >>> pool = torch.nn.MaxPool3d(2, return_indices=True)
+            >>> torch.nn.MaxUnpool3d(2)(*pool(torch.ones(1, 1, 4, 4, 4))).shape
+            torch.Size([1, 1, 4, 4, 4])
+        """,
+    )
     _dims = 3
 
 
@@ -113,10 +146,26 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    __doc__ = _FractionalMaxPoolNd.__doc__
+    __doc__ = _documented(
+        _FractionalMaxPoolNd,
+        """Shape: (N, C, H, W) or (C, H, W).
+
+        Example:
+            >>> torch.nn.FractionalMaxPool2d(2, output_size=3)(torch.zeros(1, 2, 8, 8)).shape
+            torch.Size([1, 2, 3, 3])
+        """,
+    )
     _dims = 2
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    __doc__ = _FractionalMaxPoolNd.__doc__
+    __doc__ = _documented(
+        _FractionalMaxPoolNd,
+        """Shape: (N, C, D, H, W) or (C, D, H, W).
+
+        Example:
+            >>> torch.nn.FractionalMaxPool3d(2, output_size=2)(torch.zeros(1, 2, 4, 4, 4)).shape
+            torch.Size([1, 2, 2, 2, 2])
+        """,
+    )
     _dims = 3

@@ -42,6 +42,14 @@ def _draw_parameters(module):
         init.uniform_(weight, -bound, bound)
 
 
+def _refuse(kind: str, others: dict) -> None:
+    """Raise for keywords that a layer does not take."""
+    if "proj_size" in others:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+    if others:
+        raise TypeError(f"{kind}() got an unexpected keyword argument {next(iter(others))!r}")
+
+
 def _check_dims_of_state(batched, **states):
     """RuntimeError for a state that is one of a batch where the input is not, or the reverse."""
     dims, kind = (3, "batched") if batched else (2, "unbatched")
@@ -64,10 +72,16 @@ class RNNBase(Module):
         dropout: probability with which outputs of all layers but the last are zeroed in training.
         bidirectional: run each layer in both directions and join the outputs.
         proj_size: width that the hidden state is projected to (LSTM; 0: not at all).
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
 
     Parameters of layer k: `weight_ih_lk` (gates * hidden_size, width), `weight_hh_lk`,
     `bias_ih_lk`, `bias_hh_lk`, `weight_hr_lk`, and the same with `_reverse`; all from U(-k, k)
     with k = 1 / √hidden_size.
+
+    Example:
+        >>> torch.nn.modules.rnn.RNNBase("GRU", 3, 4).weight_ih_l0.shape
+        torch.Size([12, 3])
     """
 
     def __init__(
@@ -292,46 +306,173 @@ class RNNBase(Module):
 class RNN(RNNBase):
     """tanh(W_ih x + b_ih + W_hh h + b_hh) for each step, or relu with nonlinearity="relu".
 
-    See `RNNBase` for the other arguments.
+    Args:
+        input_size: width of the input.
+        hidden_size: width of the state.
+        num_layers: how many layers lie on top of each other.
+        nonlinearity: "tanh" or "relu".
+        bias: whether the layers have biases.
+        batch_first: inputs and outputs are (batch, length, width), not (length, batch, width).
+        dropout: probability with which outputs of all layers but the last are zeroed in training.
+        bidirectional: run each layer in both directions and join the outputs.
+        device: where parameters live; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+        others: nothing; `proj_size` is for LSTM.
+
+    Shape: input (length, batch, input_size), state (layers * directions, batch, hidden_size),
+    output (length, batch, directions * hidden_size); without a batch, this dimension is missing.
+
+    Example:
+        >>> layer = torch.nn.RNN(3, 4)
+        >>> output, hidden = layer(torch.zeros(5, 2, 3))
+        >>> output.shape, hidden.shape
+        (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
 
-    def __init__(self, *args, **kwargs) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        nonlinearity = kwargs.pop("nonlinearity", "tanh")
-        if len(args) > 3:
-            nonlinearity = args[3]
-            args = args[:3] + args[4:]
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+        **others: Any,
+    ) -> None:
+        _refuse("RNN", others)
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
                 f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
             )
         self.nonlinearity = nonlinearity
-        super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
+        super().__init__(
+            f"RNN_{nonlinearity.upper()}",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+        )
 
 
 class GRU(RNNBase):
-    """Gated recurrent units; see `RNNBase` for the arguments.
+    """Gated recurrent units.
 
     r = σ(W_ir x + W_hr h), z = σ(W_iz x + W_hz h), n = tanh(W_in x + r * (W_hn h)),
     h' = (1 - z) * n + z * h, with biases.
+
+    Args:
+        input_size: width of the input.
+        hidden_size: width of the state.
+        num_layers: how many layers lie on top of each other.
+        bias: whether the layers have biases.
+        batch_first: inputs and outputs are (batch, length, width), not (length, batch, width).
+        dropout: probability with which outputs of all layers but the last are zeroed in training.
+        bidirectional: run each layer in both directions and join the outputs.
+        device: where parameters live; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+        others: nothing; `proj_size` is for LSTM.
+
+    Shape: input (length, batch, input_size), state (layers * directions, batch, hidden_size),
+    output (length, batch, directions * hidden_size); without a batch, this dimension is missing.
+
+    Example:
+        >>> layer = torch.nn.GRU(3, 4)
+        >>> output, hidden = layer(torch.zeros(5, 2, 3))
+        >>> output.shape, hidden.shape
+        (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
 
-    def __init__(self, *args, **kwargs) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        super().__init__("GRU", *args, **kwargs)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+        **others: Any,
+    ) -> None:
+        _refuse("GRU", others)
+        super().__init__(
+            "GRU",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+        )
 
 
 class LSTM(RNNBase):
-    """Long short-term memory; see `RNNBase` for the arguments.
+    """Long short-term memory.
 
     i, f, o = σ(W x + U h), g = tanh(W x + U h), c' = f * c + i * g, h' = o * tanh(c'), with
     biases; with `proj_size`, h' is multiplied by `weight_hr`.
+
+    Args:
+        input_size: width of the input.
+        hidden_size: width of the state.
+        num_layers: how many layers lie on top of each other.
+        bias: whether the layers have biases.
+        batch_first: inputs and outputs are (batch, length, width), not (length, batch, width).
+        dropout: probability with which outputs of all layers but the last are zeroed in training.
+        bidirectional: run each layer in both directions and join the outputs.
+        proj_size: width that the state is projected to; 0 leaves it as it is.
+        device: where parameters live; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Shape: input (length, batch, input_size), state (layers * directions, batch, hidden_size),
+    output (length, batch, directions * hidden_size); without a batch, this dimension is missing.
+
+    Example:
+        >>> layer = torch.nn.LSTM(3, 4)
+        >>> output, (hidden, cell) = layer(torch.zeros(5, 2, 3))
+        >>> output.shape, cell.shape
+        (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
 
-    def __init__(self, *args, **kwargs) -> None:
-        super().__init__("LSTM", *args, **kwargs)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device = None,
+        dtype: _C.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device=device,
+            dtype=dtype,
+        )
 
     def get_expected_cell_size(self, input, batch_sizes):
         """The shape of the cell state for this input."""
@@ -374,7 +515,20 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """The base of recurrent cells: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`."""
+    """The base of recurrent cells: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`.
+
+    Args:
+        input_size: the width of the input.
+        hidden_size: the width of the state.
+        bias: whether there is a bias.
+        num_chunks: how many gates a cell has.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.modules.rnn.RNNCellBase(3, 4, bias=True, num_chunks=1).weight_hh.shape
+        torch.Size([4, 4])
+    """
 
     def __init__(
         self,
@@ -452,7 +606,20 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of `RNN`: (batch, input_size) and (batch, hidden_size) to the new hidden state."""
+    """One step of `RNN`: (batch, input_size) and (batch, hidden_size) to the new hidden state.
+
+    Args:
+        input_size: the width of the input.
+        hidden_size: the width of the state.
+        bias: whether there is a bias.
+        nonlinearity: "tanh" or "relu".
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.RNNCell(3, 4)(torch.zeros(2, 3)).shape
+        torch.Size([2, 4])
+    """
 
     def __init__(
         self,
@@ -473,7 +640,20 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of `LSTM`: an input and (hidden, cell) to the new (hidden, cell)."""
+    """One step of `LSTM`: an input and (hidden, cell) to the new (hidden, cell).
+
+    Args:
+        input_size: the width of the input.
+        hidden_size: the width of the state.
+        bias: whether there is a bias.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> hidden, cell = torch.nn.LSTMCell(3, 4)(torch.zeros(2, 3))
+        >>> hidden.shape, cell.shape
+        (torch.Size([2, 4]), torch.Size([2, 4]))
+    """
 
     def __init__(
         self,
@@ -494,7 +674,19 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of `GRU`: (batch, input_size) and (batch, hidden_size) to the new hidden state."""
+    """One step of `GRU`: (batch, input_size) and (batch, hidden_size) to the new hidden state.
+
+    Args:
+        input_size: the width of the input.
+        hidden_size: the width of the state.
+        bias: whether there is a bias.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> torch.nn.GRUCell(3, 4)(torch.zeros(2, 3)).shape
+        torch.Size([2, 4])
+    """
 
     def __init__(
         self,

@@ -64,8 +64,20 @@ class Embedding(_Table):
         scale_grad_by_freq: divide gradients by the number of times that the row occurs in the
             batch.
         sparse: the gradient of the weight is sparse.
+        norm_type: the order of that norm.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
 
     `weight` has shape (num_embeddings, embedding_dim) and starts from N(0, 1).
+
+    Shape: integers of any shape (*) to (*, embedding_dim).
+
+    Example:
+        >>> table = torch.nn.Embedding.from_pretrained(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> table(torch.tensor([1, 0, 1]))
+        tensor([[3., 4.],
+                [1., 2.],
+                [3., 4.]])
     """
 
     _padding = "Padding_idx"
@@ -147,6 +159,17 @@ class EmbeddingBag(_Table):
         mode: "sum", "mean" or "max".
         include_last_offset: the last offset is the end of the last bag.
         max_norm, norm_type, scale_grad_by_freq, padding_idx: as `Embedding` has them.
+        sparse: whether the gradient of the weight is sparse.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> bags = torch.nn.EmbeddingBag.from_pretrained(
+        ...     torch.tensor([[1.0, 2.0], [3.0, 4.0]]), mode="sum"
+        ... )
+        >>> bags(torch.tensor([0, 1, 1]), torch.tensor([0, 2]))
+        tensor([[4., 6.],
+                [3., 4.]])
     """
 
     def __init__(

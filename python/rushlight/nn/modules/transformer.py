@@ -154,6 +154,20 @@ class TransformerEncoderLayer(_Layer):
         activation: the activation: "relu", "gelu" or a function.
         norm_first: normalise before attention and network, not after.
         batch_first: inputs are (batch, length, width), not (length, batch, width).
+        dropout: the probability of dropout.
+        layer_norm_eps: added to the variance in the norms.
+        bias: whether linear layers and norms have biases.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Shape: (length, batch, d_model) to the same, or as `batch_first` says.
+
+    Example:
+        >>> layer = torch.nn.TransformerEncoderLayer(
+        ...     8, nhead=2, dim_feedforward=16, batch_first=True
+        ... )
+        >>> layer(torch.zeros(4, 5, 8)).shape
+        torch.Size([4, 5, 8])
     """
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
@@ -166,7 +180,28 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """`TransformerEncoderLayer` with attention to the encoder's output in between."""
+    """`TransformerEncoderLayer` with attention to the encoder's output in between.
+
+    Args:
+        d_model: the width.
+        nhead: the number of heads.
+        dim_feedforward: width between the linear layers.
+        dropout: the probability of dropout.
+        activation: the activation: "relu", "gelu" or a function.
+        layer_norm_eps: added to the variance in the norms.
+        batch_first: inputs are (batch, length, width), not (length, batch, width).
+        norm_first: normalise before attention and network, not after.
+        bias: whether linear layers and norms have biases.
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> layer = torch.nn.TransformerDecoderLayer(
+        ...     8, nhead=2, dim_feedforward=16, batch_first=True
+        ... )
+        >>> layer(torch.zeros(4, 3, 8), torch.zeros(4, 5, 8)).shape
+        torch.Size([4, 3, 8])
+    """
 
     _attentions = ("self_attn", "multihead_attn")
 
@@ -219,6 +254,20 @@ class TransformerEncoder(_Stack):
 
     `enable_nested_tensor` and `mask_check` are accepted and change nothing: padding is never cut
     out, so positions that `src_key_padding_mask` hides hold values without a meaning.
+
+    Args:
+        encoder_layer: the layer that is copied.
+        num_layers: the number of copies.
+        norm: a module that is called at the end, or None.
+        enable_nested_tensor: accepted, without effect.
+        mask_check: accepted, without effect.
+
+    Example:
+        >>> layer = torch.nn.TransformerEncoderLayer(
+        ...     8, nhead=2, dim_feedforward=16, batch_first=True
+        ... )
+        >>> torch.nn.TransformerEncoder(layer, num_layers=2)(torch.zeros(4, 5, 8)).shape
+        torch.Size([4, 5, 8])
     """
 
     def __init__(
@@ -242,7 +291,21 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """`num_layers` copies of a decoder layer, then a norm if one is given."""
+    """`num_layers` copies of a decoder layer, then a norm if one is given.
+
+    Args:
+        decoder_layer: the layer that is copied.
+        num_layers: the number of copies.
+        norm: a module that is called at the end, or None.
+
+    Example:
+        >>> layer = torch.nn.TransformerDecoderLayer(
+        ...     8, nhead=2, dim_feedforward=16, batch_first=True
+        ... )
+        >>> decoder = torch.nn.TransformerDecoder(layer, num_layers=2)
+        >>> decoder(torch.zeros(4, 3, 8), torch.zeros(4, 5, 8)).shape
+        torch.Size([4, 3, 8])
+    """
 
     def __init__(self, decoder_layer, num_layers: int, norm=None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
@@ -283,6 +346,15 @@ class Transformer(Module):
         num_encoder_layers, num_decoder_layers: the number of layers of each.
         custom_encoder, custom_decoder: modules to use instead.
         batch_first: inputs are (batch, length, width), not (length, batch, width).
+        device: where parameters live, such as `"cpu"`; the default device if None.
+        dtype: the dtype of the parameters; the default dtype if None.
+
+    Example:
+        >>> net = torch.nn.Transformer(
+        ...     8, nhead=2, num_encoder_layers=1, num_decoder_layers=1, batch_first=True
+        ... )
+        >>> net(torch.zeros(4, 5, 8), torch.zeros(4, 3, 8)).shape
+        torch.Size([4, 3, 8])
     """
 
     def __init__(

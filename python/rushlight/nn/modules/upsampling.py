@@ -18,7 +18,22 @@ def _as_floats(factor) -> float | tuple[float, ...] | None:
 
 
 class Upsample(Module):
-    """Resizes images; the arguments are those of `nn.functional.interpolate`."""
+    """Resizes images; the arguments are those of `nn.functional.interpolate`.
+
+    Args:
+        size: the spatial sizes of the result.
+        scale_factor: how many times larger each spatial dimension becomes.
+        mode: which variant to compute, by name.
+        align_corners: whether the outermost elements of input and result have their centres
+            in common.
+        recompute_scale_factor: whether the factor is taken from the rounded sizes.
+
+    Shape: (N, C, *spatial) to the same with larger spatial sizes.
+
+    Example:
+        >>> torch.nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 2.0]]]))
+        tensor([[[1., 1., 2., 2.]]])
+    """
 
     def __init__(
         self,
@@ -55,14 +70,32 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """`Upsample` of (N, C, H, W) to the nearest pixel."""
+    """`Upsample` of (N, C, H, W) to the nearest pixel.
+
+    Args:
+        size: the spatial sizes of the result.
+        scale_factor: how many times larger each spatial dimension becomes.
+
+    Example:
+        >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape
+        torch.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """`Upsample` of (N, C, H, W) with mode="bilinear" and align_corners=True."""
+    """`Upsample` of (N, C, H, W) with mode="bilinear" and align_corners=True.
+
+    Args:
+        size: the spatial sizes of the result.
+        scale_factor: how many times larger each spatial dimension becomes.
+
+    Example:
+        >>> torch.nn.UpsamplingBilinear2d(size=(3, 3))(torch.ones(1, 1, 2, 2)).shape
+        torch.Size([1, 1, 3, 3])
+    """
 
     def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from .._arguments import (  # noqa: F401
@@ -23,6 +24,13 @@ def _settings_text(module, **defaults):
     """Settings that are not their defaults, as `extra_repr` shows them: ", name=value"."""
     values = {name: getattr(module, name) for name in defaults}
     return "".join(f", {name}={v}" for name, v in values.items() if v != defaults[name])
+
+
+def _documented(base: type, more: str) -> str:
+    """The docstring of a base class, and what a subclass adds to it."""
+    head, _, rest = (base.__doc__ or "").partition("\n")
+    first, _, others = more.partition("\n")
+    return f"{head}\n{textwrap.dedent(rest)}\n{first}\n{textwrap.dedent(others)}"
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str):

@@ -57,6 +57,10 @@ class DataParallel(Module):
         device_ids: the GPUs to use; all if None.
         output_device: the device on which results are gathered.
         dim: the dimension of batches.
+
+    Example:
+        >>> torch.nn.DataParallel(torch.nn.Linear(2, 1))(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
     """
 
     def __init__(self, module, device_ids=None, output_device=None, dim: int = 0) -> None:

@@ -73,6 +73,38 @@ class DistributedDataParallel(Module, Joinable):
 
     Gradients are reduced in buckets while backward goes on. Inputs are moved to the one device of
     `device_ids`, where it is given.
+
+    Args:
+        module: the module.
+        dim: kept, without effect: nothing is split over devices.
+        device_ids: a list of the one GPU that the module is on; None on the CPU.
+        output_device: kept, without effect.
+        broadcast_buffers: whether buffers are those of the first process before each forward
+            pass.
+        init_sync: whether parameters and buffers begin as those of the first process.
+        process_group: the processes; all of them if None.
+        bucket_cap_mb: the size of a bucket in MB.
+        find_unused_parameters: whether some parameters may get no gradient in a step.
+        check_reduction: deprecated, without effect.
+        gradient_as_bucket_view: whether gradients are views of the buckets.
+        static_graph: whether every step uses the same parameters.
+        delay_all_reduce_named_params: pairs of names and parameters that are reduced together
+            at the end.
+        param_to_hook_all_reduce: the parameter whose gradient sets that off.
+        mixed_precision: the dtypes of parameters, gradients and buffers while computing.
+        device_mesh: a mesh of one dimension, instead of `process_group`.
+        skip_all_reduce_unused_params: whether parameters that no process used are left out.
+        bucket_cap_mb_list: the sizes of the buckets one by one.
+        batched_grad_copy: whether gradients are copied into buckets together.
+        forward_sync_buffers: the newer name of `broadcast_buffers`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> net(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
+        >>> torch.distributed.destroy_process_group()
     """
 
     _active_ddp_module = None

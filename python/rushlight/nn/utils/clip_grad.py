@@ -28,7 +28,18 @@ def _gradients(parameters):
 def get_total_norm(
     tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ):
-    """The norm of all tensors, as if they were one vector: a 0-d tensor."""
+    """The norm of all tensors, as if they were one vector: a 0-d tensor.
+
+    Args:
+        tensors: the tensors, such as gradients.
+        norm_type: the order of the norm.
+        error_if_nonfinite: whether to raise RuntimeError for a norm that is infinite or NaN.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+
+    Example:
+        >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
+        tensor(5.)
+    """
     tensors = _as_list(tensors)
     norm_type = float(norm_type)
     if not tensors:
@@ -49,7 +60,21 @@ def get_total_norm(
 
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach: bool | None = None):
-    """Scale gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
+    """Scale gradients so that a total norm of `total_norm` becomes at most `max_norm`.
+
+    Args:
+        parameters: a tensor, or an iterable of them.
+        max_norm: the norm that the gradients may have.
+        total_norm: the norm that they have.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, 4.0])
+        >>> torch.nn.utils.clip_grads_with_norm_([w], 1.0, torch.tensor(5.0))
+        >>> w.grad
+        tensor([0.6000, 0.8000])
+    """
     with rushlight.no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         if factor.device.type == "cpu" and factor.item() == 1.0:
@@ -69,6 +94,21 @@ def clip_grad_norm_(
 
     Returns:
         the norm before clipping, a 0-d tensor.
+
+    Args:
+        parameters: the parameters whose gradients are scaled.
+        max_norm: the norm that the gradients may have.
+        norm_type: the order of the norm.
+        error_if_nonfinite: whether to raise RuntimeError for a norm that is infinite or NaN.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, 4.0])
+        >>> torch.nn.utils.clip_grad_norm_([w], max_norm=1.0)
+        tensor(5.)
+        >>> w.grad
+        tensor([0.6000, 0.8000])
     """
     parameters = _as_list(parameters)
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
@@ -92,7 +132,20 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters, clip_value, foreach: bool | None = None):
-    """Clip the elements of all gradients to [-clip_value, clip_value]."""
+    """Clip the elements of all gradients to [-clip_value, clip_value].
+
+    Args:
+        parameters: the parameters whose gradients are clipped.
+        clip_value: the largest absolute value.
+        foreach: accepted; all parameters of a group are updated at once anyway.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, -0.5])
+        >>> torch.nn.utils.clip_grad_value_([w], 1.0)
+        >>> w.grad
+        tensor([ 1.0000, -0.5000])
+    """
     clip_value = float(clip_value)
     with rushlight.no_grad():
         for grad in _gradients(parameters):

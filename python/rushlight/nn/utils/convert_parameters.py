@@ -6,12 +6,33 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters):
-    """Concatenate the values of all parameters to a 1-d tensor."""
+    """Concatenate the values of all parameters to a 1-d tensor.
+
+    Args:
+        parameters: a tensor, or an iterable of them.
+
+    Example:
+        >>> torch.nn.utils.parameters_to_vector(torch.nn.Linear(2, 3).parameters()).shape
+        torch.Size([9])
+    """
     return rushlight.cat([parameter.view(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec, parameters):
-    """Set the values of parameters to slices of a 1-d tensor, in order."""
+    """Set the values of parameters to slices of a 1-d tensor, in order.
+
+    Args:
+        vec: the values, a 1-d tensor.
+        parameters: a tensor, or an iterable of them.
+
+    Example:
+        >>> net = torch.nn.Linear(1, 2)
+        >>> torch.nn.utils.vector_to_parameters(
+        ...     torch.tensor([1.0, 2.0, 3.0, 4.0]), net.parameters()
+        ... )
+        >>> net.bias.detach()
+        tensor([3., 4.])
+    """
     if not isinstance(vec, rushlight.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec)}")
     start = 0

@@ -33,7 +33,18 @@ def _with_parameters(layer, bn, fuse, *options):
 
 
 def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
-    """Fuse `conv` and `bn`, both in evaluation mode, into one convolution."""
+    """Fuse `conv` and `bn`, both in evaluation mode, into one convolution.
+
+    Args:
+        conv: the convolution.
+        bn: the batch norm behind it.
+        transpose: whether the convolution is a transposed one.
+
+    Example:
+        >>> conv, norm = torch.nn.Conv2d(3, 4, 1).eval(), torch.nn.BatchNorm2d(4).eval()
+        >>> torch.nn.utils.fuse_conv_bn_eval(conv, norm)
+        Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))
+    """
     return _with_parameters(conv, bn, fuse_conv_bn_weights, transpose)
 
 
@@ -56,7 +67,18 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """Fuse `linear` and `bn`, both in evaluation mode, into one linear layer."""
+    """Fuse `linear` and `bn`, both in evaluation mode, into one linear layer.
+
+    Args:
+        linear: the linear layer.
+        bn: the batch norm behind it.
+
+    Example:
+        >>> torch.nn.utils.fuse_linear_bn_eval(
+        ...     torch.nn.Linear(3, 4).eval(), torch.nn.BatchNorm1d(4).eval()
+        ... )
+        Linear(in_features=3, out_features=4, bias=True)
+    """
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError(
             "To fuse, linear.out_features == bn.num_features or bn.num_features == 1"

@@ -12,6 +12,12 @@ def skip_init(module_cls, *args, **kwargs):
 
     Args:
         module_cls: a class of modules that takes `device`.
+        args: its arguments.
+        kwargs: its arguments by name.
+
+    Example:
+        >>> torch.nn.utils.skip_init(torch.nn.Linear, 3, 4).weight.shape
+        torch.Size([4, 3])
     """
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

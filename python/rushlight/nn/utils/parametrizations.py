@@ -149,6 +149,13 @@ def orthogonal(
         orthogonal_map: "matrix_exp", "cayley" or "householder"; by default the first for square
             and complex matrices, the last for others.
         use_trivialization: multiply by a fixed matrix, so that any start is possible.
+        module: the module.
+        name: the name of the parameter.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(3, 3))
+        >>> torch.allclose(layer.weight @ layer.weight.T, torch.eye(3), atol=1e-4)
+        True
     """
     weight = _tensor_of(module, name)
     if weight.ndim < 2:
@@ -182,6 +189,13 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
 
     Args:
         dim: each slice along it has a length of its own; None for one length.
+        module: the module.
+        name: the name of the parameter.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 4))
+        >>> layer.parametrizations.weight.original0.shape
+        torch.Size([4, 1])
     """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -256,6 +270,13 @@ def spectral_norm(
         n_power_iterations: steps towards the singular vectors at each use in training.
         eps: a lower limit on norms.
         dim: the dimension of outputs; 1 for transposed convolutions and 0 else, if None.
+        module: the module.
+        name: the name of the parameter.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(3, 4))
+        >>> layer.weight.shape
+        torch.Size([4, 3])
     """
     weight = _tensor_of(module, name)
     if dim is None:

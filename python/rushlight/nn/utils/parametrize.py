@@ -249,6 +249,15 @@ def register_parametrization(module: Module, tensor_name, parametrization, *, un
         parametrization: computes the tensor; its `right_inverse`, if it has one, gives what the
             present value is computed from (one tensor or several).
         unsafe: do not check that shape and dtype stay.
+
+    Example:
+        >>> class Symmetric(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x.triu() + x.triu(1).T
+        >>> layer = torch.nn.Linear(3, 3)
+        >>> _ = torch.nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+        >>> torch.equal(layer.weight, layer.weight.T)
+        True
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -277,7 +286,16 @@ def register_parametrization(module: Module, tensor_name, parametrization, *, un
 
 
 def is_parametrized(module: Module, tensor_name=None):
-    """Whether a tensor of the module (any, by default) is parametrized."""
+    """Whether a tensor of the module (any, by default) is parametrized.
+
+    Args:
+        module: the module.
+        tensor_name: the name of a tensor; None asks for any.
+
+    Example:
+        >>> torch.nn.utils.parametrize.is_parametrized(torch.nn.Linear(3, 3))
+        False
+    """
     parametrizations = getattr(module, "parametrizations", None)
     if not isinstance(parametrizations, ModuleDict):
         return False
@@ -291,6 +309,13 @@ def remove_parametrizations(module: Module, tensor_name, leave_parametrized: boo
 
     Args:
         leave_parametrized: it keeps its computed value; else it gets back `original`.
+        module: the module.
+        tensor_name: the name of the tensor.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 4))
+        >>> torch.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        Linear(in_features=3, out_features=4, bias=True)
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(

@@ -317,7 +317,20 @@ def identity(module: Module, name: str):
 
 
 def random_unstructured(module: Module, name: str, amount):
-    """Prune random elements of a parameter; returns the module."""
+    """Prune random elements of a parameter; returns the module.
+
+    Args:
+        module: the module.
+        name: the name of the parameter.
+        amount: how many elements (int), or which fraction (float).
+
+    Example:
+        >>> layer = torch.nn.utils.prune.random_unstructured(
+        ...     torch.nn.Linear(4, 5), "weight", amount=3
+        ... )
+        >>> int((layer.weight == 0).sum())
+        3
+    """
     RandomUnstructured.apply(module, name, amount)
     return module
 
@@ -325,6 +338,19 @@ def random_unstructured(module: Module, name: str, amount):
 def l1_unstructured(module: Module, name: str, amount, importance_scores=None):
     """Prune the elements of a parameter with the smallest magnitude (or score); returns the
     module.
+
+    Args:
+        module: the module.
+        name: the name of the parameter.
+        amount: how many elements (int), or which fraction (float).
+        importance_scores: what to compare instead of magnitudes.
+
+    Example:
+        >>> layer = torch.nn.utils.prune.l1_unstructured(
+        ...     torch.nn.Linear(4, 5), "weight", amount=0.5
+        ... )
+        >>> int((layer.weight == 0).sum())
+        10
     """
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
@@ -381,7 +407,19 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 
 def remove(module: Module, name: str):
-    """Make pruning permanent: `name` is an ordinary parameter again; returns the module."""
+    """Make pruning permanent: `name` is an ordinary parameter again; returns the module.
+
+    Args:
+        module: the module.
+        name: the name of the parameter.
+
+    Example:
+        >>> layer = torch.nn.utils.prune.l1_unstructured(
+        ...     torch.nn.Linear(4, 5), "weight", amount=0.5
+        ... )
+        >>> torch.nn.utils.prune.is_pruned(torch.nn.utils.prune.remove(layer, "weight"))
+        False
+    """
     key, hook = find_hook(module, BasePruningMethod, name, "_tensor_name")
     if hook is None:
         raise ValueError(
@@ -393,7 +431,15 @@ def remove(module: Module, name: str):
 
 
 def is_pruned(module: Module):
-    """Whether a parameter of the module or of a submodule is pruned."""
+    """Whether a parameter of the module or of a submodule is pruned.
+
+    Args:
+        module: the module.
+
+    Example:
+        >>> torch.nn.utils.prune.is_pruned(torch.nn.Linear(2, 2))
+        False
+    """
     return any(
         isinstance(hook, BasePruningMethod)
         for submodule in module.modules()

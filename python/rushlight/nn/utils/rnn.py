@@ -59,6 +59,12 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
         input: (length, batch, *), or (batch, length, *) with `batch_first`.
         lengths: how many elements of each sequence count, a list or a tensor on the CPU.
         enforce_sorted: raise RuntimeError if lengths grow instead of sorting.
+        batch_first: whether the input is (batch, length, *).
+
+    Example:
+        >>> padded = torch.tensor([[1, 2], [3, 0]])
+        >>> torch.nn.utils.rnn.pack_padded_sequence(padded, [2, 1], batch_first=True).data
+        tensor([1, 3, 2])
     """
     batch = input.size(0 if batch_first else 1)
     lengths = _checked_lengths(lengths, batch)
@@ -102,6 +108,15 @@ def pad_packed_sequence(
 
     Args:
         total_length: pad to this length; ValueError if it is less than the longest's.
+        sequence: the packed sequence.
+        batch_first: whether the result is (batch, length, *).
+        padding_value: what stands behind the end of a sequence.
+
+    Example:
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+        >>> torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        (tensor([[1, 2],
+                [3, 0]]), tensor([2, 1]))
     """
     longest = sequence.batch_sizes.size(0)
     if total_length is not None:
@@ -137,6 +152,15 @@ def pad_sequence(
     Args:
         batch_first: give (count, longest, *).
         padding_side: "right" or "left".
+        sequences: the tensors.
+        padding_value: what stands behind the end of a sequence.
+
+    Example:
+        >>> torch.nn.utils.rnn.pad_sequence(
+        ...     [torch.tensor([1, 2]), torch.tensor([3])], batch_first=True
+        ... )
+        tensor([[1, 2],
+                [3, 0]])
     """
     if isinstance(sequences, Tensor):
         sequences = sequences.unbind(0)
@@ -174,7 +198,17 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first: bool = False):
-    """The list of sequences that `pad_sequence` padded."""
+    """The list of sequences that `pad_sequence` padded.
+
+    Args:
+        padded_sequences: the padded tensor.
+        lengths: how long each sequence is.
+        batch_first: whether the tensor is (batch, length, *).
+
+    Example:
+        >>> torch.nn.utils.rnn.unpad_sequence(torch.tensor([[1, 3], [2, 0]]), torch.tensor([2, 1]))
+        [tensor([1, 2]), tensor([3])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     counts = [int(n) for n in lengths]
@@ -182,12 +216,30 @@ def unpad_sequence(padded_sequences, lengths, batch_first: bool = False):
 
 
 def pack_sequence(sequences, enforce_sorted: bool = True):
-    """Pack tensors (length, *)."""
+    """Pack tensors (length, *).
+
+    Args:
+        sequences: the tensors, longest first unless `enforce_sorted` is False.
+        enforce_sorted: whether to raise RuntimeError if lengths grow instead of sorting.
+
+    Example:
+        >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]).batch_sizes
+        tensor([2, 1])
+    """
     lengths = rushlight.as_tensor([t.size(0) for t in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences):
-    """The list of sequences that `pack_sequence` packed."""
+    """The list of sequences that `pack_sequence` packed.
+
+    Args:
+        packed_sequences: the packed sequence.
+
+    Example:
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+        >>> torch.nn.utils.rnn.unpack_sequence(packed)
+        [tensor([1, 2]), tensor([3])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

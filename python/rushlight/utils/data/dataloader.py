@@ -81,6 +81,14 @@ class DataLoader:
             indices whose work releases the interpreter's lock. Not in PyTorch.
         seed_samples: seed all generators for each sample, by its place in the epoch: batches do not
             depend on the number of workers. Samples are then fetched one by one. Not in PyTorch.
+
+    Example:
+        >>> numbers = torch.utils.data.TensorDataset(torch.arange(5))
+        >>> for (batch,) in torch.utils.data.DataLoader(numbers, batch_size=2):
+        ...     print(batch)
+        tensor([0, 1])
+        tensor([2, 3])
+        tensor([4])
     """
 
     __initialized = False

@@ -31,6 +31,16 @@ class Dataset:
 
     One that can fetch several samples at once may define `__getitems__(indices)`, which returns a
     list of them.
+
+    Example:
+        >>> class Squares(torch.utils.data.Dataset):
+        ...     def __len__(self):
+        ...         return 4
+        ...
+        ...     def __getitem__(self, index):
+        ...         return index * index
+        >>> next(iter(torch.utils.data.DataLoader(Squares(), batch_size=4)))
+        tensor([0, 1, 4, 9])
     """
 
     __class_getitem__ = classmethod(types.GenericAlias)
@@ -43,7 +53,15 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Samples as a stream: subclasses define `__iter__`."""
+    """Samples as a stream: subclasses define `__iter__`.
+
+    Example:
+        >>> class Countdown(torch.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter([3, 2, 1])
+        >>> list(torch.utils.data.DataLoader(Countdown(), batch_size=2))
+        [tensor([3, 2]), tensor([1])]
+    """
 
     def __add__(self, other):
         return ChainDataset([self, other])
@@ -54,6 +72,10 @@ class TensorDataset(Dataset):
 
     Args:
         *tensors: tensors whose first dimension has the same size.
+
+    Example:
+        >>> torch.utils.data.TensorDataset(torch.tensor([1, 2]), torch.tensor([3, 4]))[1]
+        (tensor(2), tensor(4))
     """
 
     def __init__(self, *tensors: Tensor) -> None:
@@ -69,7 +91,16 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Sample `i` is a tuple, or with keywords a dict, of the datasets' samples `i`."""
+    """Sample `i` is a tuple, or with keywords a dict, of the datasets' samples `i`.
+
+    Args:
+        args: the datasets, all of one length.
+        kwargs: the datasets by name.
+
+    Example:
+        >>> torch.utils.data.StackDataset(x=[1, 2], y=[3, 4])[1]
+        {'x': 2, 'y': 4}
+    """
 
     def __init__(self, *args, **kwargs) -> None:
         if args and kwargs:
@@ -149,7 +180,15 @@ def _fetch(dataset, indices):
 
 
 class ConcatDataset(Dataset):
-    """Concatenates datasets."""
+    """Concatenates datasets.
+
+    Args:
+        datasets: the datasets, one after the other.
+
+    Example:
+        >>> torch.utils.data.ConcatDataset([[1, 2], [3]])[2]
+        3
+    """
 
     @staticmethod
     def cumsum(sequence):
@@ -179,7 +218,15 @@ class ConcatDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Concatenates streams of datasets."""
+    """Concatenates streams of datasets.
+
+    Args:
+        datasets: the streams, one after the other.
+
+    Example:
+        >>> len(torch.utils.data.ChainDataset([]))
+        0
+    """
 
     def __init__(self, datasets) -> None:
         super().__init__()
@@ -201,7 +248,16 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset):
-    """The samples of a dataset at the given indices."""
+    """The samples of a dataset at the given indices.
+
+    Args:
+        dataset: the dataset.
+        indices: which samples.
+
+    Example:
+        >>> list(torch.utils.data.Subset([5, 6, 7], [2, 0]))
+        [7, 5]
+    """
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
@@ -228,6 +284,11 @@ def random_split(
         dataset: what to split.
         lengths: the parts' lengths, which add up to the dataset's, or fractions that add up to 1.
         generator: source of the permutation; the default generator if None.
+
+    Example:
+        >>> first, second = torch.utils.data.random_split(range(10), [0.8, 0.2])
+        >>> len(first), len(second)
+        (8, 2)
     """
     total, count = sum(lengths), len(dataset)
     sizes: Any = lengths

@@ -21,6 +21,13 @@ class DistributedSampler(Sampler):
         shuffle: permute anew each epoch (see `set_epoch`).
         seed: the same in all processes.
         drop_last: leave out samples so that all shares are equal, instead of repeating some.
+
+    Example:
+        >>> sampler = torch.utils.data.DistributedSampler(
+        ...     range(6), num_replicas=2, rank=1, shuffle=False
+        ... )
+        >>> list(sampler)
+        [1, 3, 5]
     """
 
     def __init__(

@@ -36,6 +36,13 @@ def _flag(name: str, value, error: type[Exception] = ValueError):
 class Sampler:
     """An iterable of indices; subclasses define `__iter__`, and `__len__` if the length is
     known.
+
+    Example:
+        >>> class Backwards(torch.utils.data.Sampler):
+        ...     def __iter__(self):
+        ...         return iter([2, 1, 0])
+        >>> list(torch.utils.data.DataLoader(["a", "b", "c"], sampler=Backwards(), batch_size=None))
+        ['c', 'b', 'a']
     """
 
     __class_getitem__ = classmethod(types.GenericAlias)
@@ -52,7 +59,15 @@ class _InfiniteConstantSampler(Sampler):
 
 
 class SequentialSampler(Sampler):
-    """The indices in order: 0, 1, 2, …"""
+    """The indices in order: 0, 1, 2, …
+
+    Args:
+        data_source: something with a length.
+
+    Example:
+        >>> list(torch.utils.data.SequentialSampler("abc"))
+        [0, 1, 2]
+    """
 
     def __init__(self, data_source) -> None:
         self.data_source = data_source
@@ -72,6 +87,10 @@ class RandomSampler(Sampler):
         replacement: draw each index independently.
         num_samples: the number of indices to draw; the length of the data set if None.
         generator: source of randomness; one seeded from the default generator if None.
+
+    Example:
+        >>> sorted(torch.utils.data.RandomSampler("abc"))
+        [0, 1, 2]
     """
 
     def __init__(
@@ -124,7 +143,16 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The given indices in random order."""
+    """The given indices in random order.
+
+    Args:
+        indices: the indices.
+        generator: source of randomness; the default generator if None.
+
+    Example:
+        >>> sorted(torch.utils.data.SubsetRandomSampler([5, 7]))
+        [5, 7]
+    """
 
     def __init__(self, indices, generator: _C.Generator | None = None) -> None:
         self.indices = indices
@@ -139,7 +167,18 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Random indices with given weights, which need not sum to one."""
+    """Random indices with given weights, which need not sum to one.
+
+    Args:
+        weights: how likely each index is, relative to the others.
+        num_samples: how many indices to draw.
+        replacement: whether an index may come twice.
+        generator: source of randomness; the default generator if None.
+
+    Example:
+        >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0], num_samples=3))
+        [1, 1, 1]
+    """
 
     def __init__(
         self,
@@ -175,6 +214,10 @@ class BatchSampler(Sampler):
         sampler: an iterable of indices.
         batch_size: length of the lists.
         drop_last: leave out a last list that is shorter.
+
+    Example:
+        >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
     """
 
     def __init__(self, sampler, batch_size: int, drop_last) -> None:

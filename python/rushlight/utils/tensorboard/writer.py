@@ -98,6 +98,12 @@ class SummaryWriter:
         purge_step: what earlier runs wrote from this step on counts no more.
         flush_secs: the number of seconds between writes to the file.
         filename_suffix: put after the file's name.
+        max_queue: how many events may wait before they are written.
+
+    Example:
+        >>> import tempfile
+        >>> with torch.utils.tensorboard.SummaryWriter(tempfile.mkdtemp()) as writer:
+        ...     writer.add_scalar("loss", 0.5, global_step=1)
     """
 
     def __init__(

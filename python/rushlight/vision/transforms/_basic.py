@@ -43,6 +43,12 @@ class Compose:
 
     Args:
         transforms: functions of one image.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> steps = transforms.Compose([transforms.Resize(4), transforms.RandomHorizontalFlip()])
+        >>> steps(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 4])
     """
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
@@ -92,6 +98,14 @@ def _as_normalized(img: Part, normalize: Normalize) -> Tensor | None:
 class RandomTransforms:
     """What uses some of its transforms, or in another order; TypeError unless they are a
     sequence.
+
+    Args:
+        transforms: the transforms.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> issubclass(transforms.RandomApply, transforms.RandomTransforms)
+        False
     """
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
@@ -112,6 +126,11 @@ class RandomApply(nn.Module):
     Args:
         transforms: a sequence or a ModuleList.
         p: a probability.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomApply([transforms.Grayscale(3)], p=0.5)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     def __init__(self, transforms: Any, p: float = 0.5) -> None:
@@ -131,7 +150,18 @@ class RandomApply(nn.Module):
 
 
 class RandomOrder(RandomTransforms):
-    """Applies all transforms in a random order, which Python's `random` draws."""
+    """Applies all transforms in a random order, which Python's `random` draws.
+
+    Args:
+        transforms: the transforms.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomOrder([transforms.RandomInvert(), transforms.Grayscale(3)])(
+        ...     torch.zeros(3, 8, 8)
+        ... ).shape
+        torch.Size([3, 8, 8])
+    """
 
     def __call__(self, img: Any) -> Any:
         order = list(range(len(self.transforms)))
@@ -147,6 +177,13 @@ class RandomChoice(RandomTransforms):
     Args:
         transforms: a sequence.
         p: their weights; equal ones if None.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomChoice([transforms.Grayscale(3), transforms.RandomInvert()])(
+        ...     torch.zeros(3, 8, 8)
+        ... ).shape
+        torch.Size([3, 8, 8])
     """
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]], p: Any = None) -> None:
@@ -164,7 +201,16 @@ class RandomChoice(RandomTransforms):
 
 
 class Lambda:
-    """Applies a function as a transform; TypeError if it cannot be called."""
+    """Applies a function as a transform; TypeError if it cannot be called.
+
+    Args:
+        lambd: the function.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.Lambda(lambda x: x + 1)(torch.tensor([1, 2]))
+        tensor([2, 3])
+    """
 
     def __init__(self, lambd: Callable[[Any], Any]) -> None:
         if not callable(lambd):
@@ -182,7 +228,14 @@ class Lambda:
 
 
 class ToTensor:
-    """Converts an image or an array to a tensor of numbers from 0 to 1: `functional.to_tensor`."""
+    """Converts an image or an array to a tensor of numbers from 0 to 1: `functional.to_tensor`.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> import numpy
+        >>> transforms.ToTensor()(numpy.full((2, 2, 3), 255, dtype="uint8")).max()
+        tensor(1.)
+    """
 
     takes_parts = True
 
@@ -194,7 +247,14 @@ class ToTensor:
 
 
 class PILToTensor:
-    """Converts a Pillow image to a tensor of its own numbers: `functional.pil_to_tensor`."""
+    """Converts a Pillow image to a tensor of its own numbers: `functional.pil_to_tensor`.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> from PIL import Image
+        >>> transforms.PILToTensor()(Image.new("RGB", (4, 2))).shape
+        torch.Size([3, 2, 4])
+    """
 
     def __call__(self, pic: Any) -> Tensor:
         return F.pil_to_tensor(pic)
@@ -206,6 +266,14 @@ class PILToTensor:
 class ToPILImage:
     """Converts to a Pillow image of a given mode or of the one that fits:
     `functional.to_pil_image`.
+
+    Args:
+        mode: the mode of Pillow; by the number of channels if None.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.ToPILImage()(torch.zeros(3, 8, 8, dtype=torch.uint8)).size
+        (8, 8)
     """
 
     def __init__(self, mode: str | None = None) -> None:
@@ -219,7 +287,18 @@ class ToPILImage:
 
 
 class ConvertImageDtype(nn.Module):
-    """Converts to a dtype in which white stays white: `functional.convert_image_dtype`."""
+    """Converts to a dtype in which white stays white: `functional.convert_image_dtype`.
+
+    Args:
+        dtype: the dtype of the result.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.ConvertImageDtype(torch.float32)(
+        ...     torch.zeros(3, 8, 8, dtype=torch.uint8)
+        ... ).dtype
+        torch.float32
+    """
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()
@@ -230,7 +309,18 @@ class ConvertImageDtype(nn.Module):
 
 
 class Normalize(PrintedTransform):
-    """Normalises channels: (tensor - mean) / std: `functional.normalize`."""
+    """Normalises channels: (tensor - mean) / std: `functional.normalize`.
+
+    Args:
+        mean: what is subtracted, a number for each channel.
+        std: what is divided by, a number for each channel.
+        inplace: whether the picture itself is changed.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.Normalize([0.5], [0.25])(torch.ones(1, 1, 2))
+        tensor([[[2., 2.]]])
+    """
 
     _shows = ("mean", "std")
     takes_parts = True
@@ -254,6 +344,12 @@ class LinearTransformation(PrintedTransform):
 
     Raises:
         ValueError: shapes, dtypes or devices do not fit.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> whiten = transforms.LinearTransformation(torch.eye(12), torch.zeros(12))
+        >>> whiten(torch.zeros(3, 2, 2)).shape
+        torch.Size([3, 2, 2])
     """
 
     def __init__(self, transformation_matrix: Tensor, mean_vector: Tensor) -> None:
@@ -299,7 +395,19 @@ class LinearTransformation(PrintedTransform):
 
 
 class Resize(PrintedTransform):
-    """Resizes to a size, or to a length of the shorter edge: `functional.resize`."""
+    """Resizes to a size, or to a length of the shorter edge: `functional.resize`.
+
+    Args:
+        size: height and width, or one number for the shorter side.
+        interpolation: how pixels are read.
+        max_size: the largest size of the longer side.
+        antialias: whether to blur before making smaller.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.Resize((4, 6))(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 6])
+    """
 
     _shows = ("size", "interpolation", "max_size", "antialias")
     takes_parts = True
@@ -325,7 +433,16 @@ class Resize(PrintedTransform):
 
 
 class CenterCrop(PrintedTransform):
-    """Crops the centre to a size: `functional.center_crop`."""
+    """Crops the centre to a size: `functional.center_crop`.
+
+    Args:
+        size: height and width, or one number for both.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.CenterCrop(4)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 4])
+    """
 
     _shows = ("size",)
     takes_parts = True
@@ -339,7 +456,18 @@ class CenterCrop(PrintedTransform):
 
 
 class Pad(PrintedTransform):
-    """Pads an image: `functional.pad`."""
+    """Pads an image: `functional.pad`.
+
+    Args:
+        padding: one number, two for both directions, or four: left, top, right, bottom.
+        fill: the value of the border.
+        padding_mode: "constant", "edge", "reflect" or "symmetric".
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.Pad(2)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 12, 12])
+    """
 
     _shows = ("padding", "fill", "padding_mode")
 
@@ -357,7 +485,16 @@ class Pad(PrintedTransform):
 
 
 class FiveCrop(PrintedTransform):
-    """Crops the four corners and the centre: `functional.five_crop`."""
+    """Crops the four corners and the centre: `functional.five_crop`.
+
+    Args:
+        size: height and width, or one number for both.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> len(transforms.FiveCrop(4)(torch.zeros(3, 8, 8)))
+        5
+    """
 
     _shows = ("size",)
 
@@ -372,6 +509,15 @@ class FiveCrop(PrintedTransform):
 class TenCrop(PrintedTransform):
     """Crops the four corners and the centre of an image and of the flipped one:
     `functional.ten_crop`.
+
+    Args:
+        size: height and width, or one number for both.
+        vertical_flip: whether to mirror top and bottom instead of left and right.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> len(transforms.TenCrop(4)(torch.zeros(3, 8, 8)))
+        10
     """
 
     _shows = ("size", "vertical_flip")
@@ -386,7 +532,16 @@ class TenCrop(PrintedTransform):
 
 
 class Grayscale(PrintedTransform):
-    """Converts to grey, with one channel or three: `functional.rgb_to_grayscale`."""
+    """Converts to grey, with one channel or three: `functional.rgb_to_grayscale`.
+
+    Args:
+        num_output_channels: 1 or 3.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.Grayscale()(torch.zeros(3, 8, 8)).shape
+        torch.Size([1, 8, 8])
+    """
 
     _shows = ("num_output_channels",)
 
@@ -420,7 +575,16 @@ class Sometimes(PrintedTransform):
 
 
 class RandomHorizontalFlip(Sometimes):
-    """Flips horizontally with probability p."""
+    """Flips horizontally with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomHorizontalFlip(p=1.0)(torch.tensor([[[1, 2]]]))
+        tensor([[[2, 1]]])
+    """
 
     takes_parts = True
 
@@ -429,14 +593,33 @@ class RandomHorizontalFlip(Sometimes):
 
 
 class RandomVerticalFlip(Sometimes):
-    """Flips vertically with probability p."""
+    """Flips vertically with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomVerticalFlip(p=1.0)(torch.tensor([[[1], [2]]]))
+        tensor([[[2],
+                 [1]]])
+    """
 
     def change(self, img: Any) -> Any:
         return F.vflip(img)
 
 
 class RandomGrayscale(Sometimes):
-    """Converts to grey with probability p, and keeps the number of channels."""
+    """Converts to grey with probability p, and keeps the number of channels.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomGrayscale()(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     def __init__(self, p: float = 0.1) -> None:
         super().__init__(p)
@@ -446,28 +629,65 @@ class RandomGrayscale(Sometimes):
 
 
 class RandomInvert(Sometimes):
-    """Inverts the colours with probability p."""
+    """Inverts the colours with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomInvert(p=1.0)(torch.ones(3, 1, 1)).flatten()
+        tensor([0., 0., 0.])
+    """
 
     def change(self, img: Any) -> Any:
         return F.invert(img)
 
 
 class RandomAutocontrast(Sometimes):
-    """Stretches the contrast with probability p."""
+    """Stretches the contrast with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomAutocontrast()(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     def change(self, img: Any) -> Any:
         return F.autocontrast(img)
 
 
 class RandomEqualize(Sometimes):
-    """Equalises the histogram with probability p."""
+    """Equalises the histogram with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomEqualize()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     def change(self, img: Any) -> Any:
         return F.equalize(img)
 
 
 class RandomPosterize(Sometimes):
-    """Keeps only the highest bits, with probability p."""
+    """Keeps only the highest bits, with probability p.
+
+    Args:
+        bits: how many bits each channel keeps.
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomPosterize(bits=4)(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     _shows = ("bits", "p")
 
@@ -480,7 +700,17 @@ class RandomPosterize(Sometimes):
 
 
 class RandomSolarize(Sometimes):
-    """Inverts pixels from a threshold on, with probability p."""
+    """Inverts pixels from a threshold on, with probability p.
+
+    Args:
+        threshold: values above it are inverted.
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomSolarize(0.5)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     _shows = ("threshold", "p")
 
@@ -493,7 +723,17 @@ class RandomSolarize(Sometimes):
 
 
 class RandomAdjustSharpness(Sometimes):
-    """Changes the sharpness with probability p."""
+    """Changes the sharpness with probability p.
+
+    Args:
+        sharpness_factor: 0 blurs, 1 changes nothing, 2 sharpens.
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomAdjustSharpness(2)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     _shows = ("sharpness_factor", "p")
 

@@ -49,6 +49,11 @@ class RandomCrop(PrintedTransform):
         pad_if_needed: whether an image that is too small gets more pixels; else ValueError.
         fill: the value of such pixels.
         padding_mode: the way to make the new pixels.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomCrop(4)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 4])
     """
 
     _shows = ("size", "padding")
@@ -103,6 +108,11 @@ class RandomResizedCrop(PrintedTransform):
         ratio: range of its width by its height.
         interpolation: how it is resized.
         antialias: whether tensors are smoothed.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomResizedCrop(4)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 4])
     """
 
     takes_parts = True
@@ -149,6 +159,17 @@ class RandomResizedCrop(PrintedTransform):
 class RandomPerspective(Sometimes):
     """Distorts the perspective with probability p: corners move inwards by up to half the edges
     times `distortion_scale`.
+
+    Args:
+        distortion_scale: how far corners move, from 0 to 1.
+        p: the probability of doing it.
+        interpolation: how pixels are read.
+        fill: the value of what lies outside.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomPerspective()(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     def __init__(
@@ -189,6 +210,11 @@ class RandomRotation(PrintedTransform):
     Args:
         degrees: the range, or one number for -degrees to degrees.
         interpolation, expand, center, fill: those of `functional.rotate`.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomRotation(30)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     def __init__(
@@ -237,6 +263,11 @@ class RandomAffine(PrintedTransform):
         scale: range of factors; None for 1.
         shear: range of angles along x, or of x and y (four numbers), or one number; None for none.
         interpolation, fill, center: those of `functional.affine`.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomAffine(degrees=10)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     def __init__(
@@ -337,6 +368,11 @@ class ColorJitter(PrintedTransform):
         brightness, contrast, saturation: a range of factors, or one number d for max(0, 1 - d) to 1
             + d.
         hue: a range in -0.5 to 0.5, or one number d for -d to d.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.ColorJitter(brightness=0.2, hue=0.1)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _shows = ("brightness", "contrast", "saturation", "hue")
@@ -376,6 +412,11 @@ class RandomErasing(PrintedTransform):
         ratio: range of its width by its height.
         value: the value to write: a number, one for each channel, or "random" for normal noise.
         inplace: whether the tensor itself is changed.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandomErasing(p=1.0)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _shows = ("p", "scale", "ratio", "value", "inplace")
@@ -431,6 +472,11 @@ class GaussianBlur(PrintedTransform):
     Args:
         kernel_size: odd, one or (width, height).
         sigma: the deviation in pixels, or its range.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.GaussianBlur(3)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _shows = ("kernel_size", "sigma")
@@ -476,6 +522,11 @@ class ElasticTransform(PrintedTransform):
         alpha: the size of the displacements, one number or one for each axis.
         sigma: how smooth, in pixels, likewise.
         interpolation, fill: those of `functional.elastic_transform`.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.ElasticTransform(sigma=0.5)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     def __init__(

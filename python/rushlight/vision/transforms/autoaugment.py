@@ -66,6 +66,11 @@ class AutoAugment(_Augment):
         policy: the data set on which the policy was learned.
         interpolation: nearest or bilinear for tensors.
         fill: the value of pixels from outside: one, or one for each channel.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.AutoAugment()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _shows = ("policy", "fill")
@@ -110,6 +115,11 @@ class RandAugment(_Augment):
         magnitude: the number of the bin.
         num_magnitude_bins: the number of magnitudes.
         interpolation, fill: those of AutoAugment.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.RandAugment()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _shows = ("num_ops", "magnitude", "num_magnitude_bins", "interpolation", "fill")
@@ -144,6 +154,11 @@ class TrivialAugmentWide(_Augment):
     Args:
         num_magnitude_bins: the number of magnitudes.
         interpolation, fill: those of AutoAugment.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.TrivialAugmentWide()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _shows = ("num_magnitude_bins", "interpolation", "fill")
@@ -175,6 +190,11 @@ class AugMix(Mixing, _Augment):
         alpha: the alpha of the distributions.
         all_ops: also brightness, contrast, colour and sharpness.
         interpolation, fill: those of AutoAugment.
+
+    Example:
+        >>> from rushlight.vision import transforms
+        >>> transforms.AugMix()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _shows = (

@@ -20,11 +20,16 @@ inline constexpr int64_t work_per_task = 16384;
 Tensor checked_indices(const Tensor& indices, int64_t rows) {
   const Tensor positions = contiguous_raw(cast_raw(indices, kInt64));
   const int64_t* at = positions.data<int64_t>();
+  const auto is_bad = [&](int64_t i) {
+    return static_cast<uint64_t>(i) >= static_cast<uint64_t>(rows);
+  };
   bool bad = false;
   for (int64_t i = 0; i < positions.numel(); i++) {
-    bad |= static_cast<uint64_t>(at[i]) >= static_cast<uint64_t>(rows);
+    bad |= is_bad(at[i]);
   }
-  RL_CHECK_INDEX(!bad, "index out of range in self");
+  RL_CHECK_INDEX(!bad,
+                 "index out of range in self: ", *std::find_if(at, at + positions.numel(), is_bad),
+                 " in a table of ", rows, " rows, which count from 0");
   return positions;
 }
 

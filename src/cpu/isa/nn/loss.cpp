@@ -39,7 +39,9 @@ struct Targets {
         weight[i] = 0;
         continue;
       }
-      RL_CHECK_INDEX(t[i] >= 0 && t[i] < num_classes, "Target ", t[i], " is out of bounds.");
+      RL_CHECK_INDEX(t[i] >= 0 && t[i] < num_classes, "Target ", t[i],
+                     " is out of bounds. Labels of ", num_classes, " classes go from 0 to ",
+                     num_classes - 1);
       weight[i] = w != nullptr ? w[t[i]] : A(1);
     }
     total = sum(weight.data(), n);

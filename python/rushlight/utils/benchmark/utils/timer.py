@@ -25,9 +25,6 @@ class Language(enum.Enum):
 class Timer:
     """Times a statement.
 
-    >>> x = rushlight.ones(64, 64)
-    >>> Timer("x @ x", globals={"x": x}).blocked_autorange()
-
     Args:
         stmt, setup, timer, globals: as for Python's timeit.Timer.
         label, sub_label, description, env: texts that identify the measurement in a table.
@@ -35,6 +32,11 @@ class Timer:
 
     Raises:
         NotImplementedError: for statements in C++.
+
+    Example:
+        >>> timer = torch.utils.benchmark.Timer("x + x", globals={"x": torch.ones(64)})
+        >>> timer.timeit(10).mean > 0
+        True
     """
 
     _timer_cls = timeit.Timer
