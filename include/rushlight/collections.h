@@ -24,6 +24,17 @@ struct RL_API Tuple : CustomClassHolder {
   }
   Value::Items items;
 };
+struct RL_API ConstantString : CustomClassHolder {
+  explicit ConstantString(std::string text) : text_(std::move(text)) {}
+  const std::string& string() const { return text_; }
+  std::string_view string_view() const { return text_; }
+  static intrusive_ptr<ConstantString> create(std::string text) {
+    return make_intrusive<ConstantString>(std::move(text));
+  }
+
+ private:
+  std::string text_;
+};
 // The pairs of a dict in the order in which they came in.
 struct RL_API DictItems : CustomClassHolder {
   std::vector<std::pair<Value, Value>> pairs;
@@ -53,6 +64,9 @@ class List {
     }
   }
   explicit List(intrusive_ptr<ivalue::ListItems> items) : items_(std::move(items)) {}
+  // Of a list that says the type of its items, which each of them has anyway.
+  template <class Type>
+  explicit List(const std::shared_ptr<Type>&) : List() {}
   size_t size() const { return items_->items.size(); }
   bool empty() const { return items_->items.empty(); }
   void reserve(size_t n) { items_->items.reserve(n); }
@@ -68,6 +82,7 @@ class List {
     }
     return out;
   }
+  operator std::vector<T>() const { return vec(); }
   class iterator {
    public:
     iterator(const List* list, size_t i) : list_(list), i_(i) {}
@@ -94,6 +109,8 @@ template <class K, class V>
 class Dict {
  public:
   Dict() : items_(make_intrusive<ivalue::DictItems>()) {}
+  template <class Key, class Of>
+  Dict(const std::shared_ptr<Key>&, const std::shared_ptr<Of>&) : Dict() {}
   explicit Dict(intrusive_ptr<ivalue::DictItems> items) : items_(std::move(items)) {}
   size_t size() const { return items_->pairs.size(); }
   bool empty() const { return size() == 0; }

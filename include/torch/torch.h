@@ -36,11 +36,14 @@
 #include <rushlight/compat.h>
 #include <rushlight/complex_math.h>
 #include <rushlight/container_print.h>
+#include <rushlight/custom_node.h>
 #include <rushlight/data.h>
+#include <rushlight/other_tensors.h>
 #include <rushlight/libtorch.h>
 #include <rushlight/nn.h>
 #include <rushlight/optim.h>
 #include <rushlight/rushlight.h>
+#include <rushlight/script.h>
 #include <rushlight/type_meta.h>
 
 namespace at::native {
