@@ -17,7 +17,7 @@ struct FunctionArgument {
   std::string default_;  // as it is written; empty where it must be given
   const std::string& name() const { return name_; }
   // As an object, by <rushlight/script_types.h>.
-  std::shared_ptr<script_types::Type> type() const;
+  RL_API std::shared_ptr<script_types::Type> type() const;
 };
 struct OperatorName {
   std::string name;

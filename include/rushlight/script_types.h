@@ -15,13 +15,15 @@ class Function;
 
 namespace script_types {
 
-#define C10_FORALL_TYPES(_)                                                                       \
-  _(AnyType)                                                                                      \
-  _(TensorType) _(IntType) _(FloatType) _(ComplexType) _(BoolType) _(NumberType) _(StringType)    \
-      _(ScalarTypeType) _(LayoutType) _(MemoryFormatType) _(DeviceObjType) _(GeneratorType)       \
-          _(NoneType) _(StorageType) _(StreamObjType) _(FunctionType) _(ListType) _(OptionalType) \
-              _(TupleType) _(DictType) _(UnionType) _(FutureType) _(AwaitType) _(RRefType)        \
-                  _(ClassType) _(InterfaceType) _(EnumType) _(VarType)
+#define C10_FORALL_TYPES(_)                                                                        \
+  _(AnyType)                                                                                       \
+  _(TensorType)                                                                                    \
+  _(IntType)                                                                                       \
+  _(FloatType) _(ComplexType) _(BoolType) _(NumberType) _(StringType) _(ScalarTypeType)            \
+      _(LayoutType) _(MemoryFormatType) _(DeviceObjType) _(GeneratorType) _(NoneType)              \
+          _(StorageType) _(StreamObjType) _(FunctionType) _(ListType) _(OptionalType) _(TupleType) \
+              _(DictType) _(UnionType) _(FutureType) _(AwaitType) _(RRefType) _(ClassType)         \
+                  _(InterfaceType) _(EnumType) _(VarType)
 enum class TypeKind {
 #define RL_KIND(name) name,
   C10_FORALL_TYPES(RL_KIND)
@@ -165,13 +167,15 @@ using ClassTypePtr = std::shared_ptr<ClassType>;
 }  // namespace rushlight
 
 // Those that rushlight has no names of its own for are TorchScript's, too.
-#define RL_TYPE_NAMES(F)                                                                          \
-  F(TypePtr)                                                                                      \
-  F(TypeKind) F(typeKindToString) F(AnyType) F(TensorType) F(IntType) F(FloatType) F(ComplexType) \
-      F(BoolType) F(NumberType) F(StringType) F(ScalarTypeType) F(LayoutType) F(MemoryFormatType) \
-          F(DeviceObjType) F(GeneratorType) F(NoneType) F(StorageType) F(StreamObjType)           \
-              F(FunctionType) F(ListType) F(OptionalType) F(TupleType) F(DictType)                \
-                  F(TensorTypePtr) F(ListTypePtr) F(ClassTypePtr)
+#define RL_TYPE_NAMES(F)                                                                           \
+  F(TypePtr)                                                                                       \
+  F(TypeKind)                                                                                      \
+  F(typeKindToString)                                                                              \
+  F(AnyType) F(TensorType) F(IntType) F(FloatType) F(ComplexType) F(BoolType) F(NumberType)        \
+      F(StringType) F(ScalarTypeType) F(LayoutType) F(MemoryFormatType) F(DeviceObjType)           \
+          F(GeneratorType) F(NoneType) F(StorageType) F(StreamObjType) F(FunctionType) F(ListType) \
+              F(OptionalType) F(TupleType) F(DictType) F(TensorTypePtr) F(ListTypePtr)             \
+                  F(ClassTypePtr)
 #define RL_USE(name) using rushlight::script_types::name;
 namespace c10 {
 RL_USE(Type)

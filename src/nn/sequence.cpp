@@ -247,9 +247,8 @@ Tensor RNNCellImpl::forward(const Tensor& input, const Tensor& hx) {
   const Tensor start = with_batch(state_or_zeros(hx, input, options.hidden_size()));
   const Tensor x = with_batch(input);
   const bool is_relu = options.nonlinearity() == "relu";
-  return match_input_dims(is_relu
-                              ? rnn_relu_cell(x, start, weight_ih, weight_hh, bias_ih, bias_hh)
-                              : rnn_tanh_cell(x, start, weight_ih, weight_hh, bias_ih, bias_hh),
+  return match_input_dims(is_relu ? rnn_relu_cell(x, start, weight_ih, weight_hh, bias_ih, bias_hh)
+                                  : rnn_tanh_cell(x, start, weight_ih, weight_hh, bias_ih, bias_hh),
                           input);
 }
 Tensor GRUCellImpl::forward(const Tensor& input, const Tensor& hx) {
