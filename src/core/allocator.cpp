@@ -98,9 +98,8 @@ thread_local ThreadCache* cache __attribute__((tls_model("initial-exec"))) = nul
 thread_local bool thread_ended __attribute__((tls_model("initial-exec"))) = false;
 
 [[noreturn]] void out_of_memory(size_t bytes) {
-  throw OutOfMemoryError(str("DefaultCPUAllocator: can't allocate memory: you tried to allocate ",
-                             bytes, " bytes. Error code ", ENOMEM, " (", std::strerror(ENOMEM),
-                             ")"));
+  throw OutOfMemoryError(str("DefaultCPUAllocator: can't allocate memory: the system refused ",
+                             bytes, " bytes (", std::strerror(ENOMEM), ")"));
 }
 
 // ---- small blocks, all under the lock ----

@@ -94,7 +94,7 @@ OutSpec _interpolate(Tensor& self, DimVector& output_size, std::string& mode, bo
   check_mode(mode, dims, antialias);
   check_image_sizes(self.sizes().slice(2, static_cast<size_t>(dims)), output_size);
   RL_CHECK(self.numel() != 0 || self.size(1) != 0,
-           "Non-empty data tensor expected but got a tensor with sizes ", self.sizes());
+           "Non-empty data tensor expected: only the batch may be empty, not sizes ", self.sizes());
   if (!is_floating(self.dtype()) && self.dtype() != kUInt8) {
     dtype_not_implemented("interpolate", self.dtype());
   }

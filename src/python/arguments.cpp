@@ -86,7 +86,7 @@ DimVector Arguments::ints(int i) const {
       out[static_cast<size_t>(k)] = to_int(list.data[k]);  // runs no Python code
     }
   } catch (const ValueError& error) {
-    RL_CHECK_TYPE(false, name_, "(): argument '", table_->params[i].name,
+    RL_CHECK_TYPE(false, name_, "(): '", table_->params[i].name,
                   "' failed to unpack the object at pos ", k + 1, ": ", error.what());
   }
   return out;

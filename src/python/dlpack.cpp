@@ -77,7 +77,7 @@ ScalarType dtype_of(DLDataType type) {
 template <class M>
 struct ExportedTensor {
   M managed = {};
-  Tensor tensor;
+  Storage storage;  // the memory as it is now, whatever becomes of the tensor
   DimVector sizes;
   DimVector strides;
 };
@@ -95,10 +95,10 @@ void drop_capsule(PyObject* capsule) {
 template <class M>
 PyObject* export_as(const Tensor& t, uint64_t flags) {
   auto exported = std::make_unique<ExportedTensor<M>>();
-  exported->tensor = t;
+  exported->storage = t.storage();
   exported->sizes = DimVector(t.sizes());
   exported->strides = DimVector(t.strides());
-  t.storage()->fix_size();  // the address stays while others hold it
+  exported->storage->fix_size();  // the address stays while others hold it
   M& m = exported->managed;
   m.tensor = {t.data_ptr(),
               {device_cpu, 0},

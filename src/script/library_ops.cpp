@@ -10,16 +10,33 @@ using TypeKind = Type::Kind;
 
 namespace {
 
+// "int a_h, int a_w, " for each of the names: torchvision's lengths over height and width.
+std::string lengths_of_pairs(std::initializer_list<const char*> names) {
+  std::string text;
+  for (const char* const name : names) {
+    text += str("int ", name, "_h, int ", name, "_w, ");
+  }
+  return text;
+}
+
 // Ops of torchvision by the schemas under which archives call them.
-constexpr const char* vision_schemas[] = {
-    "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int "
-    "pooled_width, int sampling_ratio, bool aligned) -> Tensor",
-    "torchvision::roi_pool(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int "
-    "pooled_width) -> (Tensor, Tensor)",
-    "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor "
-    "bias, int stride_h, int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, int "
-    "groups, int offset_groups, bool use_mask) -> Tensor"};
+const std::vector<graph::Schema>& vision_schemas() {
+  static const std::vector<graph::Schema> schemas = [] {
+    const std::string pool =
+        "(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width";
+    const std::string pairs = lengths_of_pairs({"stride", "pad", "dilation"});
+    return std::vector<graph::Schema>{
+        graph::parse_schema(
+            "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),
+        graph::parse_schema(
+            str("torchvision::roi_align", pool, ", int sampling_ratio, bool aligned) -> Tensor")),
+        graph::parse_schema(str("torchvision::roi_pool", pool, ") -> (Tensor, Tensor)")),
+        graph::parse_schema(str("torchvision::deform_conv2d(Tensor input, Tensor weight, ",
+                                "Tensor offset, Tensor mask, Tensor bias, ", pairs,
+                                "int groups, int offset_groups, bool use_mask) -> Tensor"))};
+  }();
+  return schemas;
+}
 
 const OpInfo& rushlight_op(std::string_view name) {
   for (const OpInfo* const op : find_overloads(name)) {
@@ -43,8 +60,7 @@ std::optional<graph::Schema> library_schema(const std::string& name) {
 
 // Null where torchvision has no such op, or where it is none of those that are known here.
 graph::Node* Lowering::vision_call(const std::string& name, const Arguments& arguments, Span span) {
-  for (const char* const text : vision_schemas) {
-    const graph::Schema schema = graph::parse_schema(text);
+  for (const graph::Schema& schema : vision_schemas()) {
     if (schema.qualified_name() != name) {
       continue;
     }

@@ -43,6 +43,8 @@ ALLOWED = (
     "both buffer length and count must not be",
     "offset bytes must be non negative and no greater than buffer length bytes",
     "only integer tensors of a single element",
+    "a tensor with elements cannot be converted to scalar",
+    "only one element tensors can be converted to python scalars",
     "one of default lite reduce overhead",
     "fan in and fan out can not be computed",
     "in loading for",
@@ -51,8 +53,11 @@ ALLOWED = (
     "parameter group dampening",
     "jacobian mismatch for output with respect to input",
 )
-# What Python itself and its library say.
+# What Python itself, its library and Pillow say.
 PYTHONS = (
+    "bits must be between or equal to and",
+    "number of weights does not match the population",
+    "image size pixels exceeds limit of pixels could be decompression bomb",
     "positional arguments but were given",
     "positional argument but were given",
     "positional arguments but positional arguments and keyword only",

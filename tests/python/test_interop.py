@@ -27,12 +27,12 @@ def test_dlpack_shares_memory_with_numpy(name):
 
 
 def test_dlpack_capsules_are_used_once_and_freed():
-    t = torch.arange(6.0)
-    alive = weakref.ref(t)
-    capsule = to_dlpack(t)
-    del t
+    array = np.arange(6.0)
+    alive = weakref.ref(array)
+    capsule = to_dlpack(torch.from_numpy(array))
+    del array
     gc.collect()
-    assert alive() is not None  # the capsule holds it
+    assert alive() is not None  # the capsule holds its memory
     shared = from_dlpack(capsule)
     with pytest.raises(RuntimeError, match="nobody has made a tensor of yet"):
         from_dlpack(capsule)
@@ -52,6 +52,37 @@ def test_dlpack_keeps_the_source_alive():
     del t
     gc.collect()
     assert alive() is None
+
+
+# What shares a tensor's memory, and what takes the tensor away from that memory.
+SHARES = {
+    "numpy": lambda t: t.numpy(),
+    "dlpack": lambda t: from_dlpack(to_dlpack(t)),
+    "dlpack with a version": lambda t: np.from_dlpack(t),
+    "storage": lambda t: t.untyped_storage(),
+    "part of the storage": lambda t: t.untyped_storage()[4:],
+    "view": lambda t: t.view(-1),
+    "detached": lambda t: t.detach(),
+    "data": lambda t: t.data,
+}
+LEAVES = {
+    "data": lambda t: setattr(t, "data", torch.ones(3)),
+    "set_": lambda t: t.set_(torch.ones(3)),
+    "swap_tensors": lambda t: torch.utils.swap_tensors(t, torch.ones(3)),
+    "resize_": lambda t: t.set_(torch.ones(3).untyped_storage()),
+}
+
+
+@pytest.mark.parametrize("left", LEAVES)
+@pytest.mark.parametrize("share", SHARES)
+def test_memory_outlives_the_tensor_that_leaves_it(share, left):
+    t = torch.full((1000,), 7.0)
+    seen = SHARES[share](t)
+    before = bytes(np.asarray(seen))
+    LEAVES[left](t)
+    del t
+    others = [torch.full((1000,), 3.0) for _ in range(20)]  # take memory that is free
+    assert bytes(np.asarray(seen)) == before, others
 
 
 def test_dlpack_copies_what_may_not_be_written():

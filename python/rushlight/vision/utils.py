@@ -52,7 +52,7 @@ def make_grid(
     listed = isinstance(tensor, list) and all(isinstance(t, Tensor) for t in tensor)
     if not isinstance(tensor, Tensor) and not listed:
         what = "a list with other things" if isinstance(tensor, list) else str(type(tensor))
-        raise TypeError(f"tensor or list of tensors expected, got {what}")
+        raise TypeError(f"make_grid(): expected a tensor or a list of tensors, not {what}")
     images = rushlight.stack(tensor, dim=0) if isinstance(tensor, list) else tensor
     if images.dim() == 2:
         images = images.unsqueeze(0)
@@ -123,10 +123,7 @@ def _colours(colors: Any, n: int) -> list[tuple[int, int, int]]:
         return _palette(n)
     if isinstance(colors, list):
         if len(colors) < n:
-            raise ValueError(
-                f"Number of colors must be equal or larger than what is drawn, not {len(colors)} "
-                f"for {n}"
-            )
+            raise ValueError(f"colors has {len(colors)} for {n} things; a list needs one for each")
         given = colors
     elif isinstance(colors, str | tuple):
         if isinstance(colors, tuple) and len(colors) != 3:
@@ -192,8 +189,8 @@ def draw_bounding_boxes(
     inverted = (boxes[:, 0] > boxes[:, 2]) | (boxes[:, 1] > boxes[:, 3])
     if boxes.shape[-1] == 4 and inverted.any():
         raise ValueError(
-            "Boxes need to be in (xmin, ymin, xmax, ymax) format. Use vision.ops.box_convert to "
-            "convert them"
+            "boxes are (xmin, ymin, xmax, ymax), with no max below its min; "
+            "vision.ops.box_convert converts other formats"
         )
     n = boxes.shape[0]
     if n == 0:
@@ -249,10 +246,12 @@ def draw_segmentation_masks(
     """
     _check_image(image)
     if image.size(0) != 3:
-        raise ValueError("Pass an RGB image. Other Image formats are not supported")
+        raise ValueError(f"Pass an RGB image, of 3 channels: this one has {image.size(0)}")
     masks = masks[None] if masks.ndim == 2 else masks
     if masks.ndim != 3:
-        raise ValueError("masks must be of shape (H, W) or (batch_size, H, W)")
+        raise ValueError(
+            f"masks are (height, width), or one such for each thing; not {tuple(masks.shape)}"
+        )
     if masks.dtype != rushlight.bool:
         raise ValueError(f"The masks must be of dtype bool. Got {masks.dtype}")
     if masks.shape[-2:] != image.shape[-2:]:
@@ -293,7 +292,7 @@ def draw_keypoints(
     """
     _check_image(image)
     if image.size(0) != 3:
-        raise ValueError("Pass an RGB image. Other Image formats are not supported.")
+        raise ValueError(f"Pass an RGB image, of 3 channels: this one has {image.size(0)}")
     if keypoints.ndim != 3:
         raise ValueError("keypoints must be of shape (num_instances, K, 2)")
     shown = rushlight.ones(keypoints.shape[:-1]) if visibility is None else visibility

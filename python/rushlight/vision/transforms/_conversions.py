@@ -57,7 +57,7 @@ def to_tensor(pic: Any) -> Tensor:
             pixels = 255 * pixels
         image = rushlight.from_numpy(pixels).view(pic.height, pic.width, len(pic.getbands()))
     else:
-        raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
+        raise TypeError(f"pic should be a picture of PIL or an array, not {type(pic).__name__}")
     image = image.permute(2, 0, 1)
     if image.dtype == rushlight.uint8:
         dtype, plain = rushlight.get_default_dtype(), rushlight.contiguous_format
@@ -94,7 +94,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
         ValueError: another number of dimensions or channels, or a mode that does not fit.
     """
     if not isinstance(pic, Tensor | np.ndarray):
-        raise TypeError(f"pic should be Tensor or ndarray. Got {type(pic)}.")
+        raise TypeError(f"pic should be a tensor or an array, not {type(pic).__name__}")
     if pic.ndim not in (2, 3):
         raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
     if isinstance(pic, Tensor):

@@ -44,7 +44,9 @@ def angles(value: Any, name: str, lengths: tuple[int, ...] = (2,)) -> list[float
     """A range of angles: -value to value for one number, which must not be negative."""
     if isinstance(value, numbers.Number):
         if value < 0:  # type: ignore[operator]
-            raise ValueError(f"If {name} is a single number, it must be positive.")
+            raise ValueError(
+                f"If {name} is a single number, it is the bound of both sides: 0 or more"
+            )
         value = [-value, value]  # type: ignore[operator]
     else:
         check_sequence(value, name, lengths)
@@ -61,7 +63,7 @@ def odd_size(value: Any) -> tuple[int, int]:
     """The size of a filter with a middle; ValueError if it has none."""
     size = size_of(value)
     if any(k <= 0 or k % 2 == 0 for k in size):
-        raise ValueError(f"Kernel size value should be an odd and positive number, not {value}")
+        raise ValueError(f"Kernel size value should be an odd number of pixels, not {value}")
     return size
 
 
@@ -74,7 +76,7 @@ def check_spread(sigma: Sequence[float]) -> None:
 def fill_setting(fill: Any) -> Any:
     """A fill of 0 for None; TypeError unless it is a number or a sequence of them."""
     if not isinstance(fill, Sequence | numbers.Number) and fill is not None:
-        raise TypeError("Fill should be either a sequence or a number.")
+        raise TypeError(f"Fill should be a number or one for each channel, not {fill!r}")
     return 0 if fill is None else fill
 
 

@@ -33,7 +33,7 @@ def _assert_channels(img: Tensor, permitted: list[int]) -> None:
     channels = get_image_num_channels(img)
     if channels not in permitted:
         raise TypeError(
-            f"Input image tensor permitted channel values are {permitted}, but found {channels}"
+            f"permitted channel values are {permitted}: this image has {channels} channels"
         )
 
 

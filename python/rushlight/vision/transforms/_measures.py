@@ -13,7 +13,7 @@ from rushlight import Tensor
 
 def needs_longest(max_size: Any) -> str:
     """Why a resize by the longer edge alone is refused."""
-    return f"max_size must be an integer when size is None: it is the longer edge, not {max_size}"
+    return f"max_size must be an integer where size=None, for it is the longer edge; got {max_size}"
 
 
 def resized_size(
@@ -51,6 +51,12 @@ def resized_size(
     return [new_long, new_short] if width <= height else [new_short, new_long]
 
 
+def check_padding_mode(mode: Any) -> None:
+    modes = ("constant", "edge", "reflect", "symmetric")
+    if mode not in modes:
+        raise ValueError(f"Padding mode should be either of {', '.join(modes)}, not {mode!r}")
+
+
 def check_padding(padding: Any, padding_mode: Any) -> None:
     """TypeError or ValueError unless `pad` takes them."""
     if not isinstance(padding, numbers.Number | tuple | list):
@@ -59,8 +65,7 @@ def check_padding(padding: Any, padding_mode: Any) -> None:
         raise TypeError("Got inappropriate padding_mode arg")
     if isinstance(padding, tuple | list) and len(padding) not in (1, 2, 4):
         raise ValueError(f"Padding must be an int or a 1, 2, or 4 of them, not {len(padding)}")
-    if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
+    check_padding_mode(padding_mode)
 
 
 def sides_of(padding: Any) -> list[int]:
@@ -69,7 +74,10 @@ def sides_of(padding: Any) -> list[int]:
     return sides * (4 // len(sides))
 
 
-def two(size: Any, message: str = "Please provide only two dimensions (h, w) for size.") -> tuple:
+NOT_TWO = "Please provide only two dimensions: size is a number or (height, width)"
+
+
+def two(size: Any, message: str = NOT_TWO) -> tuple:
     """Height and width: two numbers as they are, one for both. ValueError for more."""
     if isinstance(size, numbers.Number):
         return int(size), int(size)  # type: ignore[call-overload]
@@ -138,15 +146,15 @@ def check_affine(angle: Any, translate: Any, scale: float, shear: Any, center: A
     if not isinstance(translate, list | tuple):
         raise TypeError("Argument translate should be a sequence")
     if len(translate) != 2:
-        raise ValueError("Argument translate should be a sequence of length 2")
+        raise ValueError(f"Argument translate should be a sequence (x, y), not {translate}")
     if scale <= 0.0:
         raise ValueError("Argument scale should be positive")
     if not isinstance(shear, numbers.Number | list | tuple):
-        raise TypeError("Shear should be either a single value or one for each axis")
+        raise TypeError(f"Shear should be either a number or a pair (x, y), not {shear!r}")
     shears = list(shear) if isinstance(shear, list | tuple) else [shear, 0.0]
     shears = shears * (2 if len(shears) == 1 else 1)
     if len(shears) != 2:
-        raise ValueError(f"Shear should be a sequence containing two values. Got {shear}")
+        raise ValueError(f"Shear should be a sequence of an angle per axis (x, y), not {shear}")
     return shears
 
 
@@ -159,7 +167,7 @@ def perspective_coefficients(
     if coefficients is not None:
         if startpoints is not None and endpoints is not None:
             raise ValueError(
-                "The startpoints/endpoints and the coefficients shouldn't be defined concurrently."
+                "startpoints and endpoints, or coefficients: pass one of the two, not both"
             )
         if len(coefficients) != 8:
             raise ValueError("Argument coefficients should have 8 float values")
@@ -175,8 +183,8 @@ def corner_coefficients(startpoints: Any, endpoints: Any) -> list[float]:
     """The coefficients from end to start, by four corners of each."""
     if len(startpoints) != 4 or len(endpoints) != 4:
         raise ValueError(
-            f"Please provide exactly four corners, got {len(startpoints)} startpoints and "
-            f"{len(endpoints)} endpoints."
+            f"Please provide exactly four corners: startpoints has {len(startpoints)} of them, "
+            f"endpoints {len(endpoints)}"
         )
     rows = []
     for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
@@ -195,5 +203,6 @@ def check_displacement(displacement: Any, image: Sequence[int]) -> None:
     expected = (1, *image, 2)
     if expected != displacement.shape:
         raise ValueError(
-            f"Argument displacement shape should be {expected}, but given {displacement.shape}"
+            f"displacement shape should be {expected} for this image, not "
+            f"{tuple(displacement.shape)}"
         )

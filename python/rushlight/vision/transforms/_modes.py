@@ -57,9 +57,7 @@ def mode_of_name(value: Any) -> InterpolationMode:
     if isinstance(value, str):
         names = [mode.value for mode in InterpolationMode]
         if value not in names:
-            raise ValueError(
-                f"Invalid interpolation mode: '{value}'. Supported string values are: {names}."
-            )
+            raise ValueError(f"Invalid interpolation mode: {value!r} is none of {names}")
         return InterpolationMode(value)
     if not isinstance(value, int | InterpolationMode):
         raise ValueError(

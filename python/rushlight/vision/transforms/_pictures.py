@@ -38,8 +38,7 @@ def _fill(fill: Any, img: Any) -> Any:
     if isinstance(fill, list | tuple):
         if len(fill) not in (1, channels):
             raise ValueError(
-                f"number of elements in 'fill' does not match the image: {len(fill)} of them for "
-                f"{channels} channels"
+                f"number of elements in 'fill' is {len(fill)}, for {channels} channels"
             )
         fill = tuple(fill) * (channels if len(fill) == 1 else 1)
         if len(fill) == 1:

@@ -76,7 +76,7 @@ class RandomCrop(PrintedTransform):
         height, width = output_size
         if h < height or w < width:
             raise ValueError(
-                f"Required crop size {(height, width)} is larger than input image size {(h, w)}"
+                f"Required crop size {(height, width)} is larger than the image: {(h, w)}"
             )
         if (h, w) == (height, width):
             return 0, 0, h, w
@@ -318,7 +318,7 @@ def factor_range(value: Any, name: str, center: float, bound: tuple[float, float
     """
     if isinstance(value, numbers.Number):
         if value < 0:  # type: ignore[operator]
-            raise ValueError(f"If {name} is a single number, it must be non negative.")
+            raise ValueError(f"If {name} is a single number, it is a largest change: 0 or more")
         low = center - float(value)  # type: ignore[arg-type]
         value = [max(low, 0.0) if center else low, center + float(value)]  # type: ignore[arg-type]
     elif isinstance(value, tuple | list) and len(value) == 2:
@@ -326,7 +326,7 @@ def factor_range(value: Any, name: str, center: float, bound: tuple[float, float
     else:
         raise TypeError(f"{name} should be a single number or two of them, not {value}")
     if not bound[0] <= value[0] <= value[1] <= bound[1]:
-        raise ValueError(f"{name} values should be between {bound}, but got {value}.")
+        raise ValueError(f"{name} values should be between {bound}: {value} are not")
     return None if value[0] == value[1] == center else tuple(value)
 
 
@@ -440,7 +440,7 @@ class GaussianBlur(PrintedTransform):
         self.kernel_size = odd_size(kernel_size)
         single = isinstance(sigma, numbers.Real)
         if single and sigma <= 0:
-            raise ValueError("If sigma is a single number, it must be positive.")
+            raise ValueError(f"sigma should be above 0, and is {sigma}")
         if not single and (not isinstance(sigma, Sequence) or len(sigma) != 2):
             raise ValueError(f"sigma should be a single number or two of them, not {sigma}")
         self.sigma: Any = (sigma, sigma) if single else sigma
@@ -458,14 +458,14 @@ class GaussianBlur(PrintedTransform):
 
 def _per_axis(value: Any, name: str) -> Sequence[float]:
     if not isinstance(value, int | float | Sequence):
-        raise TypeError(f"{name} should be float or a sequence of floats. Got {type(value)}")
+        raise TypeError(f"{name} should be a float or two of them, not {value!r}")
     if not isinstance(value, Sequence):
         return [float(value), float(value)]
     values = [value[0], value[0]] if len(value) == 1 else value
     if len(values) != 2:
-        raise ValueError(f"{name} is a sequence: its length should be 1 or 2, not {len(values)}")
+        raise ValueError(f"{name} should have one number or two, not {len(values)}")
     if any(not isinstance(v, int | float) for v in value):
-        raise TypeError(f"{name} should be a sequence of floats. Got {type(value[0])}")
+        raise TypeError(f"{name} should hold floats, not {value[0]!r}")
     return values
 
 
@@ -489,7 +489,7 @@ class ElasticTransform(PrintedTransform):
         for name, value in (("alpha", alpha), ("sigma", sigma)):
             if isinstance(value, Sequence) and len(value) != 2:
                 raise ValueError(
-                    f"If {name} is a sequence its length should be 2. Got {len(value)}"
+                    f"{name} should be one number or (smallest, largest), not {len(value)} of them"
                 )
         self.alpha = _per_axis(alpha, "alpha")
         self.sigma = _per_axis(sigma, "sigma")

@@ -35,9 +35,7 @@ def largest(dtype: Any) -> int:
 def want_integers(dtype: Any) -> None:
     """TypeError for bools."""
     if dtype == rushlight.bool:
-        raise TypeError(
-            f"Number of value bits is only defined for integers, and {dtype} holds none"
-        )
+        raise TypeError(f"Number of value bits: {dtype} has none, only integer dtypes do")
 
 
 def get_dimensions(img: Tensor) -> list[int]:
@@ -54,17 +52,13 @@ def check_colours(img: Tensor) -> None:
     """TypeError unless it is grey or red, green and blue."""
     channels = get_dimensions(img)[0]
     if channels not in (1, 3):
-        raise TypeError(
-            f"Input image tensor permitted channel values are [1, 3], but found {channels}"
-        )
+        raise TypeError(f"permitted channel values are [1, 3]: this image has {channels} channels")
 
 
 def check_planes(img: Tensor) -> None:
     """TypeError unless it has a dimension of channels."""
     if img.ndim < 3:
-        raise TypeError(
-            f"Input image tensor should have at least 3 dimensions, but found {img.ndim}"
-        )
+        raise TypeError(f"image tensor should have at least 3 dimensions (C, H, W), not {img.ndim}")
 
 
 def check_bytes(img: Tensor) -> None:
@@ -412,7 +406,9 @@ def posterize(img: Tensor, bits: int) -> Tensor:
 def solarize(img: Tensor, threshold: float) -> Tensor:
     check(img)
     if threshold > largest(img.dtype):
-        raise TypeError("Threshold should be less than bound of img.")
+        raise TypeError(
+            f"Threshold should be less than bound: {threshold} is no value of {img.dtype}"
+        )
     return rushlight.where(img >= threshold, invert(img), img)
 
 
@@ -478,7 +474,9 @@ def convert_image_dtype(img: Tensor, dtype: Any) -> Tensor:
         if (img.dtype == rushlight.float32 and wide) or (
             img.dtype == rushlight.float64 and dtype == rushlight.int64
         ):
-            raise RuntimeError(f"The cast from {img.dtype} to {dtype} cannot be performed safely.")
+            raise RuntimeError(
+                f"The cast from {img.dtype} to {dtype} would lose values; convert by way of float64"
+            )
         return img.mul(largest(dtype) + 1.0 - 1e-3).to(dtype)  # equal shares for all integers
     have, wanted = largest(img.dtype), largest(dtype)
     if dtype.is_floating_point:

@@ -78,7 +78,7 @@ class AutoAugment(_Augment):
     ) -> None:
         super().__init__()
         if policy not in POLICIES:
-            raise ValueError(f"The provided policy {policy} is not recognized.")
+            raise ValueError(f"policy: {policy!r} is none of AutoAugmentPolicy")
         self.policy = policy
         self.interpolation = interpolation
         self.fill = fill

@@ -250,7 +250,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
     height, width = two(size)
     _, h, w = get_dimensions(img)
     if width > w or height > h:
-        raise ValueError(f"Requested crop size {size} is bigger than input size {(h, w)}")
+        raise ValueError(f"Requested crop size {size} is bigger than the image: {(h, w)}")
     corners = [(top, left) for top in (0, h - height) for left in (0, w - width)]
     a, b, c, d = (crop(img, *corner, height, width) for corner in corners)
     return a, b, c, d, center_crop(img, [height, width])
@@ -427,7 +427,7 @@ def invert(img: Any) -> Any:
 def posterize(img: Any, bits: int) -> Any:
     """Keep only the highest bits, 0 to 8, of bytes."""
     if not 0 <= bits <= 8:
-        raise ValueError(f"The number if bits should be between 0 and 8. Got {bits}")
+        raise ValueError(f"bits should be between 0 and 8, and is {bits}")
     _check_tensor(img, _tensors.check_planes)
     _check_tensor(img, _tensors.check_bytes)
     return _place(img).posterize(img, bits)
@@ -466,23 +466,21 @@ def gaussian_blur(
         sigma: deviation in pixels, one or (x, y); 0.15 times the kernel's size + 0.35 if None.
     """
     if not isinstance(kernel_size, int | list | tuple):
-        raise TypeError(
-            f"kernel_size should be int or a sequence of integers. Got {type(kernel_size)}"
-        )
+        raise TypeError(f"kernel_size should be an int or two of them, not {kernel_size!r}")
     kernel = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
     if len(kernel) != 2:
-        raise ValueError(f"If kernel_size is a sequence its length should be 2. Got {len(kernel)}")
+        raise ValueError(f"kernel_size should be one length or (x, y), not {len(kernel)} of them")
     if any(k % 2 == 0 or k < 0 for k in kernel):
         raise ValueError(f"kernel_size should have odd and positive integers. Got {kernel_size}")
     if sigma is not None and not isinstance(sigma, int | float | list | tuple):
-        raise TypeError(f"sigma should be either float or sequence of floats. Got {type(sigma)}")
+        raise TypeError(f"sigma should be a float or two of them, not {sigma!r}")
     if sigma is None:
         sigmas = [k * 0.15 + 0.35 for k in kernel]
     else:
         sigmas = list(sigma) if isinstance(sigma, list | tuple) else [float(sigma)]
         sigmas = sigmas * (2 if len(sigmas) == 1 else 1)
     if len(sigmas) != 2:
-        raise ValueError(f"If sigma is a sequence, its length should be 2. Got {len(sigmas)}")
+        raise ValueError(f"sigma should be one number or (x, y), not {len(sigmas)} of them")
     if any(s <= 0.0 for s in sigmas):
         raise ValueError(f"sigma should have positive values. Got {sigma}")
     image = img if isinstance(img, Tensor) else pil_to_tensor(_expect_picture(img))
@@ -492,5 +490,5 @@ def gaussian_blur(
 
 def _expect_picture(img: Any) -> Any:
     if not is_picture(img):
-        raise TypeError(f"img should be PIL Image or Tensor. Got {type(img)}")
+        raise TypeError(f"img should be a tensor or a picture of PIL, not {type(img).__name__}")
     return img

@@ -29,7 +29,7 @@ _TURNED = ("XYWHR", "CXCYWHR", "XYXYXYXY")
 def is_rotated_bounding_format(format: BoundingBoxFormat | str) -> bool:
     """Whether boxes of this format can be turned."""
     if not isinstance(format, BoundingBoxFormat | str):
-        raise ValueError(f"format should be str or BoundingBoxFormat, got {type(format)}")
+        raise ValueError(f"format should be str or BoundingBoxFormat, not {format!r}")
     return (format.value if isinstance(format, BoundingBoxFormat) else format) in _TURNED
 
 

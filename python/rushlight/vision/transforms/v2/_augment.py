@@ -112,7 +112,7 @@ class AutoAugment(_Augment):
     ) -> None:
         super().__init__(interpolation=interpolation, fill=fill)
         if policy not in POLICIES:
-            raise ValueError(f"The provided policy {policy} is not recognized.")
+            raise ValueError(f"policy: {policy!r} is none of AutoAugmentPolicy")
         self.policy = policy
         self._policies = parse(POLICIES[policy])
 
@@ -148,9 +148,7 @@ class RandAugment(_Augment):
     ) -> None:
         super().__init__(interpolation=interpolation, fill=fill)
         if not isinstance(num_ops, int) or num_ops < 0:
-            raise ValueError(
-                f"num_ops should be a non-negative integer, but got {num_ops} instead."
-            )
+            raise ValueError(f"num_ops should be a non-negative integer, not {num_ops!r}")
         self.num_ops = num_ops
         self.magnitude = magnitude
         self.num_magnitude_bins = num_magnitude_bins

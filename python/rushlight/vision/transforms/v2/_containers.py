@@ -15,7 +15,7 @@ from ._utils import sample_of
 
 def _check_transforms(transforms: Any, kinds: Any = Sequence) -> Any:
     if not isinstance(transforms, kinds):
-        raise TypeError("Argument transforms should be a sequence of callables")
+        raise TypeError("Argument transforms should be a sequence of functions or transforms")
     if not transforms:
         raise ValueError("Pass at least one transform")
     return transforms
@@ -89,7 +89,7 @@ class RandomChoice(Transform):
         p = [1] * len(transforms) if p is None else p
         if len(p) != len(transforms):
             raise ValueError(
-                f"Length of p doesn't match the number of transforms: {len(p)} != {len(transforms)}"
+                f"Length of p doesn't match: {len(p)} for {len(transforms)} transforms"
             )
         super().__init__()
         self.transforms = transforms

@@ -53,7 +53,7 @@ class SetClampingMode(Transform):
     def __init__(self, clamping_mode: str | None) -> None:
         super().__init__()
         if clamping_mode not in (None, "soft", "hard"):
-            raise ValueError(f"clamping_mode must be soft, hard or None, got {clamping_mode}")
+            raise ValueError(f"clamping_mode is 'soft', 'hard' or None, not {clamping_mode!r}")
         self.clamping_mode = clamping_mode
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:

@@ -101,7 +101,9 @@ class ToDtype(Transform):
     def __init__(self, dtype: Any, scale: bool = False) -> None:
         super().__init__()
         if not isinstance(dtype, dict | rushlight.dtype):
-            raise ValueError(f"dtype must be a dict or a torch.dtype, got {type(dtype)} instead")
+            raise ValueError(
+                f"dtype must be a dtype, or a dict of them by kind of input; got {dtype!r}"
+            )
         if isinstance(dtype, dict) and Tensor in dtype and (Image in dtype or Video in dtype):
             warn(
                 "Got `dtype` values for `torch.Tensor` and for images or videos: of samples with "

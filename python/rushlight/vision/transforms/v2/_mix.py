@@ -101,7 +101,7 @@ class _BatchMix(Transform):
     def _labels(self, inputs: Any) -> Tensor:
         labels = self._labels_getter(inputs)
         if not isinstance(labels, Tensor):
-            raise ValueError(f"The labels must be a tensor, but got {type(labels)} instead.")
+            raise ValueError(f"labels must be a tensor, not {type(labels).__name__}")
         if labels.ndim not in (1, 2):
             raise ValueError(
                 "labels should be index based, of one dimension, or a row of probabilities for "
@@ -233,7 +233,9 @@ class JPEG(Transform):
         check_sequence(quality, "quality", (2,))
         low, high = quality
         if not (isinstance(low, int) and isinstance(high, int) and 1 <= low <= high <= 100):
-            raise ValueError(f"quality must be an integer from 1 to 100, got {quality =}")
+            raise ValueError(
+                f"quality must be an integer from 1 (coarsest) to 100, not {quality!r}"
+            )
         self.quality = quality
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:

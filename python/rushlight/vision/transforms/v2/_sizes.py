@@ -233,7 +233,7 @@ class RandomCrop(Transform):
         if height < self.size[0] or width < self.size[1]:
             padded = "padded " if self.padding is not None else ""
             raise ValueError(
-                f"Required crop size {tuple(self.size)} is larger than {padded}input image size "
+                f"Required crop size {tuple(self.size)} is larger than the {padded}image: "
                 f"{(height, width)}."
             )
         place = [
@@ -287,7 +287,7 @@ class RandomResizedCrop(Transform):
         ranges = {"Scale": scale, "Ratio": ratio}
         for name, pair in ranges.items():
             if not isinstance(pair, Sequence) or len(pair) != 2:
-                raise TypeError(f"{name} should be a sequence of two floats.")
+                raise TypeError(f"{name} should be a sequence (smallest, largest), not {pair!r}")
         if any(low > high for low, high in ranges.values()):
             warn("Scale and ratio should be of kind (min, max)")
         self.scale, self.ratio = scale, ratio

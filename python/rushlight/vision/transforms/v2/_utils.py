@@ -45,7 +45,7 @@ def _first_of_kind(flat_inputs: Sequence[Any], kind: type, name: str) -> Any:
     for inpt in flat_inputs:
         if isinstance(inpt, kind):
             return inpt
-    raise ValueError(f"No {name} were found in the sample")
+    raise ValueError(f"No {name} were found: the input holds none")
 
 
 def passes(transform: Any, inpt: Any) -> str:
@@ -126,7 +126,7 @@ def labels_getter_of(setting: Any) -> Callable[[Any], Any]:
     if setting is None:
         return lambda inputs: None
     raise ValueError(
-        f"labels_getter should either be 'default', a callable, or None, but got {setting}."
+        f"labels_getter should either be 'default', None or a function, not {setting!r}"
     )
 
 

@@ -243,7 +243,7 @@ def permute_channels_image(image: Any, permutation: Sequence[int]) -> Any:
         return F.to_pil_image(permute_channels_image(F.pil_to_tensor(image), permutation))
     if len(permutation) != image.shape[-3]:
         raise ValueError(
-            "Length of permutation does not match number of channels: "
+            "Length of permutation does not match the channels: "
             f"{len(permutation)} != {image.shape[-3]}"
         )
     return image[..., list(permutation), :, :]

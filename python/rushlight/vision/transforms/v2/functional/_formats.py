@@ -93,7 +93,7 @@ def as_format(format: Any) -> Any:
     """The format, also from its name; ValueError for what is neither."""
     found = BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
     if not isinstance(found, BoundingBoxFormat):
-        raise ValueError(f"format should be str or BoundingBoxFormat, got {type(format)}")
+        raise ValueError(f"format should be str or BoundingBoxFormat, not {format!r}")
     return found
 
 
@@ -144,12 +144,14 @@ def convert_bounding_box_format(
     kept = isinstance(inpt, BoundingBoxes)
     if not isinstance(inpt, Tensor) or not (kept or is_pure_tensor(inpt)):
         raise TypeError(
-            f"Input can either be a plain tensor or BoundingBoxes, but got {type(inpt)}"
+            f"Input can either be BoundingBoxes or a plain tensor, not {type(inpt).__name__}"
         )
     if kept and old_format is not None:
         raise ValueError("For bounding box tv_tensor inputs, `old_format` must not be passed.")
     if not kept and old_format is None:
-        raise ValueError("For pure tensor inputs, `old_format` has to be passed.")
+        raise ValueError(
+            "For pure tensor inputs, pass old_format: plain numbers do not know their format"
+        )
     plain = inpt.as_subclass(Tensor)
     output = convert(
         plain, inpt.format if isinstance(inpt, BoundingBoxes) else old_format, new_format
@@ -167,7 +169,7 @@ def clamp(boxes: Tensor, format: Any, canvas_size: Any, clamping_mode: str | Non
     if clamping_mode is None:
         return boxes.clone()
     if clamping_mode not in ("soft", "hard"):
-        raise ValueError(f"clamping_mode must be soft, hard or None, got {clamping_mode}")
+        raise ValueError(f"clamping_mode is 'soft', 'hard' or None, not {clamping_mode!r}")
     working = working_format(format)
     if working == _Format.XYXYXYXY:
         corners = convert(boxes, format, working).reshape(-1, 8).clone()
@@ -193,7 +195,7 @@ def clamp_bounding_boxes(
         clamping_mode: "soft", "hard", None for no change, or "auto": the one of BoundingBoxes.
     """
     if clamping_mode not in (None, "soft", "hard", "auto"):
-        raise ValueError(f"clamping_mode must be soft, hard, auto or None, got {clamping_mode}")
+        raise ValueError(f"clamping_mode is 'soft', 'hard', 'auto' or None, not {clamping_mode!r}")
     if is_pure_tensor(inpt):
         if format is None or canvas_size is None or clamping_mode == "auto":
             raise ValueError(
@@ -202,7 +204,7 @@ def clamp_bounding_boxes(
         return clamp(inpt, as_format(format), canvas_size, clamping_mode)
     if not isinstance(inpt, BoundingBoxes):
         raise TypeError(
-            f"Input can either be a plain tensor or BoundingBoxes, but got {type(inpt)}"
+            f"Input can either be BoundingBoxes or a plain tensor, not {type(inpt).__name__}"
         )
     if format is not None or canvas_size is not None:
         raise ValueError(
@@ -222,13 +224,17 @@ def clamp_keypoints(inpt: Tensor, canvas_size: Any = None) -> Tensor:
     """
     kept = isinstance(inpt, KeyPoints)
     if not kept and not is_pure_tensor(inpt):
-        raise TypeError(f"Input can either be a plain tensor or KeyPoints, but got {type(inpt)}")
+        raise TypeError(
+            f"Input can either be KeyPoints or a plain tensor, not {type(inpt).__name__}"
+        )
     if isinstance(inpt, KeyPoints):
         if canvas_size is not None:
             raise ValueError("For keypoints tv_tensor inputs, `canvas_size` must not be passed.")
         canvas_size = inpt.canvas_size
     if canvas_size is None:
-        raise ValueError("For pure tensor inputs, `canvas_size` has to be passed.")
+        raise ValueError(
+            "For pure tensor inputs, pass canvas_size: plain numbers do not know their canvas"
+        )
     height, width = canvas_size
     points = inpt.as_subclass(Tensor)
     wide = points if points.is_floating_point() else points.float()
@@ -294,7 +300,8 @@ def sanitize_bounding_boxes(
         return bounding_boxes[valid], valid
     if not isinstance(bounding_boxes, BoundingBoxes):
         raise ValueError(
-            "bounding_boxes must be a tv_tensors.BoundingBoxes instance or a pure tensor."
+            f"bounding_boxes must be BoundingBoxes or a plain tensor, not "
+            f"{type(bounding_boxes).__name__}"
         )
     if format is not None or canvas_size is not None:
         raise ValueError(
@@ -316,11 +323,13 @@ def sanitize_keypoints(key_points: Tensor, canvas_size: Any = None) -> tuple[Ten
     """
     if is_pure_tensor(key_points):
         if canvas_size is None:
-            raise ValueError("canvas_size cannot be None if key_points is a pure tensor.")
+            raise ValueError("canvas_size cannot be None where key_points is a plain tensor")
         valid = valid_points(key_points, canvas_size)
         return key_points[valid], valid
     if not isinstance(key_points, KeyPoints):
-        raise ValueError("key_points must be a tv_tensors.KeyPoints instance or a pure tensor.")
+        raise ValueError(
+            f"key_points must be KeyPoints or a plain tensor, not {type(key_points).__name__}"
+        )
     if canvas_size is not None:
         raise ValueError(
             f"canvas_size must be None for KeyPoints, which have their own, but is {canvas_size}"

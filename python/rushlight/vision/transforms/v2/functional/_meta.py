@@ -23,7 +23,9 @@ def get_dimensions_image(image: Tensor) -> list[int]:
     """Those of a tensor; one channel if it has two dimensions, TypeError for fewer."""
     sizes = list(image.shape[-3:])
     if len(sizes) < 2:
-        raise TypeError(f"Input tensor should have at least two dimensions, but got {len(sizes)}")
+        raise TypeError(
+            f"Input tensor should have at least height and width, but has {len(sizes)} dimensions"
+        )
     return sizes if len(sizes) == 3 else [1, *sizes]
 
 

@@ -93,7 +93,7 @@ def gaussian_noise_image(
         return out.clamp(0, 1) if clip else out
     if image.dtype != rushlight.uint8:
         raise ValueError(
-            f"Input tensor is expected to be in uint8 or float, and is in {image.dtype}"
+            f"Input tensor is expected to be uint8 or floating point, not {image.dtype}"
         )
     drawn = rushlight.randn_like(image, dtype=rushlight.float32) * (sigma * 255)
     out = image + (mean * 255 + drawn).to(rushlight.int16)

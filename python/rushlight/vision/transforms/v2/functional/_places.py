@@ -133,12 +133,18 @@ def _sides(padding: Any) -> list[int]:
     return M.sides_of(padding)
 
 
+def _check_constant(padding_mode: Any, what: str) -> None:
+    if padding_mode != "constant":
+        raise ValueError(
+            f"{what} can be padded by padding_mode='constant' alone, not {padding_mode!r}"
+        )
+
+
 def pad_keypoints(
     keypoints: Tensor, canvas_size: _Size, padding: Any, padding_mode: str = "constant"
 ) -> tuple[Tensor, _Size]:
     """Points of an image with more pixels around it, and its new size."""
-    if padding_mode != "constant":
-        raise ValueError(f"Padding mode '{padding_mode}' is not supported with KeyPoints")
+    _check_constant(padding_mode, "points")
     left, top, right, bottom = _sides(padding)
     height, width = canvas_size
     moved = keypoints + keypoints.new_tensor([left, top])
@@ -154,8 +160,7 @@ def pad_bounding_boxes(
     clamping_mode: str | None = "soft",
 ) -> tuple[Tensor, _Size]:
     """Boxes of an image with more pixels around it, and its new size."""
-    if padding_mode != "constant":
-        raise ValueError(f"Padding mode '{padding_mode}' is not supported with bounding boxes")
+    _check_constant(padding_mode, "bounding boxes")
     left, top, right, bottom = _sides(padding)
     new = (canvas_size[0] + top + bottom, canvas_size[1] + left + right)
     moved = _translate(bounding_boxes, format, left, top)

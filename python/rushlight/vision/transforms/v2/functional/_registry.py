@@ -150,8 +150,8 @@ def call(functional: Callable, inpt: Any, *args: Any, **kwargs: Any) -> Any:
     """The function's kernel for the kind of the input, called; TypeError if there is none."""
     found = find_kernel(functional, type(inpt))
     if found is None:
+        known = ", ".join(kind.__name__ for kind in _KERNELS[functional])
         raise TypeError(
-            f"Functional F.{functional.__name__} supports inputs of type "
-            f"{_KERNELS[functional].keys()}, but got {type(inpt)} instead."
+            f"F.{functional.__name__} supports inputs of type {known}, not {type(inpt).__name__}"
         )
     return found(inpt, *args, **kwargs)
