@@ -64,6 +64,11 @@ class List {
     }
   }
   explicit List(intrusive_ptr<ivalue::ListItems> items) : items_(std::move(items)) {}
+  explicit List(const std::vector<T>& items) : List() {
+    for (const T& item : items) {
+      push_back(item);
+    }
+  }
   // Of a list that says the type of its items, which each of them has anyway.
   template <class Type>
   explicit List(const std::shared_ptr<Type>&) : List() {}

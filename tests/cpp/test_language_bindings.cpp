@@ -87,6 +87,16 @@ RL_TEST(kinds_that_tensors_are_not) {
   CHECK_THROWS(c10::NotImplementedError, "quantised", x.q_scale());
 }
 
+RL_TEST(lists_of_values) {
+  const std::vector<Tensor> tensors = {torch::ones({1}), torch::zeros({1})};
+  const c10::List<Tensor> list{tensors};
+  CHECK(list.size() == 2 && list.vec()[1].is_same(tensors[1]));
+  const c10::List<std::optional<Tensor>> at(
+      std::vector<std::optional<Tensor>>{torch::tensor({0, 2}), std::nullopt});
+  const Tensor x = torch::arange(6).reshape({3, 2});
+  CHECK(torch::equal(torch::index(x, at), x.index_select(0, torch::tensor({0, 2}))));
+}
+
 // ---- nodes ----
 
 struct Doubled : torch::autograd::Node {
