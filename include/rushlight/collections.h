@@ -171,6 +171,15 @@ inline Dict<Value, Value> Value::toGenericDict() const { return Dict<Value, Valu
 namespace impl {
 using GenericList = List<Value>;
 using GenericDict = Dict<Value, Value>;
+// The same list, told what its items are, or not.
+template <class T>
+List<T> toTypedList(const GenericList& list) {
+  return List<T>(list.items());
+}
+template <class T>
+GenericList toList(const List<T>& list) {
+  return GenericList(list.items());
+}
 }  // namespace impl
 
 }  // namespace rushlight
