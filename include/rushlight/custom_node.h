@@ -2,7 +2,6 @@
 // for backward: libtorch's names. Function (function.h) is the shorter way to the same.
 #pragma once
 
-#include <functional>
 #include <unordered_set>
 
 #include <rushlight/autograd.h>
@@ -22,17 +21,24 @@ RL_API void deleteNode(Node* node);
 
 RL_API optional_variable_list to_optional(const Variable& output);
 RL_API optional_variable_list to_optional(const variable_list& outputs);
-using _jvp_fn_t = std::function<variable_list(variable_list, variable_list)>;
-using _view_as_self_fn_t = std::function<Tensor(Tensor)>;
 // The outputs of a function with `node` as their history (none: they are not recorded): those that
-// are inputs, written (`dirty`) or without a gradient are told by address. Forward mode and views
-// of inputs are as in Function: the last arguments say nothing more.
-RL_API optional_variable_list _wrap_outputs(
+// are inputs, written (`dirty`) or without a gradient are told by address.
+RL_API optional_variable_list record_outputs(
     const variable_list& inputs, const std::unordered_set<TensorImpl*>& non_differentiable,
     const std::unordered_set<TensorImpl*>& dirty, ArrayRef<std::optional<Variable>> outputs,
-    const std::shared_ptr<Node>& node, const _jvp_fn_t& jvp,
-    const std::unordered_set<TensorImpl*>& saved_in_setup, const _view_as_self_fn_t& view_as_self,
-    bool pure_view);
+    const std::shared_ptr<Node>& node);
+// The same by libtorch's name. Forward mode and views of inputs are as in Function: the last
+// arguments say nothing more.
+template <class Jvp, class ViewAsSelf>
+optional_variable_list _wrap_outputs(const variable_list& inputs,
+                                     const std::unordered_set<TensorImpl*>& non_differentiable,
+                                     const std::unordered_set<TensorImpl*>& dirty,
+                                     ArrayRef<std::optional<Variable>> outputs,
+                                     const std::shared_ptr<Node>& node, const Jvp&,
+                                     const std::unordered_set<TensorImpl*>&, const ViewAsSelf&,
+                                     bool) {
+  return record_outputs(inputs, non_differentiable, dirty, outputs, node);
+}
 
 // A tensor that a node keeps. RuntimeError where it was written since, or after reset_data().
 class RL_API SavedVariable {

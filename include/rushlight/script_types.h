@@ -2,7 +2,6 @@
 // rushlight::Type (type.h) says.
 #pragma once
 
-#include <rushlight/nn/namespace.h>
 #include <rushlight/dtype.h>
 #include <rushlight/type.h>
 

@@ -46,6 +46,11 @@
 #include <rushlight/script.h>
 #include <rushlight/type_meta.h>
 
+namespace rushlight::autograd {
+using _jvp_fn_t = std::function<variable_list(variable_list, variable_list)>;
+using _view_as_self_fn_t = std::function<Tensor(Tensor)>;
+}  // namespace rushlight::autograd
+
 namespace at::native {
 using namespace rushlight::native;
 }

@@ -20,13 +20,11 @@ optional_variable_list to_optional(const variable_list& outputs) {
   return {outputs.begin(), outputs.end()};
 }
 
-optional_variable_list _wrap_outputs(const variable_list& inputs,
-                                     const std::unordered_set<TensorImpl*>& non_differentiable,
-                                     const std::unordered_set<TensorImpl*>& dirty,
-                                     ArrayRef<std::optional<Variable>> outputs,
-                                     const std::shared_ptr<Node>& node, const _jvp_fn_t&,
-                                     const std::unordered_set<TensorImpl*>&,
-                                     const _view_as_self_fn_t&, bool) {
+optional_variable_list record_outputs(const variable_list& inputs,
+                                      const std::unordered_set<TensorImpl*>& non_differentiable,
+                                      const std::unordered_set<TensorImpl*>& dirty,
+                                      ArrayRef<std::optional<Variable>> outputs,
+                                      const std::shared_ptr<Node>& node) {
   const Ref<Node> recorded = node ? Node::of_shared(node) : Ref<Node>();
   optional_variable_list out;
   for (const std::optional<Variable>& t : outputs) {
