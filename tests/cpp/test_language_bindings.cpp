@@ -122,7 +122,8 @@ Tensor doubled(const Tensor& x, bool& destroyed) {
   }
   node->factor = torch::autograd::SavedVariable(torch::full({}, 2.0f), false);
   const auto outputs = torch::autograd::_wrap_outputs({x}, {}, {}, torch::autograd::to_optional(y),
-                                                      node, {}, {}, {}, false);
+                                                      node, torch::autograd::_jvp_fn_t(), {},
+                                                      torch::autograd::_view_as_self_fn_t(), false);
   CHECK(outputs.at(0)->grad_fn().get() == node.get());
   return *outputs[0];
 }
