@@ -14,6 +14,7 @@ from pathlib import Path
 
 LARGEST_WHEEL = 33e6  # Gloo and what Debian's needs are 0.6 of it
 LARGEST_INSTALLED = 110e6
+LINKER_SCRIPTS = {"libtorch.so", "libtorch_cpu.so", "libc10.so"}
 NEEDED = [
     "rushlight/_C.pyi",
     "rushlight/_functions.pyi",
@@ -46,7 +47,11 @@ def needed_by(library: Path) -> list[str]:
 
 def unmet(archive: zipfile.ZipFile, folder: Path) -> list[str]:
     """What the wheel's libraries need that neither it nor every system has."""
-    names = [name for name in archive.namelist() if ".so" in Path(name).name]
+    names = [
+        name
+        for name in archive.namelist()
+        if ".so" in Path(name).name and Path(name).name not in LINKER_SCRIPTS
+    ]
     known = {Path(name).name for name in names}
     return [
         f"{name} needs {library}"
@@ -67,7 +72,8 @@ def problems(path: Path) -> list[str]:
     licensed = dict(LICENSED)
     for name in sizes:  # of the system, where the wheel was built
         library = Path(name).name
-        if name.startswith("rushlight/lib/lib") and not library.startswith("librushlight"):
+        own = library.startswith("librushlight") or library in LINKER_SCRIPTS
+        if name.startswith("rushlight/lib/lib") and not own:
             licensed.setdefault(library, re.sub(r"\.so.*", ".txt", library))
     for library, licence in licensed.items():
         if f"rushlight/lib/{library}" in sizes and f"rushlight/licenses/{licence}" not in sizes:

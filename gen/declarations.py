@@ -5,7 +5,7 @@ What their kernels look like stands in kernels.py, what the functions do in wrap
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from gen.schema import Type, default, parameter, parameters
@@ -86,6 +86,15 @@ def options_sooner(op: Op) -> Iterator[str]:
         yield f"inline {head} {{ return {op.name}({op.call(**left_out)}); }}"
 
 
+def taking_optionals(names: Iterable[str], qualifier: str = "") -> list[str]:
+    """A macro call for each name: it takes std::optional<Tensor> where it takes a tensor that may be undefined."""
+    return [f"RL_TAKE_OPTIONALS({name}, {qualifier})" for name in dict.fromkeys(names)]
+
+
+def has_optional(op: Op) -> bool:
+    return any(a.type.base == "Tensor" and a.type.optional and not a.type.is_list for a in op.args)
+
+
 def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
     """Each op, and as it is declared: a call that fits an earlier overload of its name too, since what would tell
     them apart is left out, means that one. Arguments of other names are other things, which the call must say.
@@ -109,9 +118,14 @@ def namespaces(ops: list[Op], *, defined: bool) -> list[str]:
     found = []
     for space in NAMESPACES:
         inside = []
-        for form in [form for _, op in told_apart(ops) if op.space == space for form in forms(op)]:
+        own = [op for _, op in told_apart(ops) if op.space == space]
+        for form in [form for op in own for form in forms(op)]:
             head = form.signature(defaults=not defined, name=form.short)
             inside += block(head, [f"return rushlight::{form.call()};"]) if defined else [f"{head};"]
+        if not defined:
+            sooner = [line for op in own for line in options_sooner(op)]
+            inside += [line.replace(f" {space}_", " ", 1) for line in sooner]
+            inside += taking_optionals(f.short for op in own if has_optional(op) for f in forms(op))
         found += ["", f"namespace {space} {{", *inside, f"}}  // namespace {space}"] if inside else []
     return found
 
@@ -125,6 +139,7 @@ def ops_header(ops: list[Op]) -> str:
             for head, passed in form.heads():
                 inside.append(f"inline {head} {{ return {form.call(**passed)}; }}" if passed else f"{head};")
         inside += options_sooner(op)
+    inside += taking_optionals(f.name for op in ops if has_optional(op) for f in forms(op))
     inside += [*namespaces(ops, defined=False), "#pragma GCC visibility pop"]
     text = header(["<cmath>", "", "<rushlight/tensor.h>"], "rushlight", inside)
     return text + "\n#include <rushlight/operators.h>\n"
@@ -137,6 +152,11 @@ def methods(ops: list[Op], owner: str = "", *, defaults: bool = True) -> Iterato
         for taking, passed in form.with_numbers(receiver):
             said = parameters([a for a in taking.op.args if a.name != receiver], defaults=defaults)
             yield f"{form.result} {owner}{form.name}({said}) const", form.call(**{receiver: "*this"}, **passed)
+
+
+def methods_taking_optionals(ops: list[Op]) -> list[str]:
+    own = [op for op in ops if "method" in op.variants and has_optional(op)]
+    return taking_optionals((f.name for op in own for f in forms(op) if f.kind != "out"), "const")
 
 
 def calls(overloads: list[Op]) -> list[str]:
@@ -154,6 +174,7 @@ def generate(ops: list[Op]) -> dict[str, str]:
     inside = [*flat(bodies), *namespaces(ops, defined=True)]
     return {
         "include/rushlight/ops.h": ops_header(ops),
-        "include/rushlight/tensor_methods.inc": HEADER + "".join(f"{head};\n" for head, _ in methods(ops)),
+        "include/rushlight/tensor_methods.inc": HEADER
+        + "".join(f"{line};\n" for line in [*(head for head, _ in methods(ops)), *methods_taking_optionals(ops)]),
         "src/methods.cpp": source(["<rushlight/ops.h>"], "rushlight", inside),
     }

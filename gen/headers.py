@@ -47,7 +47,7 @@ NAMES = {
         "torch/csrc/api/include/torch": "all data nn optim torch types utils",
         "torch/csrc/autograd": """
             InferenceMode VariableTypeUtils anomaly_mode autograd custom_function edge function
-            grad_mode variable""",
+            grad_mode saved_variable variable""",
         "torch/csrc/autograd/generated": "variable_factories",
         "ATen": """
             ArrayRef CPUGeneratorImpl Context Device DeviceGuard Dispatch Dispatch_v2 ExpandUtils Formatting Functions
@@ -95,6 +95,7 @@ NAMES = {
     },
     "<rushlight/record_function.h>": {"ATen": "record_function", "torch/csrc/autograd": "profiler record_function"},
     "<rushlight/nn/parallel.h>": {"torch/nn/parallel": "data_parallel"},
+    "<rushlight/aoti_package.h>": {"torch/csrc/inductor/aoti_package": "model_package_loader"},
     "<rushlight/checks.h>": {"ATen": "TensorUtils", "c10/util": "MaybeOwned"},
     "<rushlight/tensor_iterator.h>": {"ATen": "TensorIterator", "ATen/native": "TensorIterator cpu/Loops"},
     "<rushlight/distributed/c10d.h>": {

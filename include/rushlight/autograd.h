@@ -114,6 +114,8 @@ class RL_API OutputInfo {
 class RL_API Node : public RefCounted {
  public:
   explicit Node(const NodeDescriptor* descriptor);
+  // For classes that override the second apply (custom_node.h).
+  Node();
   virtual ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -129,6 +131,8 @@ class RL_API Node : public RefCounted {
   virtual void apply(const Tensor* grads, Tensor* result) {
     descriptor_->backward(*this, grads, result);
   }
+  // A reference of the graph to a node that a shared_ptr owns: the graph shares in owning it.
+  static Ref<Node> of_shared(const std::shared_ptr<Node>& node);
   virtual const char* name() const { return descriptor_->name; }
   virtual void release_saved();  // frees saved tensors after backward; later unpacking raises
 
@@ -155,6 +159,8 @@ class RL_API Node : public RefCounted {
   }
   void add_edge(const Tensor& input);  // gradient edge of an input (empty where it needs none)
   void add_edge(Edge edge);
+  void set_next_edges(std::vector<Edge> edges);
+  void clear_input_metadata();  // forgets its outputs: their gradients are its inputs
   uint32_t add_output(
       const Tensor& output);  // the next output's number; set_history and its like call it
 
@@ -179,6 +185,9 @@ class RL_API Node : public RefCounted {
   Tensor saved_with_history(size_t i) const;
   SavedTensor& saved_tensor(size_t i);
 
+  // The same by lists, for classes of programs (custom_node.h).
+  virtual std::vector<Tensor> apply(std::vector<Tensor>&& grads);
+
   struct Extra;  // hooks, anomaly data, Python object: src/autograd/node.h
   Extra* extra() const { return extra_; }
   Extra& extra_or_make();
@@ -188,6 +197,7 @@ class RL_API Node : public RefCounted {
   template <class T>
   struct Block;
   void destroy() const;
+  static void dispose(const Node* node);
   Tensor unpack_saved(size_t i, bool detached_ok) const;
   bool is_needed_by_run(size_t i) const;
   const Edge* edge_data() const { return num_edges_ <= near_edge_count ? near_edges_ : far_edges_; }

@@ -24,6 +24,17 @@ struct RL_API Tuple : CustomClassHolder {
   }
   Value::Items items;
 };
+struct RL_API ConstantString : CustomClassHolder {
+  explicit ConstantString(std::string text) : text_(std::move(text)) {}
+  const std::string& string() const { return text_; }
+  std::string_view string_view() const { return text_; }
+  static intrusive_ptr<ConstantString> create(std::string text) {
+    return make_intrusive<ConstantString>(std::move(text));
+  }
+
+ private:
+  std::string text_;
+};
 // The pairs of a dict in the order in which they came in.
 struct RL_API DictItems : CustomClassHolder {
   std::vector<std::pair<Value, Value>> pairs;
@@ -53,6 +64,14 @@ class List {
     }
   }
   explicit List(intrusive_ptr<ivalue::ListItems> items) : items_(std::move(items)) {}
+  explicit List(const std::vector<T>& items) : List() {
+    for (const T& item : items) {
+      push_back(item);
+    }
+  }
+  // Of a list that says the type of its items, which each of them has anyway.
+  template <class Type>
+  explicit List(const std::shared_ptr<Type>&) : List() {}
   size_t size() const { return items_->items.size(); }
   bool empty() const { return items_->items.empty(); }
   void reserve(size_t n) { items_->items.reserve(n); }
@@ -68,6 +87,7 @@ class List {
     }
     return out;
   }
+  operator std::vector<T>() const { return vec(); }
   class iterator {
    public:
     iterator(const List* list, size_t i) : list_(list), i_(i) {}
@@ -94,6 +114,8 @@ template <class K, class V>
 class Dict {
  public:
   Dict() : items_(make_intrusive<ivalue::DictItems>()) {}
+  template <class Key, class Of>
+  Dict(const std::shared_ptr<Key>&, const std::shared_ptr<Of>&) : Dict() {}
   explicit Dict(intrusive_ptr<ivalue::DictItems> items) : items_(std::move(items)) {}
   size_t size() const { return items_->pairs.size(); }
   bool empty() const { return size() == 0; }
@@ -149,6 +171,15 @@ inline Dict<Value, Value> Value::toGenericDict() const { return Dict<Value, Valu
 namespace impl {
 using GenericList = List<Value>;
 using GenericDict = Dict<Value, Value>;
+// The same list, told what its items are, or not.
+template <class T>
+List<T> toTypedList(const GenericList& list) {
+  return List<T>(list.items());
+}
+template <class T>
+GenericList toList(const List<T>& list) {
+  return GenericList(list.items());
+}
 }  // namespace impl
 
 }  // namespace rushlight

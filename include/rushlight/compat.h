@@ -108,7 +108,20 @@ class DeviceGuard {
   DeviceType type_;
   int before_ = -1;
 };
-using OptionalDeviceGuard = DeviceGuard;
+// The same where there is a device.
+class OptionalDeviceGuard {
+ public:
+  explicit OptionalDeviceGuard(std::optional<Device> device = {}) { reset_device(device); }
+  void reset_device(std::optional<Device> device) {
+    guard_.reset();
+    if (device.has_value()) {
+      guard_.emplace(*device);
+    }
+  }
+
+ private:
+  std::optional<DeviceGuard> guard_;
+};
 
 // What elements of a dtype are computed in.
 template <class T>

@@ -9,6 +9,11 @@
 namespace rushlight {
 
 enum class Float32MatmulPrecision { HIGHEST, HIGH, MEDIUM };
+enum class CuBLASReductionOption : uint8_t {
+  AllowReducedPrecisionWithSplitK,
+  DisallowReducedPrecisionAllowSplitK,
+  DisallowReducedPrecisionDisallowSplitK,
+};
 
 // The flags are kept and read back. No kernel makes use of them: results do not depend on a search
 // among kernels, sums have an order of their own, and products of floats are made of floats.
@@ -44,9 +49,33 @@ class Context {
   RL_FLAG(userEnabledMkldnn, setUserEnabledMkldnn, true)
   RL_FLAG(benchmarkCuDNN, setBenchmarkCuDNN, false)
   RL_FLAG(deterministicCuDNN, setDeterministicCuDNN, false)
-  RL_FLAG(allowFP16ReductionCuBLAS, setAllowFP16ReductionCuBLAS, true)
-  RL_FLAG(allowBF16ReductionCuBLAS, setAllowBF16ReductionCuBLAS, true)
+  RL_FLAG(userEnabledNNPACK, setUserEnabledNNPACK, true)
+  RL_FLAG(userEnabledFlashSDP, setSDPUseFlash, true)
+  RL_FLAG(userEnabledMemEfficientSDP, setSDPUseMemEfficient, true)
+  RL_FLAG(userEnabledMathSDP, setSDPUseMath, true)
+  RL_FLAG(userEnabledCuDNNSDP, setSDPUseCuDNN, true)
+  RL_FLAG(allowFP16BF16ReductionMathSDP, setAllowFP16BF16ReductionMathSDP, false)
+  RL_FLAG(allowFP16AccumulationCuBLAS, setAllowFP16AccumulationCuBLAS, false)
+  RL_FLAG(checkSparseTensorInvariants, setCheckSparseTensorInvariants, false)
+  RL_FLAG(deterministicMkldnn, setDeterministicMkldnn, false)
+  RL_FLAG(deterministicFillUninitializedMemory, setDeterministicFillUninitializedMemory, true)
 #undef RL_FLAG
+#define RL_REDUCTION(type)                                                                         \
+  CuBLASReductionOption allow##type##ReductionCuBLAS() const { return reduction_##type; }          \
+  void setAllow##type##ReductionCuBLAS(CuBLASReductionOption o) { reduction_##type = o; }          \
+  void setAllow##type##ReductionCuBLAS(bool reduced, bool split_k = true) {                        \
+    reduction_##type = !split_k  ? CuBLASReductionOption::DisallowReducedPrecisionDisallowSplitK   \
+                       : reduced ? CuBLASReductionOption::AllowReducedPrecisionWithSplitK          \
+                                 : CuBLASReductionOption::DisallowReducedPrecisionAllowSplitK;     \
+  }                                                                                                \
+                                                                                                   \
+ private:                                                                                          \
+  CuBLASReductionOption reduction_##type = CuBLASReductionOption::AllowReducedPrecisionWithSplitK; \
+                                                                                                   \
+ public:
+  RL_REDUCTION(FP16)
+  RL_REDUCTION(BF16)
+#undef RL_REDUCTION
   bool deterministicAlgorithms() const { return deterministic_; }
   bool deterministicAlgorithmsWarnOnly() const { return deterministic_warns_; }
   void setDeterministicAlgorithms(bool wanted, bool warn_only = false) {

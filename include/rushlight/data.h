@@ -368,6 +368,35 @@ class RL_API Workers {
 };
 }  // namespace detail
 
+// An input iterator over what `next` gives, in order; equal to end() behind the last.
+template <class Batch>
+class Iterator {
+ public:
+  using difference_type = std::ptrdiff_t;
+  using value_type = Batch;
+  using pointer = Batch*;
+  using reference = Batch&;
+  using iterator_category = std::input_iterator_tag;
+  Iterator() = default;
+  explicit Iterator(std::function<std::shared_ptr<Batch>()> next) : next_(std::move(next)) {
+    ++*this;
+  }
+  Iterator& operator++() {
+    batch_ = next_();
+    return *this;
+  }
+  Batch& operator*() const { return *batch_; }
+  Batch* operator->() const { return batch_.get(); }
+  friend bool operator==(const Iterator& a, const Iterator& b) {
+    return (a.batch_ == nullptr) == (b.batch_ == nullptr);
+  }
+  friend bool operator!=(const Iterator& a, const Iterator& b) { return !(a == b); }
+
+ private:
+  std::function<std::shared_ptr<Batch>()> next_;
+  std::shared_ptr<Batch> batch_;
+};
+
 template <class Dataset, class Sampler>
 class DataLoader {
  public:
@@ -375,31 +404,7 @@ class DataLoader {
   using BatchType = typename detail::Content<typename Dataset::BatchType>::type;
   using BatchRequestType = typename Sampler::BatchRequestType;
 
-  // An input iterator; equal to end() once the epoch is over.
-  class Iterator {
-   public:
-    using difference_type = std::ptrdiff_t;
-    using value_type = BatchType;
-    using pointer = BatchType*;
-    using reference = BatchType&;
-    using iterator_category = std::input_iterator_tag;
-    Iterator() = default;
-    explicit Iterator(DataLoader* loader) : loader_(loader) { ++*this; }
-    Iterator& operator++() {
-      batch_ = loader_->next();
-      return *this;
-    }
-    BatchType& operator*() { return *batch_; }
-    BatchType* operator->() { return batch_.get(); }
-    friend bool operator==(const Iterator& a, const Iterator& b) {
-      return (a.batch_ == nullptr) == (b.batch_ == nullptr);
-    }
-    friend bool operator!=(const Iterator& a, const Iterator& b) { return !(a == b); }
-
-   private:
-    DataLoader* loader_ = nullptr;
-    std::shared_ptr<BatchType> batch_;
-  };
+  using Iterator = data::Iterator<BatchType>;
 
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;
@@ -430,7 +435,7 @@ class DataLoader {
     if constexpr (is_stateful) {
       datasets_[0]->reset();  // copies share what they read from
     }
-    return Iterator(this);
+    return Iterator([this] { return next(); });
   }
   Iterator end() { return Iterator(); }
   void join() { workers_.reset(); }

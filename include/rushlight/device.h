@@ -9,11 +9,37 @@
 
 namespace rushlight {
 
-enum class DeviceType : int8_t { CPU = 0, CUDA = 1, Meta = 2 };
+// What follows Meta are names alone: what wants memory there is refused.
+enum class DeviceType : int8_t {
+  CPU,
+  CUDA,
+  Meta,
+  IPU,
+  XPU,
+  MKLDNN,
+  OPENGL,
+  OPENCL,
+  IDEEP,
+  HIP,
+  VE,
+  FPGA,
+  MAIA,
+  XLA,
+  Lazy,
+  Vulkan,
+  MPS,
+  HPU,
+  MTIA,
+  PrivateUse1,
+};
 inline constexpr int num_device_types = 3;
 inline constexpr int num_device_names = 20;  // with PyTorch's other types, which are names alone
 inline constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA,
-                            kMeta = DeviceType::Meta;
+                            kMeta = DeviceType::Meta, kXPU = DeviceType::XPU,
+                            kHIP = DeviceType::HIP, kXLA = DeviceType::XLA,
+                            kVulkan = DeviceType::Vulkan, kMPS = DeviceType::MPS,
+                            kHPU = DeviceType::HPU, kMTIA = DeviceType::MTIA,
+                            kPrivateUse1 = DeviceType::PrivateUse1;
 
 class RL_API Device {
  public:
@@ -28,6 +54,8 @@ class RL_API Device {
   constexpr bool is_cpu() const { return type_ == kCPU; }
   constexpr bool is_cuda() const { return type_ == kCUDA; }
   constexpr bool is_meta() const { return type_ == kMeta; }
+  constexpr bool is_mps() const { return type_ == kMPS; }
+  constexpr bool is_xpu() const { return type_ == kXPU; }
   std::string str() const;
   friend constexpr bool operator==(Device a, Device b) {
     return a.type_ == b.type_ && a.index_ == b.index_;

@@ -54,14 +54,20 @@ constexpr uint16_t float_to_half_bits(float f) {  // round to nearest even
 }
 
 struct Half {
-  uint16_t bits = 0;
+  union {
+    uint16_t bits = 0;
+    uint16_t x;  // libtorch's name
+  };
   Half() = default;
   constexpr Half(float value) : bits(float_to_half_bits(value)) {}
   constexpr operator float() const { return half_bits_to_float(bits); }
 };
 
 struct BFloat16 {
-  uint16_t bits = 0;
+  union {
+    uint16_t bits = 0;
+    uint16_t x;  // libtorch's name
+  };
   BFloat16() = default;
   constexpr BFloat16(float value) {
     const uint32_t u = bits_as<uint32_t>(value);

@@ -36,6 +36,29 @@ RL_API std::tuple<Tensor, Tensor, Tensor> unique_dim_consecutive(const Tensor& s
 // The logarithm, and an empty buffer, which its gradient does not need.
 RL_API std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self);
 
+// ---- reductions of everything, with a dtype alone ----
+#define RL_WITH_DTYPE(op)                                             \
+  template <class T, std::enable_if_t<is_dtype_argument<T>, int> = 0> \
+  Tensor op(const Tensor& self, T dtype) {                            \
+    return self.op(dtype);                                            \
+  }                                                                   \
+  template <class T, std::enable_if_t<is_dtype_argument<T>, int> = 0> \
+  Tensor& op##_out(const Tensor& out, const Tensor& self, T dtype) {  \
+    return op##_out(out, self, OptionalIntArrayRef(), false, dtype);  \
+  }
+RL_WITH_DTYPE(sum)
+RL_WITH_DTYPE(nansum)
+RL_WITH_DTYPE(mean)
+RL_WITH_DTYPE(prod)
+#undef RL_WITH_DTYPE
+
+// Without padding at the ends.
+inline Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length,
+                   std::optional<int64_t> win_length, const Tensor& window, bool normalized,
+                   std::optional<bool> onesided, std::optional<bool> return_complex = {}) {
+  return self.stft(n_fft, hop_length, win_length, window, normalized, onesided, return_complex);
+}
+
 // ---- lists ----
 // Sequences of different lengths as one tensor, filled up at the end or ("left") at the beginning.
 RL_API Tensor pad_sequence(TensorList sequences, bool batch_first = false, double padding_value = 0,
@@ -199,5 +222,28 @@ RL_UPSAMPLE(3)
 #undef RL_SCALES_1
 #undef RL_SCALES_2
 #undef RL_SCALES_3
+
+inline Tensor& adaptive_avg_pool3d_backward_out(const Tensor& out, const Tensor& grad,
+                                                const Tensor& self) {
+  const Tensor result = _adaptive_avg_pool3d_backward(grad, self);
+  return out.resize_(result.sizes()).copy_(result);
+}
+
+RL_TAKE_OPTIONALS(batch_norm_elemt, )
+RL_TAKE_OPTIONALS(batch_norm_gather_stats, )
+RL_TAKE_OPTIONALS(batch_norm_gather_stats_with_counts, )
+RL_TAKE_OPTIONALS(batch_norm_update_stats, )
+RL_TAKE_OPTIONALS(batch_norm_backward_reduce, )
+RL_TAKE_OPTIONALS(batch_norm_backward_elemt, )
+RL_TAKE_OPTIONALS(thnn_conv2d, )
+RL_TAKE_OPTIONALS(slow_conv3d, )
+RL_TAKE_OPTIONALS(slow_conv_dilated2d, )
+RL_TAKE_OPTIONALS(slow_conv_dilated3d, )
+RL_TAKE_OPTIONALS(slow_conv_transpose2d, )
+RL_TAKE_OPTIONALS(slow_conv_transpose3d, )
+RL_TAKE_OPTIONALS(binary_cross_entropy_backward, )
+RL_TAKE_OPTIONALS(nll_loss_backward, )
+RL_TAKE_OPTIONALS(nll_loss2d_backward, )
+RL_TAKE_OPTIONALS(multi_margin_loss_backward, )
 
 }  // namespace rushlight

@@ -11,6 +11,7 @@
 namespace rushlight {
 
 class GeneratorImpl;  // src/core/generator.h
+class Tensor;
 
 class RL_API Generator {
  public:
@@ -21,13 +22,17 @@ class RL_API Generator {
   GeneratorImpl* operator->() const { return impl_.get(); }
   GeneratorImpl& operator*() const { return *impl_; }
   const std::shared_ptr<GeneratorImpl>& ref() const { return impl_; }
+  const std::shared_ptr<GeneratorImpl>& getIntrusivePtr() const { return impl_; }
+  GeneratorImpl* unsafeGetGeneratorImpl() const { return impl_.get(); }
   Device device() const;
   void set_current_seed(uint64_t seed) const;
   uint64_t initial_seed() const;
   uint64_t current_seed() const { return initial_seed(); }
   uint64_t seed() const;  // a fresh non-deterministic seed, which it returns
-  std::vector<uint8_t> get_state() const;
-  void set_state(const std::vector<uint8_t>& state) const;
+  std::vector<uint8_t> state_bytes() const;
+  void set_state_bytes(const std::vector<uint8_t>& state) const;
+  Tensor get_state() const;  // the bytes, as Python has them
+  void set_state(const Tensor& state) const;
   Generator clone() const;
 
  private:

@@ -6,6 +6,10 @@
 
 #include <rushlight/graph.h>
 
+namespace rushlight {
+class FunctionSchema;  // operator_handle.h
+}  // namespace rushlight
+
 namespace rushlight::graph {
 
 struct Argument {
@@ -78,6 +82,8 @@ class RL_API Function {
   const std::string& name() const { return name_; }  // "__torch__.models.Net.forward"
   std::string base_name() const { return name_.substr(name_.rfind('.') + 1); }
   Schema schema;
+  const FunctionSchema getSchema() const;
+  size_t num_inputs() const { return schema.arguments.size(); }
   // The graph, made when it is first asked for; RuntimeError of an interface's method.
   Graph& graph() { return *shared_graph(); }
   std::shared_ptr<Graph> shared_graph();

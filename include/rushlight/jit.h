@@ -4,7 +4,9 @@
 #include <memory>
 
 #include <rushlight/library.h>
+#include <rushlight/graph_function.h>
 #include <rushlight/script.h>
+#include <rushlight/script_types.h>
 
 namespace rushlight::jit {
 

@@ -7,11 +7,17 @@
 
 namespace rushlight {
 
+namespace graph {
+struct Schema;
+}  // namespace graph
+
 struct FunctionArgument {
   std::string name_;
   std::string type_;
   std::string default_;  // as it is written; empty where it must be given
   const std::string& name() const { return name_; }
+  // As an object, by <rushlight/script_types.h>.
+  RL_API std::shared_ptr<script_types::Type> type() const;
 };
 struct OperatorName {
   std::string name;
@@ -20,6 +26,7 @@ struct OperatorName {
 class RL_API FunctionSchema {
  public:
   explicit FunctionSchema(const OpInfo& op);
+  explicit FunctionSchema(const graph::Schema& schema);
   const std::string& name() const { return name_.name; }
   const std::string& overload_name() const { return name_.overload_name; }
   const OperatorName& operator_name() const { return name_; }
@@ -28,6 +35,7 @@ class RL_API FunctionSchema {
   const std::string& text() const { return text_; }
 
  private:
+  FunctionSchema(const graph::Schema& schema, OperatorName name, std::string text);
   OperatorName name_;
   std::string text_;
   std::vector<FunctionArgument> arguments_;

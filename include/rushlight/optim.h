@@ -16,9 +16,10 @@ class RL_API OptimizerOptions {
   OptimizerOptions(const OptimizerOptions&) = default;
   OptimizerOptions& operator=(const OptimizerOptions&) = default;
   virtual ~OptimizerOptions();
-  virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
-  virtual double get_lr() const = 0;
-  virtual void set_lr(double lr) = 0;
+  // RuntimeError of these where the class has none of its own.
+  virtual std::unique_ptr<OptimizerOptions> clone() const { refuse("clone"); }
+  virtual double get_lr() const { refuse("get_lr"); }
+  virtual void set_lr(double) { refuse("set_lr"); }
   // Whole options to and from an archive; what an archive lacks stays as it is.
   virtual void serialize(serialize::OutputArchive& archive) const;
   virtual void serialize(serialize::InputArchive& archive);
@@ -28,6 +29,11 @@ class RL_API OptimizerOptions {
 
  protected:
   void inherit(const OptimizerOptions& defaults, const OptimizerOptions& fresh);
+
+ private:
+  [[noreturn]] static void refuse(const char* method) {
+    throw Error(std::string(method) + " has not been implemented for these OptimizerOptions");
+  }
 };
 // Whether both are of one class and an archive of each would say the same.
 RL_API bool operator==(const OptimizerOptions& a, const OptimizerOptions& b);

@@ -19,9 +19,11 @@ class OptionalIntArrayRef {
       : OptionalIntArrayRef(IntArrayRef(list)) {}
   OptionalIntArrayRef(const DimVector& list) : OptionalIntArrayRef(IntArrayRef(list)) {}
   OptionalIntArrayRef(const std::vector<int64_t>& list) : OptionalIntArrayRef(IntArrayRef(list)) {}
-  OptionalIntArrayRef(const std::optional<DimVector>& list) {
+  // Of a list or of one int.
+  template <class T>
+  OptionalIntArrayRef(const std::optional<T>& list) {
     if (list.has_value()) {
-      *this = IntArrayRef(*list);
+      *this = OptionalIntArrayRef(*list);
     }
   }
   bool has_value() const { return kind_ != Kind::None; }

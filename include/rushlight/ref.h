@@ -7,8 +7,12 @@
 
 namespace rushlight {
 
+// More names of the handle of a class, where it is specialised.
 template <class T>
-class Ref {
+struct RefNames {};
+
+template <class T>
+class Ref : public RefNames<T> {
  public:
   constexpr Ref() = default;
   constexpr Ref(std::nullptr_t) {}

@@ -11,7 +11,11 @@ class Scalar {
   // UInt: an integer that int64 does not hold and uint64 does.
   enum class Kind : uint8_t { Bool, Int, UInt, Float, Complex };
   Scalar() : kind_(Kind::Int) { v_.i = 0; }
-  Scalar(bool v) : kind_(Kind::Bool) { v_.i = v; }
+  // A template, so that no pointer is a number.
+  template <class T, std::enable_if_t<std::is_same_v<T, bool>, short> = 0>
+  Scalar(T v) : kind_(Kind::Bool) {
+    v_.i = v;
+  }
   template <class T, std::enable_if_t<is_integer_v<T>, int> = 0>
   Scalar(T v) : kind_(Kind::Int) {
     v_.i = static_cast<int64_t>(v);
@@ -74,6 +78,13 @@ class Scalar {
   float toFloat() const { return to<float>(); }
   double toDouble() const { return to<double>(); }
   bool toBool() const { return as<bool>(); }
+  int8_t toChar() const { return to<int8_t>(); }
+  uint8_t toByte() const { return to<uint8_t>(); }
+  int16_t toShort() const { return to<int16_t>(); }
+  Half toHalf() const { return to<Half>(); }
+  BFloat16 toBFloat16() const { return to<BFloat16>(); }
+  complex<float> toComplexFloat() const { return to<complex<float>>(); }
+  complex<double> toComplexDouble() const { return to<complex<double>>(); }
   Scalar operator-() const {
     if (kind_ == Kind::Complex) {
       return complex<double>(-v_.d[0], -v_.d[1]);

@@ -4,7 +4,25 @@
 #include <iosfwd>
 #include <unordered_map>
 
-#include <rushlight/graph_function.h>
+#include <rushlight/ivalue.h>
+
+namespace rushlight {
+struct Object;
+struct ClassType;
+namespace graph {
+class CompilationUnit;
+class Function;
+}  // namespace graph
+namespace script_types {
+struct Type;
+struct TensorType;
+struct ClassType;
+}  // namespace script_types
+}  // namespace rushlight
+namespace c10 {
+using rushlight::script_types::TensorType;
+using rushlight::script_types::Type;
+}  // namespace c10
 
 namespace rushlight::jit {
 
@@ -14,6 +32,7 @@ using Kwargs = std::unordered_map<std::string, IValue>;
 using ExtraFilesMap = std::unordered_map<std::string, std::string>;
 
 class Module;
+using graph::Function;
 
 struct NamedTensor {
   std::string name;  // "layer.weight"
@@ -28,16 +47,16 @@ struct NamedModule;
 // A method of one object.
 class RL_API Method {
  public:
-  Method(intrusive_ptr<Object> object, graph::Function& function)
-      : object_(std::move(object)), function_(&function) {}
+  Method(intrusive_ptr<Object> object, graph::Function& function);
   // Any number of threads may call it. RuntimeError where arguments do not fit, or where it fails;
   // the message shows the lines of the program.
   IValue operator()(std::vector<IValue> arguments, const Kwargs& by_name = {}) const;
   graph::Function& function() const { return *function_; }
-  std::string name() const { return function_->base_name(); }
+  std::string name() const;
+  size_t num_inputs() const;  // with the object itself
 
  private:
-  intrusive_ptr<Object> object_;
+  intrusive_ptr<CustomClassHolder> object_;
   graph::Function* function_;
 };
 
@@ -106,14 +125,16 @@ class RL_API Module {
   Module deepcopy() const;  // a copy of everything
   // An archive, which PyTorch reads as well; RuntimeError where it holds what archives cannot.
   void save(const std::string& path, const ExtraFilesMap& extra_files = {}) const;
+  void save(std::ostream& stream, const ExtraFilesMap& extra_files = {}) const;
 
-  const intrusive_ptr<Object>& object() const;  // RuntimeError where there is none
-  ClassType& type() const { return *object()->type; }
+  intrusive_ptr<Object> object() const;  // RuntimeError where there is none
+  ClassType& class_type() const;
+  std::shared_ptr<script_types::ClassType> type() const;
   bool operator==(const Module& o) const { return object_.get() == o.object_.get(); }
 
  private:
   void change_tensors(std::optional<Device> device, std::optional<ScalarType> dtype) const;
-  intrusive_ptr<Object> object_;
+  intrusive_ptr<CustomClassHolder> object_;
 };
 using script_module = Module;
 struct NamedModule {
@@ -128,9 +149,10 @@ class RL_API CompilationUnit {
   void define(const std::string& source);
   graph::Function* find_function(const std::string& name) const;  // null where there is none
   graph::Function& get_function(const std::string& name) const;   // RuntimeError instead
+  IValue call(const std::string& name, std::vector<IValue> arguments) const;
   template <class... A>
   IValue run_method(const std::string& name, A&&... arguments) const {
-    return get_function(name)({IValue(std::forward<A>(arguments))...});
+    return call(name, {IValue(std::forward<A>(arguments))...});
   }
 
  private:

@@ -11,6 +11,28 @@
 
 namespace rushlight {
 
+class StorageImpl;
+// libtorch's names of what a storage knows, on the handle.
+template <>
+struct RefNames<StorageImpl> {
+  void* data() const;
+  void* mutable_data() const { return data(); }
+  size_t nbytes() const;
+  void set_nbytes(size_t nbytes) const;
+  Device device() const;
+  StorageImpl* unsafeGetStorageImpl() const;
+  // Where the memory is, as libtorch's DataPtr says it; the storage keeps owning it.
+  struct Pointer {
+    void* address;
+    Device on;
+    void* get() const { return address; }
+    Device device() const { return on; }
+    explicit operator bool() const { return address != nullptr; }
+  };
+  const Pointer data_ptr() const { return {data(), device()}; }
+  const Pointer mutable_data_ptr() const { return data_ptr(); }
+};
+
 class RL_API StorageImpl : public RefCounted {
  public:
   using Deleter = void (*)(void* data, size_t nbytes, void* context);
@@ -50,6 +72,16 @@ class RL_API StorageImpl : public RefCounted {
   std::atomic<uint32_t> birth_;
 };
 using Storage = Ref<StorageImpl>;
+
+inline StorageImpl* RefNames<StorageImpl>::unsafeGetStorageImpl() const {
+  return static_cast<const Storage*>(this)->get();
+}
+inline void* RefNames<StorageImpl>::data() const { return unsafeGetStorageImpl()->data(); }
+inline size_t RefNames<StorageImpl>::nbytes() const { return unsafeGetStorageImpl()->nbytes(); }
+inline void RefNames<StorageImpl>::set_nbytes(size_t nbytes) const {
+  unsafeGetStorageImpl()->resize(nbytes);
+}
+inline Device RefNames<StorageImpl>::device() const { return unsafeGetStorageImpl()->device(); }
 
 // A file as memory, all of it where nbytes is 0. Shared, writes go to the file, which is made or
 // made longer where it is too short; else they stay with the memory. RuntimeError.

@@ -13,6 +13,7 @@
 #include <rushlight/device.h>
 #include <rushlight/generator.h>
 #include <rushlight/optional_int_array_ref.h>
+#include <rushlight/optional_tensor.h>
 #include <rushlight/dtype.h>
 #include <rushlight/ref.h>
 #include <rushlight/scalar.h>
@@ -312,6 +313,10 @@ using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, Index>;
 namespace indexing {
 class TensorIndex;  // indexing.h
 }
+class Dimname;  // other_tensors.h
+template <class T>
+inline constexpr bool is_dtype_argument =
+    std::is_same_v<T, ScalarType> || std::is_same_v<T, std::optional<ScalarType>>;
 
 class RL_API Tensor {
  public:
@@ -368,7 +373,9 @@ class RL_API Tensor {
     return is_alias_of(other) && storage_offset() == other.storage_offset() &&
            sizes() == other.sizes() && strides() == other.strides();
   }
-  bool is_pinned() const;
+  bool is_pinned(std::optional<Device> device = {}) const;
+  // A copy in memory that a device reads by itself; RuntimeError where there is no device.
+  Tensor pin_memory(std::optional<Device> device = {}) const;
   SymIntArrayRef sym_sizes() const { return sizes(); }
   SymIntArrayRef sym_strides() const { return strides(); }
   SymInt sym_size(int64_t d) const { return size(d); }
@@ -508,8 +515,54 @@ class RL_API Tensor {
   Tensor& set_(const Storage& source) const;
   Tensor& set_(const Storage& source, int64_t storage_offset, IntArrayRef size,
                IntArrayRef stride = {}) const;
+  Tensor& set_(const Tensor& source, int64_t storage_offset, IntArrayRef size,
+               IntArrayRef stride = {}) const {
+    return set_(source.storage(), storage_offset, size, stride);
+  }
 
 #include <rushlight/tensor_methods.inc>
+
+  // Without padding at the ends.
+  Tensor stft(int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length,
+              const Tensor& window, bool normalized, std::optional<bool> onesided,
+              std::optional<bool> return_complex = {}) const {
+    return stft(n_fft, hop_length, win_length, window, false, "reflect", normalized, onesided,
+                return_complex);
+  }
+  // By names of dimensions, which no tensor has (other_tensors.h): NotImplementedError.
+  bool has_names() const { return false; }
+  std::vector<Dimname> names() const;
+  Tensor rename(ArrayRef<Dimname> names) const;
+  Tensor rename(std::nullopt_t) const;
+  const Tensor& rename_(ArrayRef<Dimname> names) const;
+  const Tensor& rename_(std::nullopt_t) const;
+  Tensor refine_names(ArrayRef<Dimname> names) const;
+  Tensor align_to(ArrayRef<Dimname> names) const;
+  Tensor align_to(ArrayRef<Dimname> order, int64_t ellipsis) const;
+  Tensor align_as(const Tensor& other) const;
+  Tensor flatten(ArrayRef<Dimname> dims, const Dimname& out) const;
+  Tensor unflatten(const Dimname& dim, IntArrayRef sizes, ArrayRef<Dimname> names) const;
+
+  // Of quantised tensors, which there are none of either.
+  Tensor dequantize() const;
+  double q_scale() const;
+  int64_t q_zero_point() const;
+  Tensor int_repr() const;
+  Tensor q_per_channel_scales() const;
+  Tensor q_per_channel_zero_points() const;
+  int64_t q_per_channel_axis() const;
+
+  // Of all elements, with a dtype alone: x.sum(kFloat64).
+#define RL_WITH_DTYPE(op)                                             \
+  template <class T, std::enable_if_t<is_dtype_argument<T>, int> = 0> \
+  Tensor op(T dtype) const {                                          \
+    return op(OptionalIntArrayRef(), false, dtype);                   \
+  }
+  RL_WITH_DTYPE(sum)
+  RL_WITH_DTYPE(nansum)
+  RL_WITH_DTYPE(mean)
+  RL_WITH_DTYPE(prod)
+#undef RL_WITH_DTYPE
 
   // What libtorch calls with sizes that may be symbols: here they are numbers.
 #define RL_SYMINT(name)                             \

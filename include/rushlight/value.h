@@ -30,7 +30,14 @@ namespace ivalue {
 struct ListItems;
 struct Tuple;
 struct DictItems;
+struct ConstantString;
 }  // namespace ivalue
+namespace jit {
+class Module;
+}  // namespace jit
+namespace script_types {
+struct Type;
+}  // namespace script_types
 
 // The name of a class whose objects are values, "__torch__.torch.classes.space.Name", as a number.
 struct RL_API ClassName {
@@ -117,6 +124,7 @@ class RL_API Value {
   using Items = std::vector<Value>;
 
   Value() noexcept = default;
+  Value(std::nullopt_t) noexcept {}
   Value(const Value& o);
   Value(Value&& o) noexcept { take(o); }
   Value& operator=(const Value& o) { return *this = Value(o); }
@@ -193,6 +201,12 @@ class RL_API Value {
   bool isGenericDict() const { return kind_ == Kind::Dict; }
   bool isObject() const { return kind_ == Kind::Object; }
   bool isCustomClass() const { return isObject(); }
+  bool isModule() const;  // an object whose class is a TorchScript module's
+  bool isEnum() const;
+  bool isLayout() const { return kind_ == Kind::Layout; }
+  bool isMemoryFormat() const { return kind_ == Kind::MemoryFormat; }
+  // What it is as a program's type says it: "int", "List[Tensor]" (script_types.h).
+  std::shared_ptr<script_types::Type> type() const;
 
   // As the C++ argument type: get<Tensor>(), get<int64_t>(), get<std::optional<Scalar>>(),
   // get<std::vector<Tensor>>()…, lists of every kind as the type says. RuntimeError where the value
@@ -212,6 +226,18 @@ class RL_API Value {
   Tensor toTensor() && { return static_cast<const Value&>(*this).toTensor(); }
   const std::string& toStringRef() const;
   std::string_view toStringView() const { return toStringRef(); }
+  intrusive_ptr<ivalue::ConstantString> toString() const;
+  jit::Module toModule() const;  // RuntimeError where it is none; by <rushlight/script.h>
+  const Value& toIValue() const { return *this; }
+  std::nullopt_t toNone() const;
+  complex<double> toComplexDouble() const { return toScalar().toComplexDouble(); }
+  Generator toGenerator() const { return get<Generator>(); }
+  Layout toLayout() const { return get<Layout>(); }
+  MemoryFormat toMemoryFormat() const { return get<MemoryFormat>(); }
+  template <class T>
+  std::optional<T> toOptional() const {
+    return is_none() ? std::nullopt : std::optional<T>(to<T>());
+  }
   ScalarType toScalarType() const { return get<ScalarType>(); }
   Device toDevice() const { return get<Device>(); }
   std::vector<Tensor> toTensorVector() const { return get<std::vector<Tensor>>(); }
@@ -225,6 +251,7 @@ class RL_API Value {
   List<Value> toList() const;
   Dict<Value, Value> toGenericDict() const;
   intrusive_ptr<ivalue::Tuple> toTuple() const;
+  const ivalue::Tuple& toTupleRef() const;
   // The items of a List or a tuple, where they are.
   Items& items() const;
   intrusive_ptr<ivalue::ListItems> list_items() const;

@@ -36,12 +36,20 @@
 #include <rushlight/compat.h>
 #include <rushlight/complex_math.h>
 #include <rushlight/container_print.h>
+#include <rushlight/custom_node.h>
 #include <rushlight/data.h>
+#include <rushlight/other_tensors.h>
 #include <rushlight/libtorch.h>
 #include <rushlight/nn.h>
 #include <rushlight/optim.h>
 #include <rushlight/rushlight.h>
+#include <rushlight/script.h>
 #include <rushlight/type_meta.h>
+
+namespace rushlight::autograd {
+using _jvp_fn_t = std::function<variable_list(variable_list, variable_list)>;
+using _view_as_self_fn_t = std::function<Tensor(Tensor)>;
+}  // namespace rushlight::autograd
 
 namespace at::native {
 using namespace rushlight::native;

@@ -388,13 +388,67 @@ void Node::destroy() const {
     return;
   }
   pending.destroying = true;
-  delete this;
+  dispose(this);
   while (pending.first != nullptr) {
     const Node* node = pending.first;
     pending.first = reinterpret_cast<const Node*>(node->sequence_);
-    delete node;
+    dispose(node);
   }
   pending.destroying = false;
+}
+
+// The graph holds no reference any more.
+void Node::dispose(const Node* node) {
+  if (node->extra_ != nullptr && node->extra_->owner) {
+    node->retain();  // as a new one: the other owners of the pointer may record it again
+    const std::shared_ptr<Node> owner = std::move(node->extra_->owner);
+    return;
+  }
+  delete node;
+}
+
+// ---- nodes of classes that programs write (custom_node.h) ----
+
+namespace {
+void apply_lists(Node& node, const Tensor* grads, Tensor* results) {
+  std::vector<Tensor> out = node.apply(std::vector<Tensor>(grads, grads + node.num_outputs()));
+  const size_t wanted = node.edges().size();
+  RL_CHECK(out.size() == wanted, "a node returned an incorrect number of gradients: expected ",
+           wanted, ", got ", out.size());
+  std::move(out.begin(), out.end(), results);
+}
+constexpr NodeDescriptor custom_descriptor = {"CustomNode", apply_lists, true};
+}  // namespace
+
+Node::Node() : Node(&custom_descriptor) {}
+
+std::vector<Tensor> Node::apply(std::vector<Tensor>&&) {
+  throw NotImplementedError("Node::apply(variable_list&&) is for classes that override it");
+}
+
+Ref<Node> Node::of_shared(const std::shared_ptr<Node>& node) {
+  Extra& extra = node->extra_or_make();
+  if (extra.owner) {
+    return Ref<Node>(node.get());
+  }
+  extra.owner = node;
+  node->sequence_ = tls.next_sequence++;
+  return Ref<Node>::steal(node.get());
+}
+
+void Node::set_next_edges(std::vector<Edge> edges) {
+  destroy_items(near_edges_, far_edges_, num_edges_, near_edge_count);
+  num_edges_ = 0;
+  std::uninitialized_value_construct_n(near_edges_, near_edge_count);
+  for (Edge& edge : edges) {
+    add_edge(std::move(edge));
+  }
+}
+
+void Node::clear_input_metadata() {
+  destroy_items(&near_output_, far_outputs_, num_outputs_, 1);
+  num_outputs_ = 0;
+  std::uninitialized_value_construct_n(&near_output_, 1);
 }
 
 Node::~Node() {

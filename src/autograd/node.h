@@ -29,13 +29,14 @@ struct Node::Extra {
   std::vector<Retained> retained;
   std::vector<std::shared_ptr<NodeHook>> pre_hooks;
   std::vector<std::shared_ptr<NodeHook>> post_hooks;
-  Ref<Node> wrapped;         // CopySlices: the in-place op …
-  Node* within = nullptr;    // … which knows the CopySlices that it is in, while that lives
-  Stream stream;             // of the forward, where it was not the device's first
-  std::string traceback;     // anomaly mode: where the op was recorded …
-  Ref<Node> parent;          // … and the node whose backward recorded it
-  void* python = nullptr;    // the Python object of this node, not owned
-  void* metadata = nullptr;  // its metadata dict, owned
+  std::shared_ptr<Node> owner;  // of a node that a shared_ptr owns, while the graph refers to it
+  Ref<Node> wrapped;            // CopySlices: the in-place op …
+  Node* within = nullptr;       // … which knows the CopySlices that it is in, while that lives
+  Stream stream;                // of the forward, where it was not the device's first
+  std::string traceback;        // anomaly mode: where the op was recorded …
+  Ref<Node> parent;             // … and the node whose backward recorded it
+  void* python = nullptr;       // the Python object of this node, not owned
+  void* metadata = nullptr;     // its metadata dict, owned
   void (*drop_metadata)(void*) = nullptr;
   ~Extra();
 };

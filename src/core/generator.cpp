@@ -14,8 +14,10 @@
 #include <utility>
 
 #include <rushlight/error.h>
+#include <rushlight/tensor.h>
 
 #include "core/backend.h"
+#include "core/op_support.h"
 
 namespace rushlight {
 namespace {
@@ -102,7 +104,7 @@ uint64_t Generator::seed() const {
   return fresh;
 }
 
-std::vector<uint8_t> Generator::get_state() const {
+std::vector<uint8_t> Generator::state_bytes() const {
   GeneratorImpl& g = impl_of(*this);
   if (!g.device.is_cpu()) {
     std::lock_guard<std::mutex> lock(g.mutex);
@@ -132,7 +134,7 @@ std::vector<uint8_t> Generator::get_state() const {
   return bytes;
 }
 
-void Generator::set_state(const std::vector<uint8_t>& bytes) const {
+void Generator::set_state_bytes(const std::vector<uint8_t>& bytes) const {
   GeneratorImpl& g = impl_of(*this);
   if (!g.device.is_cpu()) {
     uint64_t state[2];
@@ -169,9 +171,25 @@ void Generator::set_state(const std::vector<uint8_t>& bytes) const {
   g.next_float_normal = s.next_float_normal;
 }
 
+Tensor Generator::get_state() const {
+  const std::vector<uint8_t> bytes = state_bytes();
+  const Tensor out = make_empty({static_cast<int64_t>(bytes.size())}, kByte, kCPU);
+  std::copy(bytes.begin(), bytes.end(), out.data<uint8_t>());
+  return out;
+}
+
+void Generator::set_state(const Tensor& state) const {
+  RL_CHECK_TYPE(
+      state.dtype() == kByte && state.is_cpu() && state.is_contiguous() && state.dim() == 1,
+      "expected a torch.ByteTensor, but got a tensor of dtype ", state.dtype(), " and shape ",
+      state.sizes());
+  const uint8_t* data = state.data<uint8_t>();
+  set_state_bytes(std::vector<uint8_t>(data, data + state.numel()));
+}
+
 Generator Generator::clone() const {
   Generator copy(device());
-  copy.set_state(get_state());
+  copy.set_state_bytes(state_bytes());
   return copy;
 }
 

@@ -305,7 +305,8 @@ MemoryFormat Tensor::suggest_memory_format(bool exactly) const {
   return MemoryFormat::Contiguous;
 }
 
-bool Tensor::is_pinned() const { return rushlight::is_pinned(*this); }
+bool Tensor::is_pinned(std::optional<Device>) const { return rushlight::is_pinned(*this); }
+Tensor Tensor::pin_memory(std::optional<Device>) const { return rushlight::pin_memory(*this); }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
   switch (format) {

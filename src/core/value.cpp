@@ -233,6 +233,16 @@ const std::string& Value::toStringRef() const {
   return unbox<std::string>();
 }
 
+intrusive_ptr<ivalue::ConstantString> Value::toString() const {
+  return ivalue::ConstantString::create(toStringRef());
+}
+std::nullopt_t Value::toNone() const {
+  if (!is_none()) {
+    refuse("None");
+  }
+  return std::nullopt;
+}
+
 template <class T>
 T Value::get() const {
   if constexpr (is_optional<T>) {
@@ -400,6 +410,8 @@ intrusive_ptr<ivalue::Tuple> Value::toTuple() const {
   }
   return intrusive_ptr<ivalue::Tuple>(static_cast<ivalue::Tuple*>(payload_.counted));
 }
+
+const ivalue::Tuple& Value::toTupleRef() const { return *toTuple(); }
 
 namespace {
 template <class L>

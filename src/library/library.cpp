@@ -3,6 +3,7 @@
 
 #include <rushlight/graph_function.h>
 #include <rushlight/mode.h>
+#include <rushlight/script_types.h>
 
 #include "core/functions.h"
 
@@ -75,8 +76,12 @@ std::string schema_of(const Kernel& kernel) {
 // ---- handles ----
 
 FunctionSchema::FunctionSchema(const OpInfo& op)
-    : name_{str(op.space, "::", op.name), op.overload}, text_(schema_text(op)) {
-  const graph::Schema& schema = graph::schema_of(op);
+    : FunctionSchema(graph::schema_of(op), {str(op.space, "::", op.name), op.overload},
+                     schema_text(op)) {}
+FunctionSchema::FunctionSchema(const graph::Schema& schema)
+    : FunctionSchema(schema, {schema.qualified_name(), schema.overload}, schema.str()) {}
+FunctionSchema::FunctionSchema(const graph::Schema& schema, OperatorName name, std::string text)
+    : name_(std::move(name)), text_(std::move(text)) {
   for (const graph::Argument& a : schema.arguments) {
     arguments_.push_back({a.name, a.type.str(), a.default_text()});
   }
@@ -84,6 +89,11 @@ FunctionSchema::FunctionSchema(const OpInfo& op)
     returns_.push_back({r.name, r.type.str(), ""});
   }
 }
+
+std::shared_ptr<script_types::Type> FunctionArgument::type() const {
+  return script_types::type_object(parse_type(type_));
+}
+const FunctionSchema graph::Function::getSchema() const { return FunctionSchema(schema); }
 
 OperatorHandle::OperatorHandle(const std::string& name, const std::string& overload)
     : op_(find_op_named(overload.empty() ? name : name + "." + overload)) {

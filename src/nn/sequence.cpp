@@ -117,17 +117,6 @@ void RNNBase::make(const Settings& s) {
 
 void RNNBase::reset_parameters() { draw(parameters(), settings_.hidden_size); }
 std::vector<Tensor> RNNBase::flat_weights() const { return parameters_.values(); }
-std::vector<std::vector<Tensor>> RNNBase::all_weights() const {
-  const size_t each = 2 + (settings_.bias ? 2 : 0) + (settings_.proj_size > 0 ? 1 : 0);
-  std::vector<std::vector<Tensor>> out;
-  const std::vector<Tensor> flat = flat_weights();
-  for (size_t i = 0; i < flat.size(); i += each) {
-    out.emplace_back(flat.begin() + static_cast<std::ptrdiff_t>(i),
-                     flat.begin() + static_cast<std::ptrdiff_t>(i + each));
-  }
-  return out;
-}
-
 template class Cloneable2<RNNImpl, RNNBase>;
 template class Cloneable2<LSTMImpl, RNNBase>;
 template class Cloneable2<GRUImpl, RNNBase>;
@@ -256,8 +245,10 @@ RL_CELL(GRUCell, 3)
 
 Tensor RNNCellImpl::forward(const Tensor& input, const Tensor& hx) {
   const Tensor start = with_batch(state_or_zeros(hx, input, options.hidden_size()));
-  const auto cell = options.nonlinearity() == "relu" ? rnn_relu_cell : rnn_tanh_cell;
-  return match_input_dims(cell(with_batch(input), start, weight_ih, weight_hh, bias_ih, bias_hh),
+  const Tensor x = with_batch(input);
+  const bool is_relu = options.nonlinearity() == "relu";
+  return match_input_dims(is_relu ? rnn_relu_cell(x, start, weight_ih, weight_hh, bias_ih, bias_hh)
+                                  : rnn_tanh_cell(x, start, weight_ih, weight_hh, bias_ih, bias_hh),
                           input);
 }
 Tensor GRUCellImpl::forward(const Tensor& input, const Tensor& hx) {

@@ -66,12 +66,12 @@ bool is_causal_mask(const Tensor& mask, const Tensor& input, bool batch_first) {
 // Copies have the values of the layer that is copied, so that making them draws no random numbers.
 template <class Layer>
 ModuleList copies(const Layer& layer, int64_t count) {
-  const std::vector<uint8_t> state = default_generator().get_state();
+  const std::vector<uint8_t> state = default_generator().state_bytes();
   ModuleList out;
   for (int64_t i = 0; i < count; i++) {
     out->push_back(layer->clone());
   }
-  default_generator().set_state(state);
+  default_generator().set_state_bytes(state);
   return out;
 }
 

@@ -74,24 +74,14 @@ PyObject* generator_initial_seed(PyObject* self, PyObject*) {
       [&] { return PyLong_FromUnsignedLongLong(generator_of(self).initial_seed()); });
 }
 PyObject* generator_get_state(PyObject* self, PyObject*) {
-  return translate_errors([&] {
-    const std::vector<uint8_t> state = generator_of(self).get_state();
-    const Tensor t = make_empty({static_cast<int64_t>(state.size())}, kByte, kCPU);
-    std::copy(state.begin(), state.end(), t.data<uint8_t>());
-    return wrap(t);
-  });
+  return translate_errors([&] { return wrap(generator_of(self).get_state()); });
 }
 PyObject* generator_set_state(PyObject* self, PyObject* state) {
   return translate_errors([&] {
     if (!is_tensor(state)) {
       raise(PyExc_TypeError, str("expected a torch.ByteTensor, but got ", type_name(state)));
     }
-    const Tensor& t = unwrap(state);
-    RL_CHECK_TYPE(t.dtype() == kByte && t.is_cpu() && t.is_contiguous() && t.dim() == 1,
-                  "expected a torch.ByteTensor, but got a tensor of dtype ", t.dtype(),
-                  " and shape ", t.sizes());
-    const uint8_t* data = t.data<uint8_t>();
-    generator_of(self).set_state(std::vector<uint8_t>(data, data + t.numel()));
+    generator_of(self).set_state(unwrap(state));
     return Py_NewRef(self);
   });
 }

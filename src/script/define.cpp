@@ -71,17 +71,17 @@ Module::Module(const std::string& class_name) {
       unit->add_class(ClassType::Form::Module, qualified ? class_name : "__torch__." + class_name);
   type.add_attribute({"training", Type{Type::Kind::Bool}});
   object_ = unit->create(type);
-  object_->slots[0] = true;
+  object()->slots[0] = true;
 }
 
 void Module::register_attribute(const std::string& name, const Type& wanted, IValue value,
                                 bool is_parameter, bool is_buffer) {
   RL_CHECK(is_of(value, wanted), "the attribute '", name, "' is of type ", wanted.annotation(),
            ", and the value is of another");
-  RL_CHECK(object()->slots.size() == type().attributes.size(), type().name,
+  RL_CHECK(object()->slots.size() == class_type().attributes.size(), class_type().name,
            " has got attributes by way of another object of its class");
-  type().add_attribute({name, wanted, is_parameter, is_buffer});
-  object_->slots.push_back(std::move(value));
+  class_type().add_attribute({name, wanted, is_parameter, is_buffer});
+  object()->slots.push_back(std::move(value));
 }
 void Module::register_parameter(const std::string& name, Tensor value, bool is_buffer) {
   register_attribute(name, Type{Type::Kind::Tensor}, std::move(value), !is_buffer, is_buffer);
@@ -90,10 +90,12 @@ void Module::register_buffer(const std::string& name, Tensor value) {
   register_parameter(name, std::move(value), true);
 }
 void Module::register_module(const std::string& name, const Module& module) {
-  register_attribute(name, Type::of_class(module.type()), module.object()->value());
+  register_attribute(name, Type::of_class(module.class_type()), module.object()->value());
 }
 
-void Module::define(const std::string& source) { define_text(*type().unit, &type(), source); }
+void Module::define(const std::string& source) {
+  define_text(*class_type().unit, &class_type(), source);
+}
 
 // ---- functions ----
 
@@ -108,6 +110,10 @@ graph::Function& CompilationUnit::get_function(const std::string& name) const {
   graph::Function* const found = find_function(name);
   RL_CHECK(found != nullptr, "the unit has no function '", name, "'");
   return *found;
+}
+
+IValue CompilationUnit::call(const std::string& name, std::vector<IValue> arguments) const {
+  return get_function(name)(std::move(arguments));
 }
 
 std::shared_ptr<CompilationUnit> compile(const std::string& source) {

@@ -236,7 +236,7 @@ void write_module(const jit::Module& module, Sink& sink, const std::string& arch
                   const jit::ExtraFilesMap& extra_files) {
   Mentions mentions;
   ValuePickler objects(mentions);
-  objects.value(module.object()->value(), Type::of_class(module.type()));
+  objects.value(module.object()->value(), Type::of_class(module.class_type()));
   Records records(sink, archive);
   records.add("data.pkl", objects.finish());
   records.add("byteorder", "little");

@@ -76,7 +76,7 @@ Module freeze(const Module& module, const std::vector<std::string>& preserved_at
               bool optimize_numerics) {
   RL_CHECK(!module.is_training(),
            "Freezing is currently only implemented for modules in eval mode: call eval() first");
-  ClassType& type = module.type();
+  ClassType& type = module.class_type();
   std::vector<std::string> names = preserved_attrs;
   const bool named = std::find(names.begin(), names.end(), "forward") != names.end();
   if (!named && type.find_method("forward") != nullptr) {

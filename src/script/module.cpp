@@ -3,26 +3,32 @@
 #include <unordered_set>
 
 #include <rushlight/functions.h>
+#include <rushlight/graph_function.h>
 #include <rushlight/script.h>
+#include <rushlight/script_types.h>
 
 #include "core/nesting.h"
 #include "script/export.h"
 
 namespace rushlight::jit {
 
-IValue Method::operator()(std::vector<IValue> arguments, const Kwargs& by_name) const {
-  arguments.insert(arguments.begin(), object_->value());
+Method::Method(intrusive_ptr<Object> object, graph::Function& function)
+    : object_(object), function_(&function) {}
+std::string Method::name() const { return function_->base_name(); }
+size_t Method::num_inputs() const { return function_->num_inputs(); }
 
+IValue Method::operator()(std::vector<IValue> arguments, const Kwargs& by_name) const {
+  arguments.insert(arguments.begin(), static_cast<Object*>(object_.get())->value());
   return (*function_)(std::move(arguments), {by_name.begin(), by_name.end()});
 }
 
-Module::Module(intrusive_ptr<Object> object) : object_(std::move(object)) {
-  RL_CHECK(object_.defined() && object_->type->form == ClassType::Form::Module,
+Module::Module(intrusive_ptr<Object> object) : object_(object) {
+  RL_CHECK(object.defined() && object->type->form == ClassType::Form::Module,
            "the object is no module");
 }
 
 IValue Module::operator()(std::vector<IValue> arguments) const {
-  for (const std::string& name : type().pre_hooks) {
+  for (const std::string& name : class_type().pre_hooks) {
     IValue changed = get_method(name)({IValue::tuple(arguments)});
     if (changed.isTuple()) {
       arguments = changed.items();
@@ -31,7 +37,7 @@ IValue Module::operator()(std::vector<IValue> arguments) const {
     }
   }
   IValue result = forward(arguments);
-  for (const std::string& name : type().hooks) {
+  for (const std::string& name : class_type().hooks) {
     IValue changed = get_method(name)({IValue::tuple(arguments), result});
     if (!changed.isNone()) {
       result = std::move(changed);
@@ -40,10 +46,11 @@ IValue Module::operator()(std::vector<IValue> arguments) const {
   return result;
 }
 
-const intrusive_ptr<Object>& Module::object() const {
+intrusive_ptr<Object> Module::object() const {
   RL_CHECK(object_.defined(), "torch::jit::Module: the module is empty: load one");
-  return object_;
+  return intrusive_ptr<Object>(static_cast<Object*>(object_.get()));
 }
+ClassType& Module::class_type() const { return *object()->type; }
 
 namespace {
 bool is_module(const IValue& value) {
@@ -55,38 +62,44 @@ std::string join_name(const std::string& prefix, const std::string& name) {
 }
 }  // namespace
 
+std::shared_ptr<script_types::ClassType> Module::type() const {
+  return std::make_shared<script_types::ClassType>(Type::of_class(class_type()));
+}
+
 // ---- methods and attributes ----
 
 std::optional<Method> Module::find_method(const std::string& name) const {
-  graph::Function* const function = type().find_method(name);
-  return function != nullptr ? std::optional(Method(object_, *function)) : std::nullopt;
+  graph::Function* const function = class_type().find_method(name);
+  return function != nullptr ? std::optional(Method(object(), *function)) : std::nullopt;
 }
 
 Method Module::get_method(const std::string& name) const {
   const std::optional<Method> found = find_method(name);
-  RL_CHECK(found.has_value(), "Method '", name, "' is not defined: the module is a ", type().name);
+  RL_CHECK(found.has_value(), "Method '", name, "' is not defined: the module is a ",
+           class_type().name);
   return *found;
 }
 
 std::vector<Method> Module::get_methods() const {
   std::vector<Method> out;
-  for (graph::Function* const function : type().methods) {
-    out.emplace_back(object_, *function);
+  for (graph::Function* const function : class_type().methods) {
+    out.emplace_back(object(), *function);
   }
   return out;
 }
 
 bool Module::hasattr(const std::string& name) const {
-  return type().find_attribute(name) != ClassType::npos || type().find_constant(name) != nullptr;
+  return class_type().find_attribute(name) != ClassType::npos ||
+         class_type().find_constant(name) != nullptr;
 }
 
 IValue Module::attr(const std::string& name) const {
-  const size_t place = type().find_attribute(name);
+  const size_t place = class_type().find_attribute(name);
   if (place != ClassType::npos) {
-    return object_->slots[place];
+    return object()->slots[place];
   }
-  const IValue* const constant = type().find_constant(name);
-  RL_CHECK(constant != nullptr, type().name, " does not have a field with name '", name, "'");
+  const IValue* const constant = class_type().find_constant(name);
+  RL_CHECK(constant != nullptr, class_type().name, " does not have a field with name '", name, "'");
   return *constant;
 }
 
@@ -95,24 +108,24 @@ IValue Module::attr(const std::string& name, IValue otherwise) const {
 }
 
 void Module::setattr(const std::string& name, IValue value) const {
-  const size_t place = type().find_attribute(name);
-  RL_CHECK(place != ClassType::npos, type().name, " does not have a field with name '", name,
+  const size_t place = class_type().find_attribute(name);
+  RL_CHECK(place != ClassType::npos, class_type().name, " does not have a field with name '", name,
            "' that can be set");
-  const Type& wanted = type().attributes[place].type;
+  const Type& wanted = class_type().attributes[place].type;
   RL_CHECK(is_of(value, wanted), "the attribute '", name, "' is of type ", wanted.annotation(),
            ", and the value is of another");
-  object_->slots[place] = std::move(value);
+  object()->slots[place] = std::move(value);
 }
 
 // ---- submodules and tensors ----
 
 std::vector<NamedModule> Module::named_children() const {
   std::vector<NamedModule> out;
-  const ClassType& of = type();
+  const ClassType& of = class_type();
   for (size_t i = 0; i < of.attributes.size(); i++) {
-    if (is_module(object_->slots[i])) {
+    if (is_module(object()->slots[i])) {
       out.push_back(
-          {of.attributes[i].name, Module(intrusive_ptr<Object>(object_of(object_->slots[i])))});
+          {of.attributes[i].name, Module(intrusive_ptr<Object>(object_of(object()->slots[i])))});
     }
   }
   return out;
@@ -157,7 +170,7 @@ namespace {
 template <class F>
 void for_each_slot(const Module& of, bool recurse, const F& f) {
   const auto visit = [&](const std::string& prefix, const Module& module) {
-    const ClassType& type = module.type();
+    const ClassType& type = module.class_type();
     for (size_t i = 0; i < type.attributes.size(); i++) {
       f(join_name(prefix, type.attributes[i].name), type.attributes[i], module.object()->slots[i]);
     }
@@ -220,9 +233,9 @@ std::vector<NamedValue> Module::named_attributes(bool recurse) const {
 
 void Module::train(bool on) const {
   for (const Module& module : modules()) {
-    const size_t place = module.type().find_attribute("training");
+    const size_t place = module.class_type().find_attribute("training");
     if (place != ClassType::npos) {
-      module.object_->slots[place] = on;
+      module.object()->slots[place] = on;
     }
   }
 }
@@ -330,6 +343,10 @@ Module Module::clone(bool same_values) const {
 Module Module::copy() const { return Module(Copier(false).copy_object(*object())); }
 Module Module::deepcopy() const { return Module(Copier(true).copy_object(*object())); }
 
+void Module::save(std::ostream& stream, const ExtraFilesMap& extra_files) const {
+  serialize::StreamSink sink(stream);
+  rushlight::script::write_module(*this, sink, "archive", extra_files);
+}
 void Module::save(const std::string& path, const ExtraFilesMap& extra_files) const {
   const size_t slash = path.rfind('/');
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
@@ -339,3 +356,12 @@ void Module::save(const std::string& path, const ExtraFilesMap& extra_files) con
 }
 
 }  // namespace rushlight::jit
+
+namespace rushlight {
+
+jit::Module Value::toModule() const {
+  RL_CHECK(isModule(), "expected a module, but got a value of type ", kind_name());
+  return jit::Module(intrusive_ptr<Object>(object_of(*this)));
+}
+
+}  // namespace rushlight

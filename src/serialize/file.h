@@ -2,6 +2,7 @@
 // all.
 #pragma once
 
+#include <ostream>
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
@@ -55,6 +56,17 @@ class RL_API Sink {
  public:
   virtual ~Sink();
   virtual void write(const void* data, size_t n) = 0;
+};
+
+class StreamSink : public Sink {
+ public:
+  explicit StreamSink(std::ostream& stream) : stream_(stream) {}
+  void write(const void* data, size_t n) override {
+    stream_.write(static_cast<const char*>(data), static_cast<std::streamsize>(n));
+  }
+
+ private:
+  std::ostream& stream_;
 };
 
 // Writes a temporary sibling of `path`; commit() puts it in place of what was there, and without it

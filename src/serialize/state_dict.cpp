@@ -24,17 +24,6 @@ std::string archive_name(const std::string& path) {
 
 // ---- to a file ----
 
-class StreamSink : public Sink {
- public:
-  explicit StreamSink(std::ostream& stream) : stream_(stream) {}
-  void write(const void* data, size_t n) override {
-    stream_.write(static_cast<const char*>(data), static_cast<std::streamsize>(n));
-  }
-
- private:
-  std::ostream& stream_;
-};
-
 // What keeps the memory that is written.
 class BytesSink : public Sink {
  public:

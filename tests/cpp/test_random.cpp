@@ -138,14 +138,14 @@ static uint64_t fnv(const std::vector<uint8_t>& bytes) {
 
 RL_TEST(state) {
   Generator g = seeded();
-  CHECK(g.get_state().size() == 5056);
-  CHECK(fnv(g.get_state()) == 0xf6bab29220961f65);  // the whole state equals PyTorch's
+  CHECK(g.state_bytes().size() == 5056);
+  CHECK(fnv(g.state_bytes()) == 0xf6bab29220961f65);  // the whole state equals PyTorch's
   std::vector<float> x(701);
   fill_uniform(x.data(), 700, 0, 1, *g);
   fill_normal(x.data(), 1, 0, 1, *g);
-  const std::vector<uint8_t> state = g.get_state();
+  const std::vector<uint8_t> state = g.state_bytes();
   Generator twin = g.clone();
-  CHECK(twin.get_state() == state);
+  CHECK(twin.state_bytes() == state);
   const auto draw = [&](Generator& from) {
     return filled<double>(100, [&](double* out, int64_t n) {
       fill_normal(out, 1, 0, 1, *from);
@@ -154,7 +154,7 @@ RL_TEST(state) {
   };
   const auto first = draw(g);
   CHECK(draw(twin) == first);
-  g.set_state(state);
+  g.set_state_bytes(state);
   CHECK(draw(g) == first);
   CHECK(g.initial_seed() == 3);
   CHECK(g.seed() == g.initial_seed());
@@ -163,17 +163,17 @@ RL_TEST(state) {
 
 RL_TEST(bad_states_are_refused) {
   Generator g = seeded();
-  const std::vector<uint8_t> good = g.get_state();
-  CHECK_THROWS(Error, "size", g.set_state({1, 2, 3}));
-  CHECK_THROWS(Error, "Invalid mt19937 state", g.set_state(std::vector<uint8_t>(5056)));
+  const std::vector<uint8_t> good = g.state_bytes();
+  CHECK_THROWS(Error, "size", g.set_state_bytes({1, 2, 3}));
+  CHECK_THROWS(Error, "Invalid mt19937 state", g.set_state_bytes(std::vector<uint8_t>(5056)));
   for (const int at : {8, 9, 11, 12, 16, 18, 23}) {
     std::vector<uint8_t> bad = good;
     bad[static_cast<size_t>(at)] ^= 0x82;
-    CHECK_THROWS(Error, "Invalid mt19937 state", g.set_state(bad));
+    CHECK_THROWS(Error, "Invalid mt19937 state", g.set_state_bytes(bad));
   }
   std::vector<uint8_t> odd_bool = good;
   odd_bool[5052] = 0xff;
-  g.set_state(odd_bool);
+  g.set_state_bytes(odd_bool);
   CHECK_THROWS(Error, "undefined", Generator().initial_seed());
   CHECK_THROWS(AssertionError, "Torch not compiled with CUDA enabled", Generator(Device(kCUDA)));
 }

@@ -4,7 +4,8 @@
 #include <thread>
 
 #include <rushlight/functions.h>
-#include <rushlight/script.h>
+#include <torch/script.h>
+#include <torch/torch.h>
 
 #include "check.h"
 #include "script/export.h"
@@ -227,8 +228,8 @@ def behind(self, given: Tuple[Tensor], out: Tensor) -> Tensor:
 def seen(self, given: Tuple[Tensor], out: Tensor) -> None:
     pass
 )");
-  net.type().pre_hooks = {"before"};
-  net.type().hooks = {"seen", "behind"};
+  net.class_type().pre_hooks = {"before"};
+  net.class_type().hooks = {"seen", "behind"};
   const Tensor x = full({1}, 3.0);
   CHECK(net.forward({x}).toTensor().item<float>() == 4);
   CHECK(net({x}).toTensor().item<float>() == 76);
@@ -319,6 +320,45 @@ RL_TEST(damaged_archives_raise) {
       CHECK(false);
     } catch (const Error&) {}
   }
+}
+
+// ---- types by libtorch's names ----
+
+RL_TEST(types_of_values) {
+  using rushlight::IValue;
+  CHECK(IValue(3).type()->kind() == c10::TypeKind::IntType);
+  CHECK(IValue("text").type()->str() == "str" && IValue("text").toString()->string() == "text");
+  CHECK(IValue(torch::ones({2})).type()->cast<c10::TensorType>() != nullptr);
+  CHECK(IValue(torch::ones({2})).type()->cast<c10::ListType>() == nullptr);
+  const auto list = c10::ListType::ofTensors();
+  CHECK(list->str() == "Tensor[]" && list->getElementType() == c10::TensorType::get());
+  CHECK(*c10::DictType::create(c10::StringType::get(), list)->getValueType() == *list);
+  CHECK(c10::TensorType::get()->isSubtypeOf(c10::AnyType::get()));
+  CHECK_THROWS(rushlight::Error, "expected a DictType", list->expect<c10::DictType>());
+  CHECK(std::string(c10::typeKindToString(list->kind())) == "ListType");
+  CHECK(IValue(std::nullopt).isNone());
+  CHECK_THROWS(rushlight::Error, "None", IValue(3).toNone());
+}
+
+RL_TEST(types_of_modules) {
+  torch::jit::Module net("Net");
+  net.register_parameter("weight", torch::ones({2}), false);
+  net.define("def forward(self, x, by: int = 2):\n  return self.weight * x + by\n");
+  CHECK(net.get_method("forward").num_inputs() == 3 &&
+        net.get_method("forward").name() == "forward");
+  const auto type = net.type();
+  CHECK(type->is_module() && type->hasAttribute("weight") && !type->hasAttribute("bias"));
+  CHECK(type->getAttribute("weight")->kind() == c10::TypeKind::TensorType);
+  const auto& schema = type->getMethod("forward").getSchema();
+  CHECK(schema.arguments()[2].type()->kind() == c10::TypeKind::IntType);
+  CHECK(schema.returns().size() == 1);
+  CHECK_THROWS(rushlight::Error, "find method", type->getMethod("backward"));
+  const rushlight::IValue value(net.object()->value());
+  CHECK(value.isModule() && value.toModule() == net);
+  CHECK_THROWS(rushlight::Error, "module", rushlight::IValue(3).toModule());
+  std::stringstream stream;
+  net.save(stream);
+  CHECK(torch::jit::load(stream).hasattr("weight"));
 }
 
 RL_TEST_MAIN()

@@ -29,6 +29,7 @@ namespace torch::nn::functional {
 
 #define RL_CONV(n)                                                              \
   struct Conv##n##dFuncOptions {                                                \
+    using padding_t = ConvPadding<n>;                                           \
     TORCH_ARG(Tensor, bias);                                                    \
     TORCH_ARG(ExpandingArray<n>, stride) = 1;                                   \
     TORCH_ARG(ConvPadding<n>, padding) = 0;                                     \
@@ -77,6 +78,8 @@ struct InterpolateFuncOptions {
 RL_API Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& options = {});
 
 struct GridSampleFuncOptions {
+  using mode_t = Keyword;
+  using padding_mode_t = Keyword;
   TORCH_ARG(Keyword, mode) = kBilinear;
   TORCH_ARG(Keyword, padding_mode) = kZeros;
   TORCH_ARG(std::optional<bool>, align_corners);
@@ -176,5 +179,10 @@ RL_API Tensor gumbel_softmax(const Tensor& logits, const GumbelSoftmaxFuncOption
 using CTCLossFuncOptions = CTCLossOptions;
 RL_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, const CTCLossFuncOptions& options = {});
+
+inline Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
+                             SmoothL1LossFuncOptions options, double beta) {
+  return smooth_l1_loss(input, target, options.beta(beta));
+}
 
 }  // namespace torch::nn::functional

@@ -147,6 +147,8 @@ template <size_t D>
 struct ConvOptions {
   ConvOptions(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)
       : in_channels_(in_channels), out_channels_(out_channels), kernel_size_(kernel_size) {}
+  using padding_t = ConvPadding<D>;
+  using padding_mode_t = Keyword;
   TORCH_ARG(int64_t, in_channels);
   TORCH_ARG(int64_t, out_channels);
   TORCH_ARG(ExpandingArray<D>, kernel_size);

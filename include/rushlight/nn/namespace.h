@@ -6,15 +6,19 @@
 // their symbols apart from libtorch's, where both are loaded.
 #pragma once
 
-namespace rushlight {}
+namespace rushlight {
+class Tensor;
+}
 namespace c10 {
 using namespace rushlight;
 }
 namespace at {
 using namespace c10;
-}
+using rushlight::Tensor;  // a program may have another one outside
+}  // namespace at
 namespace torch {
 using namespace at;
+using rushlight::Tensor;
 inline namespace of_rushlight {
 namespace nn {}
 namespace data {}

@@ -18,7 +18,7 @@ class RL_API RNNBase : public Module {
   };
   std::vector<Tensor> flat_weights() const;
   // [layer and direction][weight_ih, weight_hh, bias_ih, bias_hh (, weight_hr)]
-  std::vector<std::vector<Tensor>> all_weights() const;
+  std::vector<Tensor> all_weights() const { return flat_weights(); }
   void flatten_parameters() {}  // they are packed when they are used
   void reset_parameters();
 

@@ -58,3 +58,14 @@ RL_API Tensor invert_permutation(const Tensor& permutation);
 
 }  // namespace rnn
 }  // namespace torch::nn::utils
+
+namespace rushlight {
+// What pad_packed_sequence makes of a sequence in the order of its lengths.
+inline std::tuple<Tensor, Tensor> _pad_packed_sequence(const Tensor& data,
+                                                       const Tensor& batch_sizes, bool batch_first,
+                                                       const Scalar& padding_value,
+                                                       int64_t total_length) {
+  return nn::utils::rnn::pad_packed_sequence({data, batch_sizes}, batch_first,
+                                             padding_value.toDouble(), total_length);
+}
+}  // namespace rushlight

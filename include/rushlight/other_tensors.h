@@ -1,0 +1,78 @@
+// Kinds of tensors that C++ has none of, by libtorch's names: with names of dimensions, quantised
+// ones (those of Python are in torch.ao.quantization). What needs one raises.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <rushlight/ops.h>
+
+namespace rushlight {
+
+class Symbol {
+ public:
+  static Symbol dimname(const std::string& name) { return Symbol(name); }
+  static Symbol fromQualString(const std::string& name) { return Symbol(name); }
+  // Without what stands before "::".
+  RL_API std::string toUnqualString() const;
+  const std::string& toQualString() const { return text_; }
+  bool operator==(const Symbol& other) const { return text_ == other.text_; }
+  bool operator!=(const Symbol& other) const { return !(*this == other); }
+
+ private:
+  explicit Symbol(std::string text) : text_(std::move(text)) {}
+  std::string text_;
+};
+
+class Dimname {
+ public:
+  static Dimname fromSymbol(const Symbol& name) { return Dimname(name); }
+  static Dimname wildcard() { return Dimname(Symbol::dimname("*")); }
+  const Symbol& symbol() const { return symbol_; }
+  bool isWildcard() const { return symbol_.toUnqualString() == "*"; }
+  bool operator==(const Dimname& other) const { return symbol_ == other.symbol_; }
+  bool operator!=(const Dimname& other) const { return !(*this == other); }
+
+ private:
+  explicit Dimname(Symbol symbol) : symbol_(std::move(symbol)) {}
+  Symbol symbol_;
+};
+using DimnameList = ArrayRef<Dimname>;
+
+[[noreturn]] RL_API void refuse_names(const char* method);
+// None takes names off, and there are none.
+inline Tensor Tensor::rename(std::nullopt_t) const { return alias(*this); }
+inline const Tensor& Tensor::rename_(std::nullopt_t) const { return *this; }
+inline Tensor Tensor::rename(ArrayRef<Dimname>) const { refuse_names("rename"); }
+inline const Tensor& Tensor::rename_(ArrayRef<Dimname>) const { refuse_names("rename_"); }
+inline Tensor Tensor::refine_names(ArrayRef<Dimname>) const { refuse_names("refine_names"); }
+inline Tensor Tensor::align_to(ArrayRef<Dimname>) const { refuse_names("align_to"); }
+inline Tensor Tensor::align_to(ArrayRef<Dimname>, int64_t) const { refuse_names("align_to"); }
+inline Tensor Tensor::align_as(const Tensor&) const { refuse_names("align_as"); }
+inline Tensor Tensor::flatten(ArrayRef<Dimname>, const Dimname&) const { refuse_names("flatten"); }
+inline Tensor Tensor::unflatten(const Dimname&, IntArrayRef, ArrayRef<Dimname>) const {
+  refuse_names("unflatten");
+}
+
+[[noreturn]] RL_API void refuse_quantized(const char* name);
+inline Tensor quantize_per_tensor(const Tensor&, double, int64_t, ScalarType) {
+  refuse_quantized("quantize_per_tensor");
+}
+inline Tensor quantize_per_channel(const Tensor&, const Tensor&, const Tensor&, int64_t,
+                                   ScalarType) {
+  refuse_quantized("quantize_per_channel");
+}
+// Of numbers that are not quantised: themselves, as float.
+inline Tensor Tensor::dequantize() const { return to(kFloat); }
+inline Tensor dequantize(const Tensor& self) { return self.dequantize(); }
+#define RL_OF_QUANTIZED(type, name) \
+  inline type Tensor::name() const { refuse_quantized(#name); }
+RL_OF_QUANTIZED(double, q_scale)
+RL_OF_QUANTIZED(int64_t, q_zero_point)
+RL_OF_QUANTIZED(Tensor, int_repr)
+RL_OF_QUANTIZED(Tensor, q_per_channel_scales)
+RL_OF_QUANTIZED(Tensor, q_per_channel_zero_points)
+RL_OF_QUANTIZED(int64_t, q_per_channel_axis)
+#undef RL_OF_QUANTIZED
+
+}  // namespace rushlight
