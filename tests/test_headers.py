@@ -36,4 +36,4 @@ def test_torch_header_is_light(tmp_path):
     )
     peak = int(measured.stdout)
     # The standard headers that programs find behind it take 22,000 of them.
-    assert 50_000 < peak <= 270_000, f"g++ takes {peak} KiB"
+    assert 50_000 < peak <= 275_000, f"g++ takes {peak} KiB"

@@ -46,7 +46,6 @@ struct Positions {
 // `indices`: for each dimension nothing, or int64, all of one shape (src/ops/index.cpp).
 Positions positions_of(const Tensor& t, const std::vector<std::optional<Tensor>>& indices) {
   Positions p;
-  const int64_t width = t.element_size();
   int64_t first = -1;
   int64_t last = -1;
   bool together = true;
@@ -85,7 +84,6 @@ RL_INLINE bool take_indices(const char* index, int64_t stride, int64_t n, int64_
 
 void fill_offsets(const Tensor& t, const std::vector<std::optional<Tensor>>& indices, int64_t k,
                   int64_t* offset) {
-  const int64_t width = t.element_size();
   bool add = false;
   for (int64_t d = 0; d < t.dim(); d++) {
     if (!indices[d].has_value()) {
