@@ -106,6 +106,9 @@ NAMES = {
 }
 
 
+API = "torch/csrc/api/include"  # a folder that programs are told to search, too
+
+
 def generate() -> dict[str, str]:
     files = {}
     for target, folders in NAMES.items():
@@ -116,8 +119,10 @@ def generate() -> dict[str, str]:
                 path = f"include/{folder}/{name}" + ("" if name.endswith(".hpp") else ".h")
                 what = f"// Another name of {target}.\n#pragma once\n\n"
                 files[path] = what + "".join(f"#include {i}\n" for i in includes)
+                if path == f"include/{API}/torch/torch.h":  # <torch/torch.h> may mean this file, by the order of folders
+                    files[path] = what + '#include "../../../../torch.h"\n'
                 if folder.split("/")[0] == "torch" and "csrc" not in folder:  # where libtorch keeps them
-                    files[f"include/torch/csrc/api/{path}"] = files[path]
+                    files[f"include/{API}/{path.removeprefix('include/')}"] = files[path]
     for reason, paths in ABSENT.items():
         for path in paths.split():
             files[f"include/{path}"] = f'#error "<{path}> is not part of rushlight: {reason}"\n'

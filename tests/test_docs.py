@@ -261,7 +261,18 @@ def test_entries_on_the_page_stand_in_the_table():
 
 def test_the_keys_of_the_table_are_explained():
     text = FRAGMENTS.read_text()
-    declare = {"op", "view", "composite", "pointwise", "formula", "reduction", "rows", "custom", "update", "dynamic"}
+    declare = {
+        "op",
+        "view",
+        "composite",
+        "pointwise",
+        "formula",
+        "reduction",
+        "rows",
+        "custom",
+        "update",
+        "dynamic",
+    }
     for call in table_calls():
         if ast.unparse(call.func) in declare:
             for keyword in call.keywords:

@@ -116,7 +116,7 @@ RL_TEST(parser_names_what_it_refuses) {
       {"try:\n  pass\n", "try"},
       {"f = lambda x: x\n", "lambda"},
       {"def f(*args):\n  pass\n", "any number of arguments"},
-      {"x = (i for i in y)\n", "generator"},
+      {"x = (yield y)\n", "generator"},
       {"x = {1, 2}\n", "set"},
       {"while a:\n  pass\nelse:\n  pass\n", "else"},
       {"x = (1\n", "never closed"},

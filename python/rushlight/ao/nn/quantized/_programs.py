@@ -11,7 +11,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _quantized, nn
-from rushlight._classes import classes
+from rushlight._library.classes import classes
 from rushlight.ao.nn.quantized import modules
 from rushlight.ao.nn.quantized.dynamic import modules as dynamic
 from rushlight.library import Library
