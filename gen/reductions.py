@@ -29,7 +29,7 @@ def shape(op: Op) -> list[str]:
     keepdim = any(a.name == "keepdim" for a in op.args)
     how = f"{'keepdim' if keepdim else 'false'}, Reduces::{kernel.reduces.capitalize()}"
     sizes = f"sizes_without(name, {given}, {dim.name if dim else 'NoDim()'}, {how})"
-    if kernel.kind == "rows" and not keepdim:
+    if dim and kernel.kind == "rows" and not keepdim:
         sizes = f"sizes_of_rows({given}, {dim.name})"
     if len(kernel.gives) == 1:  # nothing is copied
         results = [f"return OutSpec{{{sizes}, {kernel.gives[0]}}};"]

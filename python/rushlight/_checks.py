@@ -32,7 +32,7 @@ def _check_with(error_type, cond, message):
     if not isinstance(cond, bool | SymBool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if getattr(cond, "log", None) is not None:  # a program that is exported says so of a size
-        cond.expect()
+        cond.expect()  # type: ignore[union-attr]
     elif not cond:
         _fail(error_type, message)
 

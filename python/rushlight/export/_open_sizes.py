@@ -231,7 +231,7 @@ class OpenSizes:
     def sizes_of_values(self, node: Node) -> None:
         """Sizes that only the values of tensors say are read where they first come up."""
         for i, n in enumerate(node.meta["val"].shape):
-            symbol = self.symbols.get(getattr(getattr(n, "expr", None), "name", None))
+            symbol = self.symbols.get(getattr(getattr(n, "expr", None), "name", ""))
             if symbol is None or not symbol.is_unknown or n.expr in self.steps:
                 continue
             with self.graph.inserting_after(node):

@@ -74,7 +74,7 @@ def bool_of(record: dict[str, Any]) -> Any:
     atom = parse(record["as_expr"]["expr_str"]).atom if "as_expr" in record else None
     for name, text in _COMPARISONS.items():
         if atom is not None and atom.name == text and len(atom.args or ()) == 2:
-            return SizeBool(name, atom.args, True)
+            return SizeBool(name, tuple(atom.args or ()), True)
     return None
 
 

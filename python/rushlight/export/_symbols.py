@@ -141,11 +141,11 @@ class Unknowns:
     # ---- what the program says and asks ----
 
     def _difference(self, question: SizeBool) -> Expression | None:
-        known = [
+        left, right = (
             getattr(v, "expr", None) if isinstance(v, SizeInt) else Expression.of(v)
             for v in question.operands
-        ]
-        return None if None in known else known[0] - known[1]
+        )
+        return None if left is None or right is None else left - right
 
     def expected(self, question: SizeBool) -> None:
         """The program says that a comparison holds: a range is narrower, or a check is left.

@@ -209,7 +209,9 @@ class Tracer(ControlTracer):
         if self.paused:
             return func(*args, **kwargs)
         if isinstance(func, CustomOverload) and func.is_composed((args, kwargs)):
-            return _C._watch_ops(self, lambda: func.composite(*args, **kwargs))
+            composite = func.composite
+            if composite is not None:
+                return _C._watch_ops(self, lambda: composite(*args, **kwargs))
         if func is rushlight.ops.aten.lift_fresh.default:
             return self.lift(args[0])
         if func is rushlight.ops.aten._local_scalar_dense.default:
