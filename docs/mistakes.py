@@ -27,6 +27,11 @@ def message_of(program: str) -> str:
     return "no error\n"
 
 
+def shows(shown: str, message: str) -> bool:
+    """Whether a page shows a message; `...` stands there for any words."""
+    return re.fullmatch(".*".join(map(re.escape, shown.split("..."))), message) is not None
+
+
 def mistakes() -> list[tuple[str, str, str]]:
     """Heading, program and message of each."""
     return MISTAKE.findall(PAGE.read_text())
@@ -34,8 +39,10 @@ def mistakes() -> list[tuple[str, str, str]]:
 
 def rewrite() -> None:
     def one(match: re.Match) -> str:
-        title, program, _ = match.groups()
-        return f"### {title}\n\n```python\n{program}```\n\n```text\n{message_of(program)}```\n"
+        title, program, shown = match.groups()
+        message = message_of(program)
+        message = shown if shows(shown, message) else message
+        return f"### {title}\n\n```python\n{program}```\n\n```text\n{message}```\n"
 
     PAGE.write_text(MISTAKE.sub(one, PAGE.read_text()))
 

@@ -429,11 +429,14 @@ def _used(op: Op) -> set[str] | None:
     derivatives = _words(*op.grad.values()) if isinstance(op.grad, dict) else set()
     if op.body:
         return _words(op.body)
-    if op.kernel.kind == "pointwise":
-        texts = [*op.kernel.check]
-        for formula in op.formulas:
-            texts += [*formula.attributes, formula.when]
-        return derivatives | {a.name for a in op.tensors} | _words(*texts)
+    texts = [*op.kernel.check, *op.kernel.gives]
+    for formula in op.kernel.formulas:
+        texts += [*formula.attributes, formula.when]
+    derivatives |= _words(*texts)
+    if op.kernel.kind in ("reduction", "rows"):  # the generator makes shapes of these
+        derivatives |= {a.name for a in op.args if a.type.meaning == "Dim" or a.name == "keepdim"}
+    if op.kernel.formulas:
+        return derivatives | {a.name for a in op.tensors}
     found = [(f, d) for f, d in _definitions().get(op.symbol, []) if len(d) >= len(op.args)]
     kernels = (
         {"src/cpu", "src/ops"}

@@ -36,11 +36,11 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         device: where it lies.
 
     Example:
-        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> x = torch.tensor([[1.0, 0.5], [3.0, 4.0]])
         >>> x.shape, x.dtype, x.device
         (torch.Size([2, 2]), torch.float32, device(type='cpu'))
         >>> (x @ x.T).sum().item()
-        52.0
+        36.25
     """
 
     __module__ = "rushlight"

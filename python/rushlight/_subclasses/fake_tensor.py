@@ -421,7 +421,11 @@ class FakeTensorMode(TorchDispatchMode):
         raise DataDependentOutputException(func)
 
     def of_unknown_size(self, func, args, kwargs):
-        """The result, on meta, of an op whose sizes depend on values; NotImplemented of others."""
+        """The result, on meta, of an op whose sizes depend on values; NotImplemented of others.
+
+        `func`, `args` and `kwargs` are the call. A mode that knows such sizes overrides it.
+        """
+        del func, args, kwargs
         return NotImplemented
 
     def _on_real(self, func, fakes, args, kwargs):

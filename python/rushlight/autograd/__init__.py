@@ -112,10 +112,10 @@ def backward(
             whose saved tensors are freed or were written since.
 
     Example:
-        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> x = torch.tensor([0.5, 2.0], requires_grad=True)
         >>> torch.autograd.backward(x.square().sum())
         >>> x.grad
-        tensor([2., 4.])
+        tensor([1., 4.])
     """
     if grad_variables is not None:
         if grad_tensors is not None:

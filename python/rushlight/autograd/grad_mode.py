@@ -100,10 +100,10 @@ class no_grad(_BareDecorator):
         function: a function to decorate, with `@torch.no_grad`; None makes a context manager.
 
     Example:
-        >>> x = torch.tensor(1.0, requires_grad=True)
+        >>> weight = torch.ones(2, requires_grad=True)
         >>> with torch.no_grad():
-        ...     y = x * 2
-        >>> y.requires_grad
+        ...     size = weight.norm()
+        >>> size.requires_grad
         False
     """
 

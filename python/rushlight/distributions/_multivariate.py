@@ -393,7 +393,7 @@ class Wishart(_ByMatrix, ExponentialFamily):
 
     Example:
         >>> d = torch.distributions.Wishart(torch.tensor(3.0), torch.eye(2))
-        >>> d.log_prob(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+        >>> d.log_prob(torch.eye(2))
         tensor(-3.5310)
         >>> d.sample((3,)).shape
         torch.Size([3, 2, 2])
@@ -545,7 +545,7 @@ class LKJCholesky(Distribution):
 
     Example:
         >>> d = torch.distributions.LKJCholesky(2, 1.0)
-        >>> d.log_prob(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+        >>> d.log_prob(torch.eye(2))
         tensor(-0.6931)
         >>> d.sample((3,)).shape
         torch.Size([3, 2, 2])

@@ -342,7 +342,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
         reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
 
     Example:
-        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 1.0]))
+        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 2.0]), torch.ones(2))
         tensor(0.4100)
     """
     return ops.soft_margin_loss(input, target, _reduction(reduction, size_average, reduce))
@@ -574,7 +574,7 @@ def multilabel_soft_margin_loss(
 
     Example:
         >>> torch.nn.functional.multilabel_soft_margin_loss(
-        ...     torch.tensor([[0.0, 2.0]]), torch.tensor([[1.0, 0.0]])
+        ...     torch.tensor([[0.0, 2.0]]), torch.eye(2)[:1]
         ... )
         tensor(1.4100)
     """

@@ -183,7 +183,7 @@ def selu(input, inplace=False):
 
 
 def celu(input, alpha: float = 1.0, inplace=False):
-    """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)).
+    """x where it is positive, alpha * expm1(x / alpha) elsewhere.
 
     Args:
         input: the tensor to compute with.

@@ -190,11 +190,11 @@ def checkpoint(
         kwargs: the arguments by name.
 
     Example:
-        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> x = torch.tensor([0.5, 2.0], requires_grad=True)
         >>> f = lambda x: x.square().sum()
         >>> torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False).backward()
         >>> x.grad
-        tensor([2., 4.])
+        tensor([1., 4.])
     """
     if use_reentrant is None:
         warn(

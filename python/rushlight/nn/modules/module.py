@@ -106,10 +106,10 @@ class Module(ModuleChanges):
 
     Example:
         >>> class Net(torch.nn.Module):
-        ...     def __init__(self):
+        ...     def __init__(self, width=8):
         ...         super().__init__()
-        ...         self.hidden = torch.nn.Linear(3, 8)
-        ...         self.out = torch.nn.Linear(8, 2)
+        ...         self.hidden = torch.nn.Linear(3, width)
+        ...         self.out = torch.nn.Linear(width, 2)
         ...
         ...     def forward(self, x):
         ...         return self.out(self.hidden(x).relu())

@@ -73,11 +73,11 @@ class Embedding(_Table):
     Shape: integers of any shape (*) to (*, embedding_dim).
 
     Example:
-        >>> table = torch.nn.Embedding.from_pretrained(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> table = torch.nn.Embedding.from_pretrained(torch.tensor([[0.5, 2.0], [3.0, 4.5]]))
         >>> table(torch.tensor([1, 0, 1]))
-        tensor([[3., 4.],
-                [1., 2.],
-                [3., 4.]])
+        tensor([[3.0000, 4.5000],
+                [0.5000, 2.0000],
+                [3.0000, 4.5000]])
     """
 
     _padding = "Padding_idx"
@@ -165,11 +165,11 @@ class EmbeddingBag(_Table):
 
     Example:
         >>> bags = torch.nn.EmbeddingBag.from_pretrained(
-        ...     torch.tensor([[1.0, 2.0], [3.0, 4.0]]), mode="sum"
+        ...     torch.tensor([[1.0, 2.0], [3.0, 7.0]]), mode="sum"
         ... )
         >>> bags(torch.tensor([0, 1, 1]), torch.tensor([0, 2]))
-        tensor([[4., 6.],
-                [3., 4.]])
+        tensor([[4., 9.],
+                [3., 7.]])
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def vector_to_parameters(vec, parameters):
     Example:
         >>> net = torch.nn.Linear(1, 2)
         >>> torch.nn.utils.vector_to_parameters(
-        ...     torch.tensor([1.0, 2.0, 3.0, 4.0]), net.parameters()
+        ...     torch.tensor([0.5, 2.5, 3.0, 4.0]), net.parameters()
         ... )
         >>> net.bias.detach()
         tensor([3., 4.])

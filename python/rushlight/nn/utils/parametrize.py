@@ -252,8 +252,8 @@ def register_parametrization(module: Module, tensor_name, parametrization, *, un
 
     Example:
         >>> class Symmetric(torch.nn.Module):
-        ...     def forward(self, x):
-        ...         return x.triu() + x.triu(1).T
+        ...     def forward(self, weight):
+        ...         return weight.triu() + weight.triu(1).T
         >>> layer = torch.nn.Linear(3, 3)
         >>> _ = torch.nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
         >>> torch.equal(layer.weight, layer.weight.T)

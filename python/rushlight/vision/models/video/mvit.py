@@ -51,19 +51,25 @@ class Pool(nn.Module):
         self.norm_act = nn.Sequential(*layers) if layers else None
         self.norm_before_pool = norm_before_pool
 
+    def normalize(self, x: Tensor, before: bool) -> Tensor:
+        """Norm and activation, where they belong before (or behind) the pooling."""
+        if self.norm_act is not None and self.norm_before_pool == before:
+            x = self.norm_act(x)
+        return x
+
+    def shrink(self, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
+        """Positions (N, heads, L, C) of a video, pooled, and the sizes of what they are then."""
+        images = x.transpose(2, 3)
+        batch, heads, channels = images.shape[:3]
+        small = self.pool(images.reshape((batch * heads, channels, *thw)).contiguous())
+        t, h, w = small.shape[2:]
+        return small.reshape(batch, heads, channels, -1).transpose(2, 3), (t, h, w)
+
     def forward(self, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
         x, dims = _unsqueeze(x, 4, 1)
-        first, x = torch.tensor_split(x, indices=(1,), dim=2)
-        if self.norm_act is not None and self.norm_before_pool:
-            x = self.norm_act(x)
-        x = x.transpose(2, 3)
-        batch, heads, channels = x.shape[:3]
-        x = self.pool(x.reshape((batch * heads, channels, *thw)).contiguous())
-        t, h, w = x.shape[2:]
-        x = torch.cat((first, x.reshape(batch, heads, channels, -1).transpose(2, 3)), dim=2)
-        if self.norm_act is not None and not self.norm_before_pool:
-            x = self.norm_act(x)
-        return _squeeze(x, 4, 1, dims), (t, h, w)
+        first, rest = torch.tensor_split(x, (1,), 2)
+        rest, thw = self.shrink(self.normalize(rest, True), thw)
+        return _squeeze(self.normalize(torch.cat([first, rest], 2), False), 4, 1, dims), thw
 
 
 def _resample(table: Tensor, length: int) -> Tensor:

@@ -95,11 +95,7 @@ class ShiftedWindowAttention3d(ShiftedWindowAttention):
         bias = self.get_relative_position_bias(window)
         return shifted_window_attention_3d(
             *(x, self.qkv.weight, self.proj.weight, bias, window, self.num_heads, shift),
-            qkv_bias=self.qkv.bias,
-            proj_bias=self.proj.bias,
-            attention_dropout=self.attention_dropout,
-            dropout=self.dropout,
-            training=self.training,
+            *(self.attention_dropout, self.dropout, self.qkv.bias, self.proj.bias, self.training),
         )
 
 
