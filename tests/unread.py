@@ -430,12 +430,13 @@ def _used(op: Op) -> set[str] | None:
     if op.body:
         return _words(op.body)
     texts = [*op.kernel.check, *op.kernel.gives]
-    for formula in op.kernel.formulas:
+    formulas = op.formulas if op.kernel.kind == "pointwise" else op.kernel.formulas
+    for formula in formulas:
         texts += [*formula.attributes, formula.when]
     derivatives |= _words(*texts)
     if op.kernel.kind in ("reduction", "rows"):  # the generator makes shapes of these
         derivatives |= {a.name for a in op.args if a.type.meaning == "Dim" or a.name == "keepdim"}
-    if op.kernel.formulas:
+    if formulas:
         return derivatives | {a.name for a in op.tensors}
     found = [(f, d) for f, d in _definitions().get(op.symbol, []) if len(d) >= len(op.args)]
     kernels = (

@@ -38,9 +38,9 @@ def test_what_a_python_writes_that_pickles_members_by_name(tmp_path, monkeypatch
     files.write(tmp_path / "new")
     with monkeypatch.context() as patched:
         members_by_name(patched)
-        # The methods that `_pickled` knows are the ones of this release.
+        # The methods that `_files.pickled` knows are the ones of this release.
         patched.setattr(
-            files.torch._pickled, "_ENUMS", (enum.Enum.__reduce_ex__, enum.Flag.__reduce_ex__)
+            files.torch._files.pickled, "_ENUMS", (enum.Enum.__reduce_ex__, enum.Flag.__reduce_ex__)
         )
         files.write(tmp_path / "by name")
     files.read(tmp_path / "by name")

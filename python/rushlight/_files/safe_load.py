@@ -49,6 +49,9 @@ def add_safe_globals(safe_globals):
     Example:
         >>> import datetime
         >>> torch.serialization.add_safe_globals([datetime.date])
+        >>> torch.serialization.get_safe_globals()
+        [<class 'datetime.date'>]
+        >>> torch.serialization.clear_safe_globals()
     """
     _safe_globals.update({name: item for item, name in map(_global_name, safe_globals)})
 
