@@ -119,9 +119,7 @@ def generate() -> dict[str, str]:
                 path = f"include/{folder}/{name}" + ("" if name.endswith(".hpp") else ".h")
                 what = f"// Another name of {target}.\n#pragma once\n\n"
                 files[path] = what + "".join(f"#include {i}\n" for i in includes)
-                if (
-                    path == f"include/{API}/torch/torch.h"
-                ):  # which <torch/torch.h> may mean itself
+                if path == f"include/{API}/torch/torch.h":  # which <torch/torch.h> may mean itself
                     files[path] = what + '#include "../../../../torch.h"\n'
                 if folder.split("/")[0] == "torch" and "csrc" not in folder:  # where libtorch keeps them
                     files[f"include/{API}/{path.removeprefix('include/')}"] = files[path]

@@ -90,6 +90,7 @@ def missing(prose, endings):
     """The names of files in a text that are no end of a path and not known to be elsewhere."""
     for found in NAME.findall(prose):
         for name in spelled(found):
+            name = re.sub(r"^(\.\./)+", "", name)  # a link of a page in a folder
             known = name in KNOWN or name in endings
             if not known and not ("*" in name and fnmatch.filter(endings, name)):
                 yield name

@@ -126,6 +126,16 @@ RL_CUDA_POINTWISE(fused_scale, 2, 1, set_floating | set_complexes, Promote::Same
 
 }  // namespace rushlight
 
+// ======== src/reductions.cpp
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include "ops/reductions.h"
+
+namespace rushlight::shape {
+
+
+}  // namespace rushlight::shape
+
 // ======== src/registry.cpp
 // Generated from the op table by `python -m gen`. Do not edit.
 

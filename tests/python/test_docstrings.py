@@ -5,6 +5,7 @@ import doctest
 import importlib.util
 import inspect
 import os
+import pkgutil
 import re
 import warnings
 
@@ -103,9 +104,10 @@ def most_used():
         paths = [row["name"] for row in csv.DictReader(file)]
     found = {}
     for path in paths:
-        thing = rushlight
-        for part in path.split("."):
-            thing = getattr(thing, part, None)
+        try:
+            thing = pkgutil.resolve_name(f"rushlight.{path}")  # imports what it lies in
+        except (ImportError, AttributeError):
+            continue
         if docstrings.is_documented(thing) and not is_plain(thing):
             found[path] = thing
     return found

@@ -51,6 +51,11 @@ class StateDictOptions:
         strict: names must be the same.
         broadcast_from_rank0: rank 0's whole state is loaded on all.
         flatten_optimizer_state_dict: an optimiser's state without nesting.
+
+    Example:
+        >>> from torch.distributed.checkpoint.state_dict import StateDictOptions
+        >>> StateDictOptions(full_state_dict=True, cpu_offload=True).strict
+        True
     """
 
     full_state_dict: bool = False
@@ -136,7 +141,18 @@ def get_model_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """The state of a model, under the names of the plain model."""
+    """The state of a model, under the names of the plain model.
+
+    Args:
+        model: a module, wrapped or not.
+        submodules: the parts of it that are asked for; None for all.
+        options: see `StateDictOptions`.
+
+    Example:
+        >>> from torch.distributed.checkpoint.state_dict import get_model_state_dict
+        >>> sorted(get_model_state_dict(torch.nn.Linear(2, 1)))
+        ['bias', 'weight']
+    """
     options = _check_options(options)
     if _has_units(model):
         with _state_type(model, options, _first_only(options)):
@@ -281,7 +297,21 @@ def get_optimizer_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """The states of optimisers, under the names of the plain model's parameters."""
+    """The states of optimisers, under the names of the plain model's parameters.
+
+    Args:
+        model: the module whose parameters they change, wrapped or not.
+        optimizers: one optimiser or several.
+        submodules: the parts of the model that are asked for; None for all.
+        options: see `StateDictOptions`.
+
+    Example:
+        >>> from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
+        >>> net = torch.nn.Linear(2, 1)
+        >>> found = get_optimizer_state_dict(net, torch.optim.Adam(net.parameters()))
+        >>> sorted(found["state"])
+        ['bias', 'weight']
+    """
     options = _check_options(options)
     whole: dict[str, Any] = {"state": {}, "param_groups": []}
     for optim in _as_list(optimizers):

@@ -14,6 +14,20 @@ __all__ = ["ShardedGradScaler"]
 class ShardedGradScaler(GradScaler):
     """A `GradScaler` that skips a step in all processes if one of them has found a gradient that is
     not finite.
+
+    Args:
+        device: the type of the device of the losses.
+        init_scale: the first factor of losses.
+        backoff_factor: what the factor is multiplied by after a gradient that is not finite.
+        growth_factor: what it is multiplied by after `growth_interval` steps without one.
+        growth_interval: how many steps that are.
+        enabled: False scales nothing.
+        process_group: the processes that share what they find; None for all.
+
+    Example:
+        >>> from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+        >>> ShardedGradScaler("cpu", init_scale=4.0).scale(torch.tensor(2.0))
+        tensor(8.)
     """
 
     def __init__(
