@@ -1,19 +1,13 @@
 """`distributed` without processes: what programs ask is answered, what is not there refuses."""
 
 import copy
-import inspect
 import pickle
-import pkgutil
 
 import pytest
 
 import rushlight as torch
 from rushlight import distributed as dist
 from rushlight import nn
-
-MODULES = ["rushlight.distributed"] + [
-    info.name for info in pkgutil.walk_packages(dist.__path__, "rushlight.distributed.")
-]
 
 
 def test_before_there_is_a_group():
@@ -70,25 +64,6 @@ def test_what_cannot_begin():
 def test_launched_processes_are_known(monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
     assert dist.is_torchelastic_launched()
-
-
-def refusing():
-    for name in MODULES:
-        module = __import__(name, fromlist=["x"])
-        for attribute, value in vars(module).items():
-            doc = getattr(value, "__doc__", None) or ""
-            if doc.startswith("Refused:") and callable(value):
-                yield f"{name}.{attribute}", value
-
-
-@pytest.mark.parametrize(("name", "value"), list(refusing()))
-def test_what_is_called_says_that_it_is_not_there(name, value):
-    if inspect.isgeneratorfunction(inspect.unwrap(value)):  # a context manager
-        with pytest.raises(RuntimeError, match="rushlight has no"), value(wrapper_cls=None):
-            pass
-        return
-    with pytest.raises((RuntimeError, ValueError), match=f"rushlight has no .*{value.__name__}"):
-        value(1, x=2)
 
 
 def test_before_a_group_is_made():
