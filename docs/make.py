@@ -220,7 +220,7 @@ def dead_links(site):
 
 def main(out):
     write_sources(out / "source")
-    status = html((out / "source").resolve(), (out / "site").resolve())
+    status = html(out / "source", out / "site")
     print(f"the site is in {out / 'site'}: open index.html")
     return status
 
@@ -228,4 +228,4 @@ def main(out):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]).resolve()))
