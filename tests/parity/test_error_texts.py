@@ -43,6 +43,7 @@ ALLOWED = (
     "both buffer length and count must not be",
     "offset bytes must be non negative and no greater than buffer length bytes",
     "only integer tensors of a single element",
+    "tensor or list of tensors expected got",
     "a tensor with elements cannot be converted to scalar",
     "only one element tensors can be converted to python scalars",
     "one of default lite reduce overhead",

@@ -52,7 +52,7 @@ def make_grid(
     listed = isinstance(tensor, list) and all(isinstance(t, Tensor) for t in tensor)
     if not isinstance(tensor, Tensor) and not listed:
         what = "a list with other things" if isinstance(tensor, list) else str(type(tensor))
-        raise TypeError(f"make_grid(): expected a tensor or a list of tensors, not {what}")
+        raise TypeError(f"tensor or list of tensors expected, got {what}")
     images = rushlight.stack(tensor, dim=0) if isinstance(tensor, list) else tensor
     if images.dim() == 2:
         images = images.unsqueeze(0)
