@@ -45,7 +45,7 @@ struct Binomial {
   Draw draw;
   __device__ void operator()(const int64_t (&at)[1]) const {
     const double n = trials[at[0]];
-    assert(!isinf(n) && "binomial: expected a finite number of trials");
+    assert(n != HUGE_VAL && "binomial: expected a finite number of trials");
     out[at[0]] =
         counts::binomial_one(::floor(n), p[at[0]], ManyNumbers{draw, static_cast<uint64_t>(at[0])});
   }

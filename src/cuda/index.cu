@@ -312,7 +312,7 @@ void cuda::index_add(const Tensor& out, int64_t dim, const Tensor& index, const 
     it.add_input(from);
     it.add_input(factor);
     it.build({Promote::Same, set_all});
-    cuda::mul(it);
+    cuda::mul(it, nullptr);
     from = scaled;
   }
   write("index_add", to, indices_along(to, dim, index), from, true, false);
