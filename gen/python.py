@@ -213,7 +213,7 @@ def calls(overloads: list[Op], form: str = "") -> list[str]:
 
 
 def python_name(op: Op, form: str) -> str:
-    """The name of a form as programs write it: `Tensor.add_`, `linalg.svd`, `nn.functional.relu`."""
+    """The name of a form as programs write it: `Tensor.NAME_`, `linalg.NAME`, `nn.functional.NAME`."""
     name = Python(op).name(form)
     if form in METHODS:
         return f"Tensor.{name}"

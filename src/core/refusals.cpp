@@ -11,6 +11,11 @@ void refuse_devices(const char* op, Device a, Device b) {
                   " and some on ", b, ". Move them with .to()"));
 }
 
+void refuse_number(int64_t elements) {
+  throw Error(str("a Tensor with ", elements,
+                  " elements cannot be converted to Scalar: tolist() gives all of them"));
+}
+
 void refuse_index(const Tensor& index) {
   throw IndexError(str("indices must be long, int, byte or bool tensors, but one is ",
                        index.defined() ? enum_name(index.dtype()) : "undefined",

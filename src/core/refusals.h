@@ -12,6 +12,13 @@ inline void check_same_device(const char* op, Device a, Device b) {
     refuse_devices(op, a, b);
   }
 }
+[[noreturn]] RL_API void refuse_number(int64_t elements);
+// RuntimeError unless a tensor can be one number.
+inline void check_one_element(const Tensor& t) {
+  if (RL_UNLIKELY(t.numel() != 1)) {
+    refuse_number(t.numel());
+  }
+}
 // IndexError: a tensor of such a dtype, or an undefined one, is no index.
 [[noreturn]] RL_API void refuse_index(const Tensor& index);
 // The weights of bincount, which may be undefined: one for each number.

@@ -11,6 +11,7 @@
 
 #include "core/backend.h"
 #include "core/op_support.h"
+#include "core/refusals.h"
 #include "core/small_blocks.h"
 #include "core/times.h"
 
@@ -328,8 +329,7 @@ void Tensor::check_dtype(ScalarType wanted) const {
 }
 
 Scalar read_number(const Tensor& t) {
-  RL_CHECK(t.numel() == 1, "a Tensor with ", t.numel(),
-           " elements cannot be converted to Scalar: tolist() gives all of them");
+  check_one_element(t);
   RL_CHECK(!t.is_meta(), "Tensor.item() cannot be called on meta tensors");
   if (!t.is_cpu()) {
     const Tensor here = make_empty({}, t.dtype(), kCPU);
@@ -347,8 +347,7 @@ Scalar read_number(const Tensor& t) {
 Scalar _local_scalar_dense(const Tensor& self);  // the op, which src/core does not see
 
 Scalar Tensor::item() const {
-  RL_CHECK(numel() == 1, "a Tensor with ", numel(),
-           " elements cannot be converted to Scalar: tolist() gives all of them");
+  check_one_element(*this);
   // A number is no tensor in boxed form, so that nobody below could be asked for it.
   return RL_UNLIKELY(has_handler_below(*this)) && !impl()->is_wrapped_number()
              ? _local_scalar_dense(*this)

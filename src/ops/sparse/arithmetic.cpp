@@ -1,6 +1,8 @@
 // Sums, products and copies of sparse tensors.
 #include "ops/sparse/sparse.h"
 
+#include "core/refusals.h"
+
 namespace rushlight::sparse {
 
 namespace {
@@ -469,8 +471,7 @@ Tensor any(const Tensor& self, OptionalIntArrayRef dim, bool keepdim) {
   return !dim.has_value() && !keepdim ? values_of(self).any() : as_dense(self).any(dim, keepdim);
 }
 Scalar number(const Tensor& self) {
-  RL_CHECK(self.numel() == 1, "a Tensor with ", self.numel(),
-           " elements cannot be converted to Scalar");
+  check_one_element(self);
   return as_dense(self).item();
 }
 
