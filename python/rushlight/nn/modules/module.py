@@ -185,9 +185,11 @@ class Module(ModuleChanges):
     __signature__ = _CallSignature()
 
     def compile(self, *args, **kwargs):
-        """Check the arguments as `rushlight.compile` does; calls run the module as it is."""
+        """Compile the calls of this module in place; arguments are those of `rushlight.compile`."""
         compiler.compile(self._call_impl, *args, **kwargs)
         self._compiled_call_impl = self._call_impl
+        if compiler.has_effect(**kwargs):
+            self.__dict__["_is_compiled"] = True
 
     # ---- attributes ----------------------------------------------------------------------------
 
