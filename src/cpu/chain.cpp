@@ -36,9 +36,7 @@ bool lies_as(const Chain& chain, const Tensor& t) {
   }
   return true;
 }
-int64_t bytes_before(const Tensor& t) {
-  return t.storage_offset() * itemsize(t.dtype());
-}
+int64_t bytes_before(const Tensor& t) { return t.storage_offset() * itemsize(t.dtype()); }
 // The step whose value `t` is; -1 where it is no chain's, or only a part or another view of one.
 int step_of(const Chain& chain, const Tensor& t) {
   for (size_t i = chain.steps.size(); i-- > 0;) {
@@ -245,9 +243,9 @@ struct Notebook::Noter {
     cpu::Leaf leaf;
     leaf.dtype = it.dtype(operand);
     if (t == nullptr || t->numel() == 1) {  // a number, as it is now
-      const void* value =
-          t == nullptr ? it.number(operand)
-                       : static_cast<const char*>(t->storage()->data_) + bytes_before(*t);
+      const void* value = t == nullptr
+                              ? it.number(operand)
+                              : static_cast<const char*>(t->storage()->data_) + bytes_before(*t);
       std::memcpy(leaf.number, value, static_cast<size_t>(itemsize(leaf.dtype)));
       return {false, leaf_number(chain, std::move(leaf))};
     }
@@ -331,8 +329,7 @@ void Notebook::complete(Chain& chain) {
     for (const cpu::Step& step : chain.steps) {
       counts_.steps++;
       if (step.result != nullptr) {
-        step.result->noted_.fetch_sub(number_ * StorageImpl::one_writer,
-                                      std::memory_order_release);
+        step.result->noted_.fetch_sub(number_ * StorageImpl::one_writer, std::memory_order_release);
       } else {
         counts_.unseen++;
         counts_.bytes_left += chain.numel * itemsize(step.stored);

@@ -1,6 +1,6 @@
 // Formulas that are noted instead of run. Inside a region (Region below; `compile` in Python) every
-// pointwise op does all it does otherwise, checks, shapes, history, versions and errors, but for the
-// walk over memory: a *step* is noted in a *chain* of steps over one shape, and its result is
+// pointwise op does all it does otherwise, checks, shapes, history, versions and errors, but for
+// the walk over memory: a *step* is noted in a *chain* of steps over one shape, and its result is
 // *pending*. A chain is completed, in one pass (program.h) that leaves out what nobody can see any
 // more, when
 //
@@ -34,10 +34,10 @@ class ChainSource;
 
 // What was noted, to explain it.
 struct ChainCounts {
-  int64_t chains = 0;     // passes over memory
-  int64_t steps = 0;      // formulas that they computed
-  int64_t unseen = 0;     // of these results that were never written
-  int64_t bytes_left = 0; // of unseen results: neither written nor read again
+  int64_t chains = 0;      // passes over memory
+  int64_t steps = 0;       // formulas that they computed
+  int64_t unseen = 0;      // of these results that were never written
+  int64_t bytes_left = 0;  // of unseen results: neither written nor read again
 };
 
 class RL_API Notebook {

@@ -1,5 +1,5 @@
-// What a formula is compiled to: blocks, one for each compute type, and what has to be known to call
-// them. The same for all instruction sets.
+// What a formula is compiled to: blocks, one for each compute type, and what has to be known to
+// call them. The same for all instruction sets.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,9 @@ using Emit = void (*)(Generator& g, const Xmm& out, const Xmm* in);
 class Generator : public Xbyak::CodeGenerator {
  public:
   explicit Generator(const JitRun& run)
-      : CodeGenerator(code_bytes, Xbyak::DontSetProtectRWE), run_(run), wide_(isa_level() == IsaLevel::v4) {}
+      : CodeGenerator(code_bytes, Xbyak::DontSetProtectRWE),
+        run_(run),
+        wide_(isa_level() == IsaLevel::v4) {}
 
   // False where there are not enough registers.
   bool generate();
@@ -137,20 +139,27 @@ class Generator : public Xbyak::CodeGenerator {
   std::vector<int> free_;
 };
 
-enum Predicate : uint8_t { equal = 0, less = 1, less_equal = 2, unordered = 3, not_equal = 4,
-                           greater_equal = 13, greater = 14 };
+enum Predicate : uint8_t {
+  equal = 0,
+  less = 1,
+  less_equal = 2,
+  unordered = 3,
+  not_equal = 4,
+  greater_equal = 13,
+  greater = 14
+};
 
 struct Formula {
   std::string_view name;
   Emit emit;
 };
 
-#define RL_EMIT [](Generator & g, const Xmm& out, [[maybe_unused]] const Xmm* in)
-#define RL_COMPARE(name, predicate)      \
-  {#name, RL_EMIT {                      \
-     g.compare(in[0], in[1], predicate); \
-     g.mask_to_lanes(out);               \
-   }}
+#define RL_EMIT [](Generator& g, const Xmm& out, [[maybe_unused]] const Xmm* in)
+#define RL_COMPARE(name, predicate)                   \
+  {#name, RL_EMIT{g.compare(in[0], in[1], predicate); \
+  g.mask_to_lanes(out);                               \
+  }                                                   \
+  }
 
 // A number wins over a NaN in `loser`, which both instructions would give.
 void extreme(Generator& g, const Xmm& out, const Xmm* in, bool largest, int tested) {
@@ -164,140 +173,175 @@ void extreme(Generator& g, const Xmm& out, const Xmm* in, bool largest, int test
 }
 
 // As in kernels/pointwise.h, in its order of operations.
-constexpr Formula formulas[] = {
-    {"add", RL_EMIT { g.vaddps(out, in[0], in[1]); }},
-    {"sub", RL_EMIT { g.vsubps(out, in[0], in[1]); }},
-    {"rsub", RL_EMIT { g.vsubps(out, in[1], in[0]); }},
-    {"mul", RL_EMIT { g.vmulps(out, in[0], in[1]); }},
-    {"div", RL_EMIT { g.vdivps(out, in[0], in[1]); }},
-    {"add_scaled", RL_EMIT {
-       g.vmovaps(out, in[2]);
-       g.vfmadd213ps(out, in[1], in[0]);
-     }},
-    {"sub_scaled", RL_EMIT {
-       g.vmovaps(out, in[2]);
-       g.vfnmadd213ps(out, in[1], in[0]);
-     }},
-    {"rsub_scaled", RL_EMIT {
-       g.vmovaps(out, in[2]);
-       g.vfnmadd213ps(out, in[0], in[1]);
-     }},
-    {"square", RL_EMIT { g.vmulps(out, in[0], in[0]); }},
-    {"cube", RL_EMIT {
-       g.vmulps(out, in[0], in[0]);
-       g.vmulps(out, out, in[0]);
-     }},
-    {"neg", RL_EMIT { g.flip_bits(out, in[0], 0x80000000U); }},
-    {"abs", RL_EMIT { g.and_bits(out, in[0], 0x7FFFFFFFU); }},
-    {"reciprocal", RL_EMIT {
-       g.load_number(out, 1.0f);
-       g.vdivps(out, out, in[0]);
-     }},
-    {"inverse_square", RL_EMIT {
-       g.vmulps(g.temporary(0), in[0], in[0]);
-       g.load_number(out, 1.0f);
-       g.vdivps(out, out, g.temporary(0));
-     }},
-    {"sqrt", RL_EMIT { g.vsqrtps(out, in[0]); }},
-    {"rsqrt", RL_EMIT {
-       g.vsqrtps(g.temporary(0), in[0]);
-       g.load_number(out, 1.0f);
-       g.vdivps(out, out, g.temporary(0));
-     }},
-    {"addcmul", RL_EMIT {
-       g.vmulps(out, in[3], in[1]);
-       g.vfmadd213ps(out, in[2], in[0]);
-     }},
-    {"addcmul_plain", RL_EMIT {
-       g.vmovaps(out, in[1]);
-       g.vfmadd213ps(out, in[2], in[0]);
-     }},
-    {"addcdiv", RL_EMIT {
-       g.vmulps(out, in[3], in[1]);
-       g.vdivps(out, out, in[2]);
-       g.vaddps(out, in[0], out);
-     }},
-    {"addcdiv_plain", RL_EMIT {
-       g.vdivps(out, in[1], in[2]);
-       g.vaddps(out, in[0], out);
-     }},
-    {"standardize", RL_EMIT {
-       g.vsubps(out, in[0], in[1]);
-       g.vdivps(out, out, in[2]);
-     }},
-    {"lerp", RL_EMIT {
-       g.and_bits(g.temporary(0), in[2], 0x7FFFFFFFU);
-       g.load_number(out, 0.5f);
-       g.compare(g.temporary(0), out, less);
-       g.load_number(out, 1.0f);
-       g.vsubps(out, in[2], out);
-       g.select(g.temporary(0), in[2], out);
-       g.select(g.temporary(1), in[0], in[1]);
-       g.vsubps(out, in[1], in[0]);
-       g.vfmadd213ps(out, g.temporary(0), g.temporary(1));
-     }},
-    {"relu", RL_EMIT {
-       g.load_zero(out);
-       g.vmaxps(out, out, in[0]);  // the second where either is NaN or both are zeros
-     }},
-    {"maximum", RL_EMIT { extreme(g, out, in, true, 0); }},
-    {"minimum", RL_EMIT { extreme(g, out, in, false, 0); }},
-    {"fmax", RL_EMIT { extreme(g, out, in, true, 1); }},
-    {"fmin", RL_EMIT { extreme(g, out, in, false, 1); }},
-    {"clamp_min", RL_EMIT { extreme(g, out, in, true, 0); }},
-    {"clamp_max", RL_EMIT { extreme(g, out, in, false, 0); }},
-    {"threshold", RL_EMIT {
-       g.compare(in[0], in[1], less_equal);
-       g.select(out, in[2], in[0]);
-     }},
-    {"threshold_backward", RL_EMIT {
-       g.load_zero(out);
-       g.compare(in[1], in[2], less_equal);
-       g.select(out, out, in[0]);
-     }},
-    {"leaky_relu", RL_EMIT {
-       g.load_zero(out);
-       g.compare(in[0], out, greater);
-       g.vmulps(out, in[0], in[1]);
-       g.select(out, in[0], out);
-     }},
-    {"leaky_relu_backward", RL_EMIT {
-       g.load_zero(out);
-       g.compare(in[1], out, greater);
-       g.vmulps(out, in[0], in[2]);
-       g.select(out, in[0], out);
-     }},
-    {"tanh_backward", RL_EMIT {
-       g.vmulps(g.temporary(0), in[1], in[1]);
-       g.load_number(out, 1.0f);
-       g.vsubps(out, out, g.temporary(0));
-       g.vmulps(out, in[0], out);
-     }},
-    {"sigmoid_backward", RL_EMIT {
-       g.load_number(out, 1.0f);
-       g.vsubps(out, out, in[1]);
-       g.vmulps(out, in[0], out);
-       g.vmulps(out, out, in[1]);
-     }},
-    {"_squared_error", RL_EMIT {
-       g.vsubps(out, in[0], in[1]);
-       g.vmulps(out, out, out);
-     }},
-    {"round", RL_EMIT { g.round_to(out, in[0], 8); }},
-    {"floor", RL_EMIT { g.round_to(out, in[0], 9); }},
-    {"ceil", RL_EMIT { g.round_to(out, in[0], 10); }},
-    {"trunc", RL_EMIT { g.round_to(out, in[0], 11); }},
-    RL_COMPARE(eq, equal),
-    RL_COMPARE(ne, not_equal),
-    RL_COMPARE(lt, less),
-    RL_COMPARE(le, less_equal),
-    RL_COMPARE(gt, greater),
-    RL_COMPARE(ge, greater_equal),
-    {"where", RL_EMIT {
-       g.lanes_to_mask(in[0]);
-       g.select(out, in[1], in[2]);
-     }},
-};
+constexpr Formula formulas[] = {{"add", RL_EMIT{g.vaddps(out, in[0], in[1]);
+}  // namespace
+}  // namespace rushlight::cpu
+, {"sub", RL_EMIT{g.vsubps(out, in[0], in[1]);
+}
+}
+, {"rsub", RL_EMIT{g.vsubps(out, in[1], in[0]);
+}
+}
+, {"mul", RL_EMIT{g.vmulps(out, in[0], in[1]);
+}
+}
+, {"div", RL_EMIT{g.vdivps(out, in[0], in[1]);
+}
+}
+, {"add_scaled", RL_EMIT{g.vmovaps(out, in[2]);
+g.vfmadd213ps(out, in[1], in[0]);
+}
+}
+, {"sub_scaled", RL_EMIT{g.vmovaps(out, in[2]);
+g.vfnmadd213ps(out, in[1], in[0]);
+}
+}
+, {"rsub_scaled", RL_EMIT{g.vmovaps(out, in[2]);
+g.vfnmadd213ps(out, in[0], in[1]);
+}
+}
+, {"square", RL_EMIT{g.vmulps(out, in[0], in[0]);
+}
+}
+, {"cube", RL_EMIT{g.vmulps(out, in[0], in[0]);
+g.vmulps(out, out, in[0]);
+}
+}
+, {"neg", RL_EMIT{g.flip_bits(out, in[0], 0x80000000U);
+}
+}
+, {"abs", RL_EMIT{g.and_bits(out, in[0], 0x7FFFFFFFU);
+}
+}
+, {"reciprocal", RL_EMIT{g.load_number(out, 1.0f);
+g.vdivps(out, out, in[0]);
+}
+}
+, {"inverse_square", RL_EMIT{g.vmulps(g.temporary(0), in[0], in[0]);
+g.load_number(out, 1.0f);
+g.vdivps(out, out, g.temporary(0));
+}
+}
+, {"sqrt", RL_EMIT{g.vsqrtps(out, in[0]);
+}
+}
+, {"rsqrt", RL_EMIT{g.vsqrtps(g.temporary(0), in[0]);
+g.load_number(out, 1.0f);
+g.vdivps(out, out, g.temporary(0));
+}
+}
+, {"addcmul", RL_EMIT{g.vmulps(out, in[3], in[1]);
+g.vfmadd213ps(out, in[2], in[0]);
+}
+}
+, {"addcmul_plain", RL_EMIT{g.vmovaps(out, in[1]);
+g.vfmadd213ps(out, in[2], in[0]);
+}
+}
+, {"addcdiv", RL_EMIT{g.vmulps(out, in[3], in[1]);
+g.vdivps(out, out, in[2]);
+g.vaddps(out, in[0], out);
+}
+}
+, {"addcdiv_plain", RL_EMIT{g.vdivps(out, in[1], in[2]);
+g.vaddps(out, in[0], out);
+}
+}
+, {"standardize", RL_EMIT{g.vsubps(out, in[0], in[1]);
+g.vdivps(out, out, in[2]);
+}
+}
+, {"lerp", RL_EMIT{g.and_bits(g.temporary(0), in[2], 0x7FFFFFFFU);
+g.load_number(out, 0.5f);
+g.compare(g.temporary(0), out, less);
+g.load_number(out, 1.0f);
+g.vsubps(out, in[2], out);
+g.select(g.temporary(0), in[2], out);
+g.select(g.temporary(1), in[0], in[1]);
+g.vsubps(out, in[1], in[0]);
+g.vfmadd213ps(out, g.temporary(0), g.temporary(1));
+}
+}
+, {"relu", RL_EMIT{g.load_zero(out);
+g.vmaxps(out, out, in[0]);  // the second where either is NaN or both are zeros
+}
+}
+, {"maximum", RL_EMIT{extreme(g, out, in, true, 0);
+}
+}
+, {"minimum", RL_EMIT{extreme(g, out, in, false, 0);
+}
+}
+, {"fmax", RL_EMIT{extreme(g, out, in, true, 1);
+}
+}
+, {"fmin", RL_EMIT{extreme(g, out, in, false, 1);
+}
+}
+, {"clamp_min", RL_EMIT{extreme(g, out, in, true, 0);
+}
+}
+, {"clamp_max", RL_EMIT{extreme(g, out, in, false, 0);
+}
+}
+, {"threshold", RL_EMIT{g.compare(in[0], in[1], less_equal);
+g.select(out, in[2], in[0]);
+}
+}
+, {"threshold_backward", RL_EMIT{g.load_zero(out);
+g.compare(in[1], in[2], less_equal);
+g.select(out, out, in[0]);
+}
+}
+, {"leaky_relu", RL_EMIT{g.load_zero(out);
+g.compare(in[0], out, greater);
+g.vmulps(out, in[0], in[1]);
+g.select(out, in[0], out);
+}
+}
+, {"leaky_relu_backward", RL_EMIT{g.load_zero(out);
+g.compare(in[1], out, greater);
+g.vmulps(out, in[0], in[2]);
+g.select(out, in[0], out);
+}
+}
+, {"tanh_backward", RL_EMIT{g.vmulps(g.temporary(0), in[1], in[1]);
+g.load_number(out, 1.0f);
+g.vsubps(out, out, g.temporary(0));
+g.vmulps(out, in[0], out);
+}
+}
+, {"sigmoid_backward", RL_EMIT{g.load_number(out, 1.0f);
+g.vsubps(out, out, in[1]);
+g.vmulps(out, in[0], out);
+g.vmulps(out, out, in[1]);
+}
+}
+, {"_squared_error", RL_EMIT{g.vsubps(out, in[0], in[1]);
+g.vmulps(out, out, out);
+}
+}
+, {"round", RL_EMIT{g.round_to(out, in[0], 8);
+}
+}
+, {"floor", RL_EMIT{g.round_to(out, in[0], 9);
+}
+}
+, {"ceil", RL_EMIT{g.round_to(out, in[0], 10);
+}
+}
+, {"trunc", RL_EMIT{g.round_to(out, in[0], 11);
+}
+}
+, RL_COMPARE(eq, equal), RL_COMPARE(ne, not_equal), RL_COMPARE(lt, less),
+    RL_COMPARE(le, less_equal), RL_COMPARE(gt, greater), RL_COMPARE(ge, greater_equal),
+    {"where", RL_EMIT{g.lanes_to_mask(in[0]);
+g.select(out, in[1], in[2]);
+}
+}
+,
+}
+;
 #undef RL_EMIT
 #undef RL_COMPARE
 
@@ -353,7 +397,8 @@ bool Generator::walk(bool emit, int* most_live) {
       const JitOperand& o = step.in[k];
       Place& place = place_of(o);
       const bool kept = o.kind == JitOperand::Kind::Constant && o.index < kept_constants_;
-      const bool over = o.kind == JitOperand::Kind::Constant || place.last_use == static_cast<int>(i);
+      const bool over =
+          o.kind == JitOperand::Kind::Constant || place.last_use == static_cast<int>(i);
       if (place.reg >= 0 && over && !kept) {
         free_.push_back(place.reg);
         place.reg = -1;
@@ -381,8 +426,8 @@ bool Generator::choose_constants() {
   if (!walk(false, &most_live)) {
     return false;
   }
-  kept_constants_ = std::min<size_t>(run_.num_constants,
-                                     static_cast<size_t>(num_registers() - most_live));
+  kept_constants_ =
+      std::min<size_t>(run_.num_constants, static_cast<size_t>(num_registers() - most_live));
   for (size_t i = 0; i < kept_constants_; i++) {
     constants_[i].reg = static_cast<int8_t>(i);
   }
@@ -392,7 +437,8 @@ bool Generator::choose_constants() {
 
 // ---- code ----
 
-// rdi: slots, rsi: constants, rdx: n, rcx: the element; addresses of the first slots have registers.
+// rdi: slots, rsi: constants, rdx: n, rcx: the element; addresses of the first slots have
+// registers.
 Xbyak::Reg64 Generator::pointer(int slot) {
   const Xbyak::Reg64 registers[] = {r8, r9, r10, r11, rbx, rbp, r12, r13, r14, r15};
   if (slot < static_cast<int>(std::size(registers))) {

@@ -20,7 +20,7 @@ struct Slot {
     Single,    // one number, once
   };
   Kind kind;
-  bool written;         // a tensor's memory that is written, not read
+  bool written;  // a tensor's memory that is written, not read
   ScalarType dtype;
   ScalarType stored;    // of the number at `address`, for the last two
   int16_t buffer = -1;  // of the pass; of Single, the place among them
@@ -74,7 +74,7 @@ struct Program {
   int64_t num_buffers = 0;
   int64_t num_singles = 0;
   int64_t buffer_bytes = 0;  // a multiple of 64
-  int64_t piece = 0;  // elements, a multiple of 64
+  int64_t piece = 0;         // elements, a multiple of 64
   int64_t numel = 0;
   int64_t grain = 0;
   bool is_final = true;  // nothing would be better at another time

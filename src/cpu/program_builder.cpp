@@ -314,19 +314,17 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
       const Input& in = step.in[k];
       const auto at = static_cast<size_t>(in.index);
       if (!in.is_step && !chain_.leaves[at].storage) {
-        code.in[code.num_operands++] = 
-            made.constant(number_of(chain_.leaves[at]), {-1, in.index});
+        code.in[code.num_operands++] = made.constant(number_of(chain_.leaves[at]), {-1, in.index});
       } else if (in.is_step && value[at] >= 0) {
         code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(value[at])};
       } else {
         const bool is_bool = kernel.wanted(k, kFloat32) == kBool;
-        code.in[code.num_operands++] = {JitOperand::Kind::Slot,
-                                        made.read(stored(in), is_bool)};
+        code.in[code.num_operands++] = {JitOperand::Kind::Slot, made.read(stored(in), is_bool)};
       }
     }
     for (int k = 0; k < kernel.num_attributes; k++) {
-      code.in[code.num_operands++] = made.constant(
-          attribute_of(step, k), {static_cast<int16_t>(i), static_cast<int16_t>(k)});
+      code.in[code.num_operands++] =
+          made.constant(attribute_of(step, k), {static_cast<int16_t>(i), static_cast<int16_t>(k)});
     }
     const bool read_after = is_read_after(i, end);
     if (is_seen(i) || read_after) {
@@ -356,8 +354,8 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
     made.fused.slots[i] = slot;
   }
   program_.fused.push_back(std::move(made.fused));
-  program_.instructions.push_back({Instruction::Kind::Fused, 0,
-                                   static_cast<int16_t>(program_.fused.size() - 1), {}});
+  program_.instructions.push_back(
+      {Instruction::Kind::Fused, 0, static_cast<int16_t>(program_.fused.size() - 1), {}});
   return true;
 }
 
@@ -407,9 +405,9 @@ Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
 bool ProgramBuilder::streams(size_t index) const {
   const Step& step = chain_.steps[index];
   return only_ < 0 && step.offset == 0 && chain_.numel * itemsize(step.stored) >= stream_bytes &&
-         std::none_of(chain_.leaves.begin(), chain_.leaves.end(), [&](const Leaf& leaf) {
-           return leaf.storage.get() == step.result;
-         });
+         std::none_of(
+             chain_.leaves.begin(), chain_.leaves.end(),
+             [&](const Leaf& leaf) { return leaf.storage.get() == step.result; });
 }
 
 // ---- slots ----
@@ -484,8 +482,8 @@ int16_t ProgramBuilder::seen_memory(size_t index) {
 }
 
 int16_t ProgramBuilder::memory(char* address, ScalarType dtype, bool written, size_t origin) {
-  program_.slots.push_back({Slot::Kind::Memory, written, dtype, dtype, -1,
-                            static_cast<int16_t>(origin), address});
+  program_.slots.push_back(
+      {Slot::Kind::Memory, written, dtype, dtype, -1, static_cast<int16_t>(origin), address});
   return static_cast<int16_t>(program_.slots.size() - 1);
 }
 

@@ -14,8 +14,8 @@ struct Leaf {
   Storage storage;
   alignas(16) char number[16];
   ScalarType dtype;
-  bool linear = false;  // it lies as the chain's results do
-  int64_t offset = 0;   // bytes
+  bool linear = false;                 // it lies as the chain's results do
+  int64_t offset = 0;                  // bytes
   int64_t strides[Strided::max_dims];  // bytes, by dimension of the chain
 
   bool same_as(const Leaf& o, int64_t dim) const {
@@ -96,7 +96,9 @@ class ProgramBuilder {
   int16_t number(int leaf, ScalarType wanted, Slot::Kind kind);
   int16_t memory(char* address, ScalarType dtype, bool written, size_t origin);
   int16_t buffer(ScalarType dtype);
-  int64_t size_of(int16_t slot) const { return itemsize(program_.slots[static_cast<size_t>(slot)].dtype); }
+  int64_t size_of(int16_t slot) const {
+    return itemsize(program_.slots[static_cast<size_t>(slot)].dtype);
+  }
   int16_t converted(int16_t from, ScalarType wanted);
   Block choose_block(const Step& step, int16_t* in);
   bool streams(size_t step) const;
@@ -106,11 +108,11 @@ class ProgramBuilder {
   const Chain& chain_;
   Program& program_;
   const Address address_;
-  int only_ = -1;                     // the one step that is seen
-  uint64_t needed_ = 0;               // steps, by bits
-  std::vector<int16_t> leaf_slots_;   // -1: not read yet
-  std::vector<int16_t> step_slots_;   // where a value is in its stored dtype
-  int order_[Strided::max_dims];      // dimensions, innermost first
+  int only_ = -1;                    // the one step that is seen
+  uint64_t needed_ = 0;              // steps, by bits
+  std::vector<int16_t> leaf_slots_;  // -1: not read yet
+  std::vector<int16_t> step_slots_;  // where a value is in its stored dtype
+  int order_[Strided::max_dims];     // dimensions, innermost first
 };
 
 }  // namespace rushlight::cpu

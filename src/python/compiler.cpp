@@ -15,8 +15,8 @@ PyObject* call_within(PyObject* const* args, Py_ssize_t n, PyObject* names, F fi
       return nullptr;
     }
     Scope scope;
-    Object result = Object::check(
-        PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(n - 1), names));
+    Object result =
+        Object::check(PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(n - 1), names));
     finish(scope);
     return result.release();
   });
@@ -36,8 +36,7 @@ PyObject* chain_counts(PyObject*, PyObject*) {
   const Notebook* const notebook = Notebook::of_thread();
   const ChainCounts counts = notebook != nullptr ? notebook->counts() : ChainCounts();
   return Py_BuildValue("(LLLL)", static_cast<long long>(counts.chains),
-                       static_cast<long long>(counts.steps),
-                       static_cast<long long>(counts.unseen),
+                       static_cast<long long>(counts.steps), static_cast<long long>(counts.unseen),
                        static_cast<long long>(counts.bytes_left));
 }
 

@@ -20,16 +20,58 @@ import rushlight as torch
 ROWS, COLUMNS = 37, 71
 SHAPES = [(ROWS, COLUMNS)] * 4 + [(COLUMNS,), (ROWS, 1), (), (3, ROWS, COLUMNS), (ROWS * COLUMNS,)]
 DTYPES = ["float32"] * 6 + ["float64", "bfloat16", "float16", "int64", "int32", "bool", "complex64"]
-ONE = """
-abs neg relu exp tanh sigmoid sqrt square rsqrt reciprocal sin floor round sign logical_not isnan erf log1p expm1
-positive nn.functional.gelu nn.functional.silu nn.functional.hardswish nn.functional.softplus
-""".split()
-TWO = """
-add sub mul div true_divide maximum minimum fmax fmin pow eq ne lt le gt ge atan2 remainder fmod logical_and
-bitwise_xor hypot
-""".split()
-INPLACE = "add_ sub_ mul_ div_ clamp_min_ clamp_max_ pow_".split()
-ALONE_INPLACE = "relu_ exp_ neg_ abs_ sqrt_ sigmoid_ zero_ square_ tanh_".split()
+ONE = [
+    "abs",
+    "neg",
+    "relu",
+    "exp",
+    "tanh",
+    "sigmoid",
+    "sqrt",
+    "square",
+    "rsqrt",
+    "reciprocal",
+    "sin",
+    "floor",
+    "round",
+    "sign",
+    "logical_not",
+    "isnan",
+    "erf",
+    "log1p",
+    "expm1",
+    "positive",
+    "nn.functional.gelu",
+    "nn.functional.silu",
+    "nn.functional.hardswish",
+    "nn.functional.softplus",
+]
+TWO = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "true_divide",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "pow",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "atan2",
+    "remainder",
+    "fmod",
+    "logical_and",
+    "bitwise_xor",
+    "hypot",
+]
+INPLACE = ["add_", "sub_", "mul_", "div_", "clamp_min_", "clamp_max_", "pow_"]
+ALONE_INPLACE = ["relu_", "exp_", "neg_", "abs_", "sqrt_", "sigmoid_", "zero_", "square_", "tanh_"]
 VIEWS = [
     "{a}.t()",
     "{a}[1:]",

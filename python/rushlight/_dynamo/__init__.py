@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight._dynamo import config
-from rushlight._dynamo._explain import explain
 from rushlight._dynamo import exc as exc
+from rushlight._dynamo._explain import explain
 from rushlight._dynamo.eval_frame import OptimizedModule, is_dynamo_supported
 from rushlight.compiler import (
     allow_in_graph,

@@ -1,8 +1,8 @@
 """`aot_function` and `aot_module`: compilers that get the graph of forward and that of backward.
 
-Both graphs are recorded before anything runs: forward and the gradients of its results are traced as
-one function of inputs and of gradients of results ("tangents"), which is then cut in two. Forward
-also returns what backward needs of it.
+Both graphs are recorded before anything runs: forward and the gradients of its results are traced
+as one function of inputs and of gradients of results ("tangents"), which is then cut in two.
+Forward also returns what backward needs of it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor, nn
-from rushlight._subclasses.fake_tensor import FakeTensorMode
 from rushlight._dynamo._graphs import Program, key_of_call
+from rushlight._subclasses.fake_tensor import FakeTensorMode
 from rushlight.autograd import Function
 from rushlight.func import functional_call
 from rushlight.fx import Graph, GraphModule, Node
@@ -136,7 +136,7 @@ def default_partition(
     primals = [node for node in inputs if node.name.startswith("primals")]
     tangents = [node for node in inputs if node.name.startswith("tangents")]
     results, grads = outputs[:num_fwd_outputs], outputs[num_fwd_outputs:]
-    of_tangents = {node for node in tangents}
+    of_tangents = set(tangents)
     for node in nodes[:-1]:
         if any(input in of_tangents for input in node.all_input_nodes):
             of_tangents.add(node)

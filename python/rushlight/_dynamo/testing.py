@@ -32,7 +32,7 @@ def _with_patches(function: Callable, patches: Sequence[tuple[Any, str, Any]]) -
 
 
 class CompileCounter:
-    """A backend that counts the graphs that it gets, and the ops in them, and runs them as they are."""
+    """A backend that counts its graphs and the ops in them, and runs them as they are."""
 
     def __init__(self) -> None:
         self.clear()

@@ -82,13 +82,13 @@ consteval PointwiseKernel make_kernel(const char* name, F) {
 
 // Defines the kernel of RL_FORMULA(name, ...). `dtypes` is a DtypeSet expression (of common
 // dtypes), `promotion` a member of Promote.
-#define RL_POINTWISE_KERNEL(name, num_inputs, num_attributes, dtypes, promotion, rounds_once) \
-  void name(const TensorIterator& it, const Scalar* attributes) {                             \
-    static constexpr PointwiseKernel kernel =                                                 \
-        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion,     \
-                    rounds_once>(                                                             \
-            #name, [](auto... x) __attribute__((always_inline)) { return formula::name(x...); });    \
-    run_pointwise(it, kernel, attributes);                                                    \
+#define RL_POINTWISE_KERNEL(name, num_inputs, num_attributes, dtypes, promotion, rounds_once)     \
+  void name(const TensorIterator& it, const Scalar* attributes) {                                 \
+    static constexpr PointwiseKernel kernel =                                                     \
+        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion,         \
+                    rounds_once>(                                                                 \
+            #name, [](auto... x) __attribute__((always_inline)) { return formula::name(x...); }); \
+    run_pointwise(it, kernel, attributes);                                                        \
   }
 
 }  // namespace rushlight::cpu::RL_ISA

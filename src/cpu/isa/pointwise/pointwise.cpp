@@ -101,8 +101,7 @@ constexpr PointwiseKernel remainder_kernel = with_remainder_blocks(
     [](auto x, auto y) __attribute__((always_inline)) { return formula::remainder(x, y); },
     [](auto x, auto y, auto rest) { return math::rem_floor(x, y, rest); });
 constexpr PointwiseKernel fmod_kernel = with_remainder_blocks(
-    "fmod",
-    [](auto x, auto y) __attribute__((always_inline)) { return formula::fmod(x, y); },
+    "fmod", [](auto x, auto y) __attribute__((always_inline)) { return formula::fmod(x, y); },
     [](auto, auto, auto rest) { return rest; });
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The pass of a program: pieces of whole granules where operands lie, then the few elements that are
-// left over, which go through the same instructions in padded copies, so that the bits of an element
-// do not depend on where it stands.
+// The pass of a program: pieces of whole granules where operands lie, then the few elements that
+// are left over, which go through the same instructions in padded copies, so that the bits of an
+// element do not depend on where it stands.
 #include "cpu/isa/pointwise/program.h"
 
 #include <rushlight/parallel.h>
@@ -18,9 +18,8 @@ constexpr int64_t rest_bytes = least_piece * 16;  // of what is left over, in th
 void repeat(char* to, const Slot& number, int64_t n) {
   alignas(16) char value[16];
   const int64_t size = itemsize(number.dtype);
-  if (const Cast cast = number.stored == number.dtype
-                            ? Cast()
-                            : cast_function(number.dtype, number.stored)) {
+  if (const Cast cast =
+          number.stored == number.dtype ? Cast() : cast_function(number.dtype, number.stored)) {
     cast(value, number.address, 1);
   } else {
     std::memcpy(value, number.address, static_cast<size_t>(size));
