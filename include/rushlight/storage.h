@@ -38,8 +38,8 @@ class RL_API StorageImpl : public RefCounted {
  public:
   using Deleter = void (*)(void* data, size_t nbytes, void* context);
   void release() const;
-  // The address. Who takes it may read and write: what has been noted of this memory (src/cpu/chain.h)
-  // is completed first.
+  // The address. Who takes it may read and write: what has been noted of this memory
+  // (src/cpu/chain.h) is completed first.
   void* data() const {
     if (__builtin_expect(noted_.load(std::memory_order_acquire) != 0, 0)) {
       complete();
@@ -94,8 +94,8 @@ class RL_API StorageImpl : public RefCounted {
   bool resizable_ = true;
   std::atomic<bool> exposed_ = false;
   std::atomic<uint32_t> birth_;
-  // Usually 0. Low half: how many noted steps' chains read this memory. High half: the number of the
-  // notebook that will write it, or `later` where it has yet to be allocated.
+  // Usually 0. Low half: how many noted steps' chains read this memory. High half: the number of
+  // the notebook that will write it, or `later` where it has yet to be allocated.
   static constexpr uint32_t one_writer = 1 << 16;
   static constexpr uint32_t later = 0xFFFFU;
   mutable std::atomic<uint32_t> noted_ = 0;

@@ -422,6 +422,20 @@ DimVector TensorIterator::shared_strides() const {
 
 void TensorIterator::prepare_outputs() {
   const IntArrayRef sizes(shape_, static_cast<size_t>(ndim_));
+  // Before an output is resized whoever shares its memory is refused, or copied.
+  const auto keep_inputs = [this](const Tensor& out) {
+    copies_.reserve(max_operands);  // their addresses stay
+    for (int j = num_outputs_; j < num_operands_; j++) {
+      if (is_input_number(j) || tensors_[j]->storage() != out.storage()) {
+        continue;
+      }
+      check_no_partial_overlap(op_, memory_overlap(out, *tensors_[j]));
+      copies_.push_back(make_empty_like(*tensors_[j], dtypes_[j]));
+      copy_raw(copies_.back(), *tensors_[j]);
+      tensors_[j] = &copies_.back();
+      expand_strides(j);
+    }
+  };
   for (int i = 0; i < num_outputs_; i++) {
     if (!tensors_[i]->defined()) {
       DimVector strides = shared_strides();
@@ -447,6 +461,7 @@ void TensorIterator::prepare_outputs() {
         }
         RL_CHECK(resize_ && !is_input, "the output of shape ", out.sizes(),
                  " doesn't match the broadcast shape ", sizes);
+        keep_inputs(out);
         resize_out(out, sizes);
       }
       check_no_internal_overlap(op_, out);

@@ -54,20 +54,6 @@ bool reads(const Chain& chain, const StorageImpl* storage) {
                      [&](const cpu::Leaf& leaf) { return leaf.storage.get() == storage; });
 }
 
-// The number of a kernel's formula in register code, remembered by the kernel's address.
-int16_t light_number(const cpu::PointwiseKernel& kernel) {
-  struct Entry {
-    const cpu::PointwiseKernel* kernel;
-    int16_t number;
-  };
-  static thread_local Entry known[256];
-  Entry& entry = known[reinterpret_cast<uintptr_t>(&kernel) / 64 % std::size(known)];
-  if (entry.kernel != &kernel) {
-    entry = {&kernel, static_cast<int16_t>(cpu::jit_formula(kernel.name))};
-  }
-  return entry.number;
-}
-
 }  // namespace
 
 // ---- notebooks ----
@@ -309,6 +295,15 @@ bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel
   chain->steps.push_back(step);
   chain->runner = &runner;
   return true;
+}
+
+// The number of a kernel's formula in register code, remembered by the kernel's address.
+int16_t Notebook::light_number(const cpu::PointwiseKernel& kernel) {
+  Light& known = known_[reinterpret_cast<uintptr_t>(&kernel) / 64 % std::size(known_)];
+  if (known.kernel != &kernel) {
+    known = {&kernel, static_cast<int16_t>(cpu::jit_formula(kernel.name))};
+  }
+  return known.number;
 }
 
 // ---- completing ----

@@ -76,6 +76,13 @@ class RL_API Notebook {
   std::vector<std::unique_ptr<cpu::Chain>> open_;   // the latest last
   std::vector<std::unique_ptr<cpu::Chain>> spare_;  // empty ones
   cpu::Program& program_of(const cpu::Chain& chain);
+  int16_t light_number(const cpu::PointwiseKernel& kernel);
+
+  struct Light {
+    const cpu::PointwiseKernel* kernel = nullptr;
+    int16_t number = -1;
+  };
+  Light known_[256];
 
   cpu::Program program_;  // of a chain whose program is not kept
   std::string key_;
