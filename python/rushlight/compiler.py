@@ -16,7 +16,10 @@ from typing import Any
 
 import rushlight
 from rushlight import _C, nn
+from rushlight._lazy import later
 from rushlight.utils import _pytree
+
+_graphs = later("rushlight._dynamo._graphs")
 
 __all__ = [
     "allow_in_graph",
@@ -129,9 +132,7 @@ def compile(
     if disable:
         return model
     if callable(backend):
-        from rushlight._dynamo._graphs import GraphCall
-
-        call = GraphCall(backend, fullgraph)
+        call = _graphs.GraphCall(backend, fullgraph)
     else:
         call = _C._call_noted if has_effect(backend) else _call_as_it_is
     if isinstance(model, nn.Module):
@@ -147,8 +148,8 @@ def compile(
     return call_model
 
 
-def has_effect(backend="inductor", *, disable: bool = False, **other):
-    """Whether `compile` with these arguments runs a program otherwise than it is written."""
+def has_effect(backend="inductor", disable: bool = False):
+    """Whether `compile` with these arguments computes ops together."""
     return not disable and isinstance(backend, str) and backend not in _AS_IT_IS
 
 

@@ -11,8 +11,8 @@
 #include <rushlight/record_function.h>
 #include <rushlight/ops.h>
 
+#include "core/region.h"
 #include "core/sparse.h"
-#include "cpu/chain.h"
 
 namespace rushlight {
 

@@ -4,6 +4,7 @@
 #include <rushlight/thread_state.h>
 
 #include "core/op_support.h"
+#include "core/region.h"
 #include "cpu/chain_source.h"
 #include "cpu/program_builder.h"
 
@@ -344,7 +345,7 @@ void Notebook::complete(Chain& chain) {
   open_.erase(open);
 }
 
-// From those that have been made for a chain like it, where it does not depend on sizes.
+// From those that have been made for a chain like it.
 cpu::Program& Notebook::program_of(const Chain& chain) {
   constexpr size_t most = 256;
   if (code_age_ != cpu::jit_age() || programs_.size() > most) {
@@ -372,7 +373,8 @@ char* Notebook::address_of(const StorageImpl* storage) {
 void cpu::ChainSource::find(const Tensor& t) {
   Notebook& book = *tls.notebook;
   const StorageImpl* storage = t.storage().get();
-  if (!t.is_contiguous() || Notebook::writer_number(storage) != book.number_) {
+  constexpr int64_t least = 1 << 16;  // less stays in a cache when it is written
+  if (t.numel() < least || !t.is_contiguous() || Notebook::writer_number(storage) != book.number_) {
     return;
   }
   std::unique_lock lock(book.lock_);

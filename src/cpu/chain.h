@@ -1,8 +1,8 @@
-// Formulas that are noted instead of run. Inside a region (Region below; `compile` in Python) every
-// pointwise op does all it does otherwise, checks, shapes, history, versions and errors, but for
-// the walk over memory: a *step* is noted in a *chain* of steps over one shape, and its result is
-// *pending*. A chain is completed, in one pass (program.h) that leaves out what nobody can see any
-// more, when
+// Formulas that are noted instead of run. Inside a region (core/region.h; `compile` in Python)
+// every pointwise op does all it does otherwise, checks, shapes, history, versions and errors, but
+// for the walk over memory: a *step* is noted in a *chain* of steps over one shape, and its result
+// is *pending*. A chain is completed, in one pass (program.h) that leaves out what nobody can see
+// any more, when
 //
 // - somebody takes the address of a pending result, or of memory that the chain reads
 //   (StorageImpl::data): a kernel, numpy, print, item(), another thread;
@@ -89,38 +89,6 @@ class RL_API Notebook {
   std::unordered_map<std::string, cpu::Program> programs_;
   int64_t code_age_ = 0;  // of what these were made with
   ChainCounts counts_;
-};
-
-// While it lives formulas of this thread are noted. Completes what is pending at the end of the
-// outermost one.
-class RL_API Region {
- public:
-  Region();
-  ~Region();
-  Region(const Region&) = delete;
-  Region& operator=(const Region&) = delete;
-  // Ends it, and throws what the destructor would have to keep to itself.
-  void close();
-
- private:
-  Notebook* before_;
-  bool open_ = true;
-};
-
-// Whether regions note; where they do not, formulas run at once.
-RL_API bool regions_note();
-RL_API void set_regions_note(bool on);
-
-// While it lives formulas of this thread run at once, in a region too.
-class RL_API RunNow {
- public:
-  RunNow();
-  ~RunNow();
-  RunNow(const RunNow&) = delete;
-  RunNow& operator=(const RunNow&) = delete;
-
- private:
-  Notebook* before_;
 };
 
 }  // namespace rushlight

@@ -13,9 +13,9 @@
 
 namespace rushlight::cpu {
 
-// There is one where the tensor is a contiguous pending result of this thread that light steps give
-// (jit.h): to compute those once more is cheaper than to write what they give and read it again. It
-// stays pending. While the source lives nothing of the notebook may be completed.
+// There is one where the tensor is a large contiguous pending result of this thread that light
+// steps give (jit.h): to compute those once more is cheaper than to write what they give and read
+// it again. It stays pending. While the source lives nothing of the notebook may be completed.
 class ChainSource final : public Source {
  public:
   explicit ChainSource(const Tensor& t) {

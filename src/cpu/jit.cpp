@@ -12,7 +12,7 @@
 #include "cpu/isa_level.h"
 
 #define XBYAK_NO_OP_NAMES
-#include "../third_party/xbyak/xbyak.h"
+#include "../../third_party/xbyak/xbyak.h"
 
 namespace rushlight::cpu {
 

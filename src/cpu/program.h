@@ -49,6 +49,7 @@ struct Instruction {
 struct Strided {
   static constexpr int max_dims = 8;
   const char* address;
+  int16_t origin;  // the leaf that it is
   int64_t size;
   int64_t strides[max_dims + 1];  // one more is read, not used
 };

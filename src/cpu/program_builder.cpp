@@ -112,12 +112,23 @@ bool ProgramBuilder::key(std::string& key) const {
   }
   key.clear();
   add(chain_.runner);
+  add(chain_.leaves.size());
+  add(chain_.steps.size());
+  bool gathers = false;
   for (const Leaf& leaf : chain_.leaves) {
-    if (leaf.storage && !leaf.linear) {
-      return false;
-    }
     key += static_cast<char>(leaf.dtype);
-    key += leaf.storage ? 'm' : 'n';
+    key += !leaf.storage ? 'n' : leaf.linear ? 'm' : 'g';
+    if (leaf.storage && !leaf.linear) {
+      gathers = true;
+      key.append(reinterpret_cast<const char*>(leaf.strides),
+                 static_cast<size_t>(chain_.dim) * sizeof *leaf.strides);
+    }
+  }
+  if (gathers) {  // how dimensions join
+    const auto bytes = static_cast<size_t>(chain_.dim) * sizeof *chain_.sizes;
+    add(chain_.dim);
+    key.append(reinterpret_cast<const char*>(chain_.sizes), bytes);
+    key.append(reinterpret_cast<const char*>(chain_.strides), bytes);
   }
   for (const Step& step : chain_.steps) {
     add(step.kernel);
@@ -142,6 +153,9 @@ void ProgramBuilder::refresh() {
     } else if (slot.kind != Slot::Kind::Buffer) {
       slot.address = const_cast<char*>(chain_.leaves[origin].number);
     }
+  }
+  for (Strided& strided : program_.strided) {
+    strided.address = address_of_leaf(static_cast<size_t>(strided.origin));
   }
   for (Instruction& step : program_.instructions) {
     if (step.origin >= 0) {
@@ -433,7 +447,7 @@ int16_t ProgramBuilder::read_leaf(int index) {
   if (leaf.linear) {
     return slot = memory(address, leaf.dtype, false, static_cast<size_t>(index));
   }
-  Strided strided{address, itemsize(leaf.dtype), {}};
+  Strided strided{address, static_cast<int16_t>(index), itemsize(leaf.dtype), {}};
   for (int d = 0; d < program_.dim; d++) {
     strided.strides[d] = chain_.dim == 0 ? 0 : leaf.strides[order_[d]];
   }

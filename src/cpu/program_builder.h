@@ -58,8 +58,8 @@ class ProgramBuilder {
       : chain_(chain), program_(program), address_(address) {}
   // Computes what somebody can see.
   void build();
-  // A key of what build() makes where it does not depend on sizes: equal keys, equal programs, but
-  // for what refresh() brings. False where it does.
+  // A key of what build() makes: equal keys, equal programs, but for what refresh() brings. False
+  // where there is so much to do that making it costs nothing.
   bool key(std::string& key) const;
   // Brings the addresses and numbers of this chain into the program of one with the same key.
   void refresh();

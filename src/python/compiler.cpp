@@ -1,4 +1,5 @@
 // Regions in which formulas are noted (cpu/chain.h): what `compile` and `compiler.disable` call.
+#include "core/region.h"
 #include "cpu/chain.h"
 #include "python/bindings.h"
 

@@ -8,7 +8,7 @@
 // nn/modules/_errors.py, which names the module.
 #include <optional>
 
-#include "cpu/chain.h"
+#include "core/region.h"
 #include "python/bindings.h"
 
 namespace rushlight::python {

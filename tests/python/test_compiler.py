@@ -42,7 +42,9 @@ def test_modes_and_backends_that_there_are_not_are_refused():
     assert issubclass(torch._dynamo.exc.InvalidBackend, RuntimeError)
     assert torch.compile(function, mode="max-autotune")(1) == 2
     assert torch.compile(function, mode="its own", backend="eager")(1) == 2
-    assert torch.compile(function, backend=lambda graph, inputs: graph)(1) == 2  # no tensor, no graph
+    assert (
+        torch.compile(function, backend=lambda graph, inputs: graph)(1) == 2
+    )  # no tensor, no graph
 
 
 def test_compiled_modules_share_state():

@@ -110,6 +110,8 @@ ACCEPTED = (
         NO_EFFECT,
         AS_WRITTEN,
     ),
+    Accepted("_dynamo._aot.nop", "_", NO_EFFECT, PROTOCOL),
+    Accepted("_dynamo._aot.default_partition", "_joint_inputs", NO_EFFECT, PROTOCOL),
     Accepted("_dynamo.optimize", "options", NO_EFFECT, "as for compile"),
     Accepted(
         "backends.__allow_nonbracketed_mutation",

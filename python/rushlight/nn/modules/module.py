@@ -188,7 +188,7 @@ class Module(ModuleChanges):
         """Compile the calls of this module in place; arguments are those of `rushlight.compile`."""
         compiler.compile(self._call_impl, *args, **kwargs)
         self._compiled_call_impl = self._call_impl
-        if compiler.has_effect(**kwargs):
+        if compiler.has_effect(kwargs.get("backend", "inductor"), kwargs.get("disable", False)):
             self.__dict__["_is_compiled"] = True
 
     # ---- attributes ----------------------------------------------------------------------------
