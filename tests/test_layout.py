@@ -294,6 +294,8 @@ def import_statements(node, inside=False):
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
             for other in child.orelse:
                 yield from import_statements(other, inside)
+        elif isinstance(child, ast.With) and re.match(r"_?lazy\(", ast.unparse(child.items[0])):
+            continue  # run when somebody uses the names
         elif isinstance(child, ast.Import | ast.ImportFrom):
             yield child, inside
         else:
