@@ -13,18 +13,16 @@ tests so.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.machinery
 import importlib.util
-import opcode
 import os
 import sys
 import types
 from typing import Any
 
 import rushlight
-from rushlight import _C, foreign
+from rushlight import _C
 
 VERSION = str(rushlight.__version__)
 
@@ -38,8 +36,6 @@ _PLACES = tuple((ours, root) for root, ours in sorted(_ROOTS.items(), reverse=Tr
 
 # What is asked for its module.
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, _C._Offered)
-
-_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 
 def _public_module(name: str) -> str:
@@ -56,9 +52,23 @@ def _ours(name: str) -> str | None:
     return _ROOTS[root] + ("." + rest if rest else "") if root in _ROOTS else None
 
 
+def _foreign(module: str, name: str) -> Any:
+    """What a module has by the manifest, which is loaded by those alone who miss something."""
+    from rushlight import foreign
+
+    return foreign.name_of(module, name)
+
+
+def _is_imported_from(frame: types.FrameType) -> bool:
+    """Whether a frame is within `from module import name`."""
+    from opcode import opmap
+
+    return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
+
+
 def _missing(module: types.ModuleType, ours: str, name: str):
     """A `__getattr__` for a module, by our and PyTorch's name: what is missing is named so."""
-    inner = vars(module).get("__getattr__") or functools.partial(foreign.name_of, ours)
+    inner = vars(module).get("__getattr__") or (lambda attribute: _foreign(ours, attribute))
 
     def __getattr__(attribute: str) -> Any:
         try:
@@ -70,8 +80,7 @@ def _missing(module: types.ModuleType, ours: str, name: str):
             raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
         message = f"rushlight has no {name}.{attribute} yet"
         # `from module import attribute` would put a message of its own in the place of this.
-        caller = sys._getframe(1)
-        if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
+        if _is_imported_from(sys._getframe(1)):
             raise ImportError(message, name=name)
         raise AttributeError(message, name=attribute, obj=module)
 
@@ -91,10 +100,6 @@ def _mirror(module: types.ModuleType, name: str) -> None:
                     value.__module__ = _public_module(home)
                 except TypeError:  # a type of the extension
                     continue
-    for child, place in foreign.children_of(name).items():
-        # At once: the import system puts a module that it loads over a function of that name.
-        if child in vars(module):
-            sys.modules[f"{public}.{child}"] = importlib.import_module(place)
     vars(module)["__getattr__"] = _missing(module, name, public)
 
 
