@@ -32,10 +32,6 @@ __all__ = [
 _List = Sequence[Tensor]
 
 
-def _ops(differentiable: bool) -> Any:
-    return _steps({"differentiable": differentiable})
-
-
 def _is_skipped(grads: Any, grad_scale: Tensor | None, found_inf: Tensor | None) -> bool:
     """Whether a gradient scaler found infinities; if not, gradients are divided by its scale."""
     if found_inf is not None and float(found_inf) != 0:
@@ -80,7 +76,7 @@ def sgd(
         parts[first].append(i)
     for first, places in parts.items():
         if places:
-            _ops(False).sgd_step_(
+            _steps(False).sgd_step_(
                 [params[i] for i in places],
                 [d_p_list[i] for i in places],
                 [momentum_buffer_list[i] for i in places] if momentum != 0 else [],
@@ -121,7 +117,7 @@ def adam(
     """A step of `Adam`."""
     if _is_skipped(grads, grad_scale, found_inf):
         return
-    _ops(differentiable).adam_step_(
+    _steps(differentiable).adam_step_(
         params,
         grads,
         exp_avgs,
@@ -212,7 +208,7 @@ def adagrad(
         raise RuntimeError("adagrad(): sparse gradients are taken by the class Adagrad alone")
     if _is_skipped(grads, grad_scale, found_inf):
         return
-    _ops(differentiable).adagrad_step_(
+    _steps(differentiable).adagrad_step_(
         params,
         grads,
         state_sums,
@@ -243,7 +239,7 @@ def adadelta(
     maximize: bool,
 ) -> None:
     """A step of `Adadelta`."""
-    _ops(differentiable).adadelta_step_(
+    _steps(differentiable).adadelta_step_(
         params,
         grads,
         square_avgs,
@@ -276,7 +272,7 @@ def adamax(
     weight_decay: float,
 ) -> None:
     """A step of `Adamax`."""
-    _ops(differentiable).adamax_step_(
+    _steps(differentiable).adamax_step_(
         params,
         grads,
         exp_avgs,
@@ -311,12 +307,13 @@ def asgd(
     weight_decay: float,
 ) -> None:
     """A step of `ASGD`."""
+    lr = float(lr)
     # One call for all that have taken as many steps.
     together: dict[tuple[float, float], list[int]] = {}
     for i, (eta, mu) in enumerate(zip(etas, mus, strict=True)):
         together.setdefault((float(eta), float(mu)), []).append(i)
     for (eta, mu), places in together.items():
-        _ops(differentiable).asgd_step_(
+        _steps(differentiable).asgd_step_(
             [params[i] for i in places],
             [grads[i] for i in places],
             [axs[i] for i in places],
@@ -354,7 +351,7 @@ def nadam(
     eps: float,
 ) -> None:
     """A step of `NAdam`."""
-    _ops(differentiable).nadam_step_(
+    _steps(differentiable).nadam_step_(
         params,
         grads,
         exp_avgs,
@@ -392,7 +389,7 @@ def radam(
     eps: float,
 ) -> None:
     """A step of `RAdam`."""
-    _ops(differentiable).radam_step_(
+    _steps(differentiable).radam_step_(
         params,
         grads,
         exp_avgs,
@@ -429,7 +426,7 @@ def rmsprop(
     centered: bool,
 ) -> None:
     """A step of `RMSprop`."""
-    _ops(differentiable).rmsprop_step_(
+    _steps(differentiable).rmsprop_step_(
         params,
         grads,
         square_avgs,
@@ -464,7 +461,7 @@ def rprop(
     etaplus: float,
 ) -> None:
     """A step of `Rprop`."""
-    _ops(differentiable).rprop_step_(
+    _steps(differentiable).rprop_step_(
         params,
         grads,
         prevs,

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight import Tensor
 
-from ._functional import adadelta  # noqa: F401  # PyTorch has it here, too
+from ._functional import adadelta
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
@@ -15,7 +15,6 @@ from .optimizer import (
     _counter,
     _each,
     _settings,
-    _steps,
     _zeros_like,
 )
 
@@ -71,15 +70,9 @@ class Adadelta(StatewiseOptimizer):
         return {"step": _counter(), "square_avg": _zeros_like(p), "acc_delta": _zeros_like(p)}
 
     def _step_group(self, group, params, grads, states):
-        _steps(group).adadelta_step_(
+        adadelta(
             params,
             grads,
-            _each(states, "square_avg"),
-            _each(states, "acc_delta"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
-            rho=group["rho"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
+            *_each(states, "square_avg", "acc_delta", "step"),
+            **_settings("lr rho eps weight_decay maximize differentiable", group),
         )

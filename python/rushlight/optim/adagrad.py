@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from ._functional import adagrad  # noqa: F401  # PyTorch has it here, too
+from ._functional import adagrad
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
@@ -17,7 +17,6 @@ from .optimizer import (
     _each,
     _settings,
     _sparse_like,
-    _steps,
 )
 
 __all__ = ["Adagrad"]
@@ -110,14 +109,9 @@ class Adagrad(StatewiseOptimizer):
             p.add_(_sparse_like(grad, values / total), alpha=-lr)
 
     def _step_group(self, group, params, grads, states):
-        _steps(group).adagrad_step_(
+        adagrad(
             params,
             grads,
-            _each(states, "sum"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
-            lr_decay=group["lr_decay"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
+            *_each(states, "sum", "step"),
+            **_settings("lr lr_decay eps weight_decay maximize differentiable", group),
         )

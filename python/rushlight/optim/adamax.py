@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight import Tensor
 
-from ._functional import adamax  # noqa: F401  # PyTorch has it here, too
+from ._functional import adamax
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
@@ -15,7 +15,6 @@ from .optimizer import (
     _counter,
     _each,
     _settings,
-    _steps,
     _zeros_like,
 )
 
@@ -72,16 +71,11 @@ class Adamax(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        _steps(group).adamax_step_(
+        adamax(
             params,
             grads,
-            _each(states, "exp_avg"),
-            _each(states, "exp_inf"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
+            *_each(states, "exp_avg", "exp_inf", "step"),
             beta1=group["betas"][0],
             beta2=group["betas"][1],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
+            **_settings("lr eps weight_decay maximize differentiable", group),
         )

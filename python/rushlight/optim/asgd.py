@@ -77,15 +77,6 @@ class ASGD(StatewiseOptimizer):
         asgd(
             params,
             grads,
-            _each(states, "ax"),
-            _each(states, "mu"),
-            _each(states, "eta"),
-            _each(states, "step"),
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            lambd=group["lambd"],
-            lr=float(group["lr"]),
-            t0=group["t0"],
-            alpha=group["alpha"],
-            weight_decay=group["weight_decay"],
+            *_each(states, "ax", "mu", "eta", "step"),
+            **_settings("lr lambd t0 alpha weight_decay maximize differentiable", group),
         )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from ._functional import nadam  # noqa: F401  # PyTorch has it here, too
+from ._functional import nadam
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
@@ -16,7 +16,6 @@ from .optimizer import (
     _counter,
     _each,
     _settings,
-    _steps,
     _zeros_like,
 )
 
@@ -88,19 +87,12 @@ class NAdam(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        _steps(group).nadam_step_(
+        names = "lr eps weight_decay momentum_decay decoupled_weight_decay maximize differentiable"
+        nadam(
             params,
             grads,
-            _each(states, "exp_avg"),
-            _each(states, "exp_avg_sq"),
-            _each(states, "mu_product"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
+            *_each(states, "exp_avg", "exp_avg_sq", "mu_product", "step"),
             beta1=group["betas"][0],
             beta2=group["betas"][1],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            momentum_decay=group["momentum_decay"],
-            decoupled=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
+            **_settings(names, group),
         )

@@ -432,7 +432,7 @@ def _move_state(parameter, value, key=None):
 
 
 def _settings(names, arguments):
-    """The defaults of an optimiser with these names, from its constructor's arguments."""
+    """The settings with these names, of a constructor's arguments or of a group."""
     return {name: arguments[name] for name in names.split()}
 
 
@@ -460,9 +460,9 @@ def _check_ways(foreach, fused, differentiable):
         raise RuntimeError("`fused` does not support `differentiable`")
 
 
-def _steps(group):
-    """Where a group's step is found: the ops, or the same of ops that are recorded."""
-    if group["differentiable"]:
+def _steps(differentiable):
+    """Where a step is found: the ops, or the same of ops that are recorded."""
+    if differentiable:
         from . import _differentiable
 
         return _differentiable
@@ -519,7 +519,7 @@ class StatewiseOptimizer(Optimizer):
         raise NotImplementedError
 
     def _step_group(self, group, params, grads, states):
-        """Calls the op for parameters, their gradients and their states."""
+        """Calls the function of `_functional.py` for parameters, gradients and states."""
         raise NotImplementedError
 
     def _step_sparse(self, p, grad, state, group):
@@ -555,9 +555,9 @@ class StatewiseOptimizer(Optimizer):
         return loss
 
 
-def _each(states, name):
-    """A list of one entry of all states."""
-    return [state[name] for state in states]
+def _each(states, *names) -> Any:
+    """For each of these entries, a list of it from all states."""
+    return [[state[name] for state in states] for name in names]
 
 
 def _sparse_like(pattern, values):

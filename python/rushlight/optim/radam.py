@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from rushlight import Tensor
 
-from ._functional import radam  # noqa: F401  # PyTorch has it here, too
+from ._functional import radam
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
@@ -15,7 +15,6 @@ from .optimizer import (
     _counter,
     _each,
     _settings,
-    _steps,
     _zeros_like,
 )
 
@@ -82,17 +81,13 @@ class RAdam(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        _steps(group).radam_step_(
+        radam(
             params,
             grads,
-            _each(states, "exp_avg"),
-            _each(states, "exp_avg_sq"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
+            *_each(states, "exp_avg", "exp_avg_sq", "step"),
             beta1=group["betas"][0],
             beta2=group["betas"][1],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            decoupled=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
+            **_settings(
+                "lr eps weight_decay decoupled_weight_decay maximize differentiable", group
+            ),
         )

@@ -8,7 +8,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from ._functional import rprop  # noqa: F401  # PyTorch has it here, too
+from ._functional import rprop
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
@@ -16,7 +16,6 @@ from .optimizer import (
     _counter,
     _each,
     _settings,
-    _steps,
     _zeros_like,
 )
 
@@ -73,15 +72,13 @@ class Rprop(StatewiseOptimizer):
         return {"step": _counter(), "prev": _zeros_like(p), "step_size": length}
 
     def _step_group(self, group, params, grads, states):
-        _steps(group).rprop_step_(
+        rprop(
             params,
             grads,
-            _each(states, "prev"),
-            _each(states, "step_size"),
-            _each(states, "step"),
-            eta_minus=group["etas"][0],
-            eta_plus=group["etas"][1],
+            *_each(states, "prev", "step_size", "step"),
+            etaminus=group["etas"][0],
+            etaplus=group["etas"][1],
             step_size_min=group["step_sizes"][0],
             step_size_max=group["step_sizes"][1],
-            maximize=group["maximize"],
+            **_settings("maximize differentiable", group),
         )

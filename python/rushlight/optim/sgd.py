@@ -120,7 +120,7 @@ class SGD(Optimizer):
             grads.append(grad)
         for first, (params, grads, buffers) in ((False, old), (True, new)):
             if params:
-                _steps(group).sgd_step_(
+                _steps(group["differentiable"]).sgd_step_(
                     params,
                     grads,
                     buffers,
