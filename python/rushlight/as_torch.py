@@ -24,8 +24,6 @@ from typing import Any
 import rushlight
 from rushlight import _C
 
-VERSION = str(rushlight.__version__)
-
 # What is found in what; the longest name of ours counts.
 _ROOTS = {
     "torch": "rushlight",
@@ -38,12 +36,16 @@ _PLACES = tuple((ours, root) for root, ours in sorted(_ROOTS.items(), reverse=Tr
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, _C._Offered)
 
 
-def _public_module(name: str) -> str:
-    """PyTorch's name of a module of ours."""
-    for ours, root in _PLACES:
-        if name == ours or name.startswith(ours + "."):
-            return root + name[len(ours) :]
-    return name
+class _PublicModules(dict[str, str]):
+    """Our names of modules → PyTorch's; other names stay as they are."""
+
+    def __missing__(self, name: str) -> str:
+        found = next((p for p in _PLACES if f"{name}.".startswith(f"{p[0]}.")), ("", ""))
+        self[name] = public = found[1] + name.removeprefix(found[0])
+        return public
+
+
+_PUBLIC = _PublicModules()
 
 
 def _ours(name: str) -> str | None:
@@ -89,15 +91,15 @@ def _missing(module: types.ModuleType, ours: str, name: str):
 
 def _mirror(module: types.ModuleType, name: str) -> None:
     """Gives a module of ours, called `name`, and what it holds, PyTorch's name as well."""
-    public = _public_module(name)
+    public = _PUBLIC[name]
     sys.modules[public] = module
     module.__name__ = public  # the import system goes by the spec
     for value in list(vars(module).values()):
         if isinstance(value, _NAMED):
-            home = getattr(value, "__module__", None) or ""
-            if isinstance(home, str) and home.partition(".")[0] == "rushlight":
+            home = getattr(value, "__module__", None)
+            if isinstance(home, str) and _PUBLIC[home] != home:
                 try:
-                    value.__module__ = _public_module(home)
+                    value.__module__ = _PUBLIC[home]
                 except TypeError:  # a type of the extension
                     continue
     vars(module)["__getattr__"] = _missing(module, name, public)
@@ -181,7 +183,7 @@ class _Finder:
 
         name = None if context is None else context.name
         if name in (None, "torch"):
-            yield NameAndVersion("torch", VERSION)
+            yield NameAndVersion("torch", str(rushlight.__version__))
         if name in (None, "torchvision"):
             yield NameAndVersion(
                 "torchvision", importlib.import_module("rushlight.vision").__version__
