@@ -13,6 +13,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._rules import kinds
 from rushlight.distributed.tensor._dtensor import DTensor
 from rushlight.distributed.tensor._redistribute import redistribute
 from rushlight.distributed.tensor._spec import (
@@ -23,7 +24,6 @@ from rushlight.distributed.tensor._spec import (
     partial_free,
 )
 from rushlight.distributed.tensor.placement_types import Partial, Replicate, Shard, _NormPartial
-from rushlight.nested import _kinds
 
 __all__ = ["REGISTERED", "RULES", "Call", "by_place", "rule_of"]
 
@@ -141,9 +141,9 @@ def rule_of(call):
         return by_place if call.written or name.startswith("_foreach_") else None
     if call.func.is_view or name in ("view", "_unsafe_view", "reshape"):
         return _view
-    if _kinds.is_elementwise(call.func._opname) or name in ("copy", "_to_copy", "fill", "zero"):
+    if kinds.is_elementwise(call.func._opname) or name in ("copy", "_to_copy", "fill", "zero"):
         return _elementwise
-    if _kinds.is_reduction(name) and len(call.tensors) == 1:
+    if kinds.is_reduction(name) and len(call.tensors) == 1:
         return _reduction
     return None
 
@@ -372,7 +372,7 @@ _REDUCED |= {"max": "max", "min": "min", "prod": "product"}
 def _reduced_dims(call):
     """The dims that it reduces, and whether they are kept."""
     t = call.tensors[0]
-    _, dim = _kinds.place_of_dim(call.func._opname, call.args, call.kwargs)
+    _, dim = kinds.place_of_dim(call.func._opname, call.args, call.kwargs)
     dims = range(t.ndim) if dim is None or dim == () or dim == [] else dim
     dims = {dims} if isinstance(dims, int) else set(dims)
     return {d % max(t.ndim, 1) for d in dims}, bool(call.value("keepdim", False))
