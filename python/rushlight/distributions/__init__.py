@@ -17,6 +17,7 @@ from rushlight.distributions import (
     _composed,
     _counts,
     _gamma,
+    _kl_families,  # enters its divergences
     _location_scale,
     _mixture,
     _multivariate,

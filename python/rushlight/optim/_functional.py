@@ -13,7 +13,8 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import _get_value, _steps
+from ._stepping import _steps
+from .optimizer import _get_value
 
 __all__ = [
     "adadelta",

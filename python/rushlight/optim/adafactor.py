@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import ParameterwiseOptimizer, _counter, _settings
+from ._stepping import ParameterwiseOptimizer, _counter, _settings
 
 __all__ = ["Adafactor"]
 

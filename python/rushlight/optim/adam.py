@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rushlight import Tensor
 
 from ._functional import adam
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,

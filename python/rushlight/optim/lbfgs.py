@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import Optimizer, _check_settings, _settings
+from ._stepping import _check_settings, _settings
+from .optimizer import Optimizer
 
 __all__ = ["LBFGS"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import ParameterwiseOptimizer, _check_settings, _settings, _zeros_like
+from ._stepping import ParameterwiseOptimizer, _check_settings, _settings, _zeros_like
 
 __all__ = ["Muon"]
 

@@ -9,7 +9,7 @@ import rushlight
 from rushlight import Tensor
 
 from ._functional import nadam
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,

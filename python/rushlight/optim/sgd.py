@@ -9,7 +9,8 @@ import rushlight
 from rushlight import Tensor
 
 from ._functional import sgd  # noqa: F401  # PyTorch has it here, too
-from .optimizer import Optimizer, _check_settings, _check_ways, _settings, _steps
+from ._stepping import _check_settings, _check_ways, _settings, _steps
+from .optimizer import Optimizer
 
 __all__ = ["SGD"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import ParameterwiseOptimizer, _check_settings, _sparse_like, _zeros_like
+from ._stepping import ParameterwiseOptimizer, _check_settings, _sparse_like, _zeros_like
 
 __all__ = ["SparseAdam"]
 
