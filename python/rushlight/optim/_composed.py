@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rushlight._warnings import warn
@@ -78,7 +79,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._init_is_better(mode, threshold, threshold_mode)
         self._reset()
 
-    def _init_is_better(self, mode, threshold, threshold_mode):
+    def _init_is_better(self, mode: str, threshold: float, threshold_mode: str) -> None:
         if mode not in ("min", "max"):
             raise ValueError("mode " + mode + " is unknown!")
         if threshold_mode not in ("rel", "abs"):
@@ -88,13 +89,13 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold = threshold
         self.threshold_mode = threshold_mode
 
-    def _reset(self):
+    def _reset(self) -> None:
         """Forget what was seen."""
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics, epoch=None):
+    def step(self, metrics: Any, epoch: Any = None) -> Any:
         """Take the metric of an epoch, and lower the learning rates if it stopped improving."""
         value = float(metrics)
         if epoch is not None:
@@ -112,7 +113,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs, self.cooldown_counter = 0, self.cooldown
         self._last_lr = self._rates()
 
-    def _reduce_lr(self, epoch):
+    def _reduce_lr(self, epoch: Any) -> None:
         groups = self.optimizer.param_groups
         if len(self.min_lrs) != len(groups):  # some were added
             if self.default_min_lr is None:
@@ -129,11 +130,11 @@ class ReduceLROnPlateau(LRScheduler):
                 _set(group, "lr", lower)
 
     @property
-    def in_cooldown(self):
+    def in_cooldown(self) -> bool:
         """Whether the last reduction is so recent that bad epochs are not counted."""
         return self.cooldown_counter > 0
 
-    def is_better(self, a, best):
+    def is_better(self, a: Any, best: Any) -> bool:
         """Whether a metric is better than the best so far, by more than the threshold."""
         if self.mode == "min":
             if self.threshold_mode == "rel":
@@ -143,13 +144,15 @@ class ReduceLROnPlateau(LRScheduler):
             return a > best * (self.threshold + 1.0)
         return a > best + self.threshold
 
-    def load_state_dict(self, state_dict: dict[str, Any]):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state from `state_dict`."""
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)
 
 
-def _check_together(owner, schedulers, optimizer):
+def _check_together(
+    owner: LRScheduler, schedulers: Sequence[LRScheduler], optimizer: Optimizer
+) -> None:
     """Raise where schedules cannot be the parts of `owner`."""
     name = type(owner).__name__
     for i, scheduler in enumerate(schedulers):
@@ -201,7 +204,13 @@ class SequentialLR(LRScheduler):
 
     __module__ = "rushlight.optim.lr_scheduler"
 
-    def __init__(self, optimizer: Optimizer, schedulers, milestones, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
+    ) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler in its list, which is empty"
@@ -224,28 +233,28 @@ class SequentialLR(LRScheduler):
             for _ in range(last_epoch + 1):
                 self.step()
 
-    def _index(self):
+    def _index(self) -> int:
         return bisect_right(self._milestones, self.last_epoch)
 
-    def _initial_rates(self):
+    def _initial_rates(self) -> list[Any]:
         return self._schedulers[bisect_right(self._milestones, 0)]._initial_rates()
 
-    def _wait(self):
+    def _wait(self) -> None:
         self.last_epoch = -1
         for scheduler in self._schedulers:
             scheduler._wait()
 
-    def _start(self):
+    def _start(self) -> None:
         self._begin(lambda scheduler: scheduler._start())
 
-    def _take_over(self):
+    def _take_over(self) -> None:
         self._begin(lambda scheduler: scheduler._take_over())
 
-    def _begin(self, how):
+    def _begin(self, how: Callable[[LRScheduler], Any]) -> None:
         self.last_epoch = 0
         self._move(self._schedulers[self._index()], how)
 
-    def _move(self, scheduler, how):
+    def _move(self, scheduler: LRScheduler, how: Callable[[LRScheduler], Any]) -> None:
         how(scheduler)
         self._last_lr = self._rates()
 
@@ -259,7 +268,7 @@ class SequentialLR(LRScheduler):
             lambda scheduler: scheduler._take_over() if takes_over else scheduler.step(),
         )
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state without the optimiser, with the states of the schedules."""
         state = {
             key: value
@@ -269,7 +278,7 @@ class SequentialLR(LRScheduler):
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
-    def load_state_dict(self, state_dict: dict[str, Any]):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state from `state_dict`."""
         state = dict(state_dict)
         schedulers = state.pop("_schedulers")
@@ -298,7 +307,9 @@ class ChainedScheduler(LRScheduler):
 
     __module__ = "rushlight.optim.lr_scheduler"
 
-    def __init__(self, schedulers, optimizer: Optimizer | None = None) -> None:
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
+    ) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler, but the list is empty"
@@ -313,14 +324,14 @@ class ChainedScheduler(LRScheduler):
             # Making a sequence put the rates back to its own first ones.
             self._take_over()
 
-    def _initial_rates(self):
+    def _initial_rates(self) -> list[Any]:
         return self._schedulers[0]._initial_rates()
 
-    def _wait(self):
+    def _wait(self) -> None:
         for scheduler in self._schedulers:
             scheduler._wait()
 
-    def _start(self):
+    def _start(self) -> None:
         for scheduler in self._schedulers:
             if isinstance(scheduler, SequentialLR):
                 self._as_factor(scheduler._initial_rates(), scheduler._start)
@@ -328,11 +339,11 @@ class ChainedScheduler(LRScheduler):
                 scheduler._start()
         self._last_lr = self._rates()
 
-    def _take_over(self):
+    def _take_over(self) -> None:
         self._give(self._initial_rates())
         self._start()
 
-    def _as_factor(self, own, move):
+    def _as_factor(self, own: Any, move: Callable[[], Any]) -> None:
         """Let a schedule move rates of its own, and the groups' rates by as much."""
         rates = self._rates()
         self._give(own)

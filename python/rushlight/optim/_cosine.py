@@ -6,7 +6,7 @@ Public in `lr_scheduler`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._schedule import (
     LRScheduler,
@@ -50,7 +50,7 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         if self._is_initial:
             return self._rates()
@@ -68,7 +68,7 @@ class CosineAnnealingLR(LRScheduler):
         )
         return [ratio * (rate - self.eta_min) + self.eta_min for rate in self._rates()]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         wave = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
@@ -116,12 +116,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
-    def step(self, epoch=None):
+    def step(self, epoch: Any = None) -> Any:
         """Advance by one epoch, or to `epoch`, which may be a fraction."""
         if epoch is None and self.last_epoch >= 0:
             self.last_epoch += 1
@@ -131,17 +131,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.last_epoch = math.floor(epoch or 0)
         self._set_rates(self.get_lr)
 
-    def _advance(self):
+    def _advance(self) -> Any:
         """Go one epoch on in the period, or to the next period where it is over."""
         self.T_cur += 1
         if self.T_cur >= self.T_i:
             self.T_cur -= self.T_i
             self.T_i *= self.T_mult
 
-    def _take_over(self):
+    def _take_over(self) -> None:
         self.step(0)
 
-    def _place(self, epoch):
+    def _place(self, epoch: Any) -> Any:
         """Set the period that an epoch falls into and the place in it."""
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")

@@ -308,11 +308,10 @@ def asgd(
     weight_decay: float,
 ) -> None:
     """A step of `ASGD`."""
-    lr = float(lr)
     # One call for all that have taken as many steps.
     together: dict[tuple[float, float], list[int]] = {}
-    for i, (eta, mu) in enumerate(zip(etas, mus, strict=True)):
-        together.setdefault((float(eta), float(mu)), []).append(i)
+    for i, numbers in enumerate(zip(etas, mus, strict=True)):
+        together.setdefault((float(numbers[0]), float(numbers[1])), []).append(i)
     for (eta, mu), places in together.items():
         _steps(differentiable).asgd_step_(
             [params[i] for i in places],
@@ -324,10 +323,11 @@ def asgd(
             weight_decay=weight_decay,
             maximize=maximize,
         )
-    for step, eta, mu in zip(state_steps, etas, mus, strict=True):
+    rate = float(lr)
+    for step, next_eta, next_mu in zip(state_steps, etas, mus, strict=True):
         step += 1
-        eta.fill_(lr / (1 + lambd * lr * float(step)) ** alpha)
-        mu.fill_(1 / max(1, float(step) - t0))
+        next_eta.fill_(rate / (1 + lambd * rate * float(step)) ** alpha)
+        next_mu.fill_(1 / max(1, float(step) - t0))
 
 
 def nadam(

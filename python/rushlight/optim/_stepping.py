@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import rushlight
@@ -12,12 +12,12 @@ from rushlight._table import ops
 from .optimizer import Optimizer
 
 
-def _settings(names, arguments):
+def _settings(names: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with these names, of a constructor's arguments or of a group."""
     return {name: arguments[name] for name in names.split()}
 
 
-def _check_settings(lr, **at_least_zero):
+def _check_settings(lr: Any, **at_least_zero: Any) -> None:
     """Raise ValueError if a setting is out of its range, in PyTorch's words and order."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
@@ -33,7 +33,7 @@ def _check_settings(lr, **at_least_zero):
             raise ValueError(f"Invalid {words}: {value}")
 
 
-def _check_ways(foreach, fused, differentiable):
+def _check_ways(foreach: bool | None, fused: bool | None, differentiable: bool) -> None:
     """Every step but a differentiable one is fused; the switches are checked, no more."""
     if foreach and fused:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
@@ -41,7 +41,7 @@ def _check_ways(foreach, fused, differentiable):
         raise RuntimeError("`fused` does not support `differentiable`")
 
 
-def _steps(differentiable):
+def _steps(differentiable: bool) -> Any:
     """Where a step is found: the ops, or the same of ops that are recorded."""
     if differentiable:
         from . import _differentiable
@@ -50,11 +50,11 @@ def _steps(differentiable):
     return ops
 
 
-def _zeros_like(parameter):
+def _zeros_like(parameter: Tensor) -> Tensor:
     return rushlight.zeros_like(parameter, memory_format=rushlight.preserve_format)
 
 
-def _counter():
+def _counter() -> Tensor:
     """A count of steps as states hold it."""
     return rushlight.tensor(0.0, dtype=rushlight.float32, device="cpu")
 
@@ -62,8 +62,8 @@ def _counter():
 class ParameterwiseOptimizer(Optimizer):
     """An optimiser whose step is composed of ops, for one parameter after the other."""
 
-    def _step_parameter(self, p, group):
-        """Updates a parameter that has a gradient."""
+    def _step_parameter(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
+        """Updates a parameter by its gradient."""
         raise NotImplementedError
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -72,7 +72,7 @@ class ParameterwiseOptimizer(Optimizer):
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        self._step_parameter(p, group)
+                        self._step_parameter(p, p.grad, group)
         return loss
 
 
@@ -89,21 +89,29 @@ class StatewiseOptimizer(Optimizer):
         "capturable": False,
     }
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for own in self.state.values():
             if "step" in own and not isinstance(own["step"], Tensor):  # as old files have it
                 own["step"] = _counter().fill_(float(own["step"]))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """A parameter's state before its first step."""
         raise NotImplementedError
 
-    def _step_group(self, group, params, grads, states):
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
         """Calls the function of `_functional.py` for parameters, gradients and states."""
         raise NotImplementedError
 
-    def _step_sparse(self, p, grad, state, group):
+    def _step_sparse(
+        self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         """Updates a parameter whose gradient is sparse."""
         raise RuntimeError(
             f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam "
@@ -136,11 +144,11 @@ class StatewiseOptimizer(Optimizer):
         return loss
 
 
-def _each(states, *names) -> Any:
+def _each(states: list[dict[str, Any]], *names: str) -> Any:
     """For each of these entries, a list of it from all states."""
     return [[state[name] for state in states] for name in names]
 
 
-def _sparse_like(pattern, values):
+def _sparse_like(pattern: Tensor, values: Any) -> Tensor:
     """A sparse tensor of these values at the indices of another."""
     return rushlight.sparse_coo_tensor(pattern.indices(), values, pattern.shape, is_coalesced=True)

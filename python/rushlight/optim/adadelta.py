@@ -66,10 +66,16 @@ class Adadelta(StatewiseOptimizer):
         names = "lr rho eps weight_decay maximize capturable foreach differentiable"
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": _counter(), "square_avg": _zeros_like(p), "acc_delta": _zeros_like(p)}
 
-    def _step_group(self, group, params, grads, states):
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
         adadelta(
             params,
             grads,

@@ -84,13 +84,19 @@ class Adam(StatewiseOptimizer):
         )
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         state = {"step": _counter(), "exp_avg": _zeros_like(p), "exp_avg_sq": _zeros_like(p)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = _zeros_like(p)
         return state
 
-    def _step_group(self, group, params, grads, states):
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
         beta1, beta2 = group["betas"]
         first, second, steps = _each(states, "exp_avg", "exp_avg_sq", "step")
         names = "lr eps weight_decay decoupled_weight_decay amsgrad maximize differentiable"

@@ -63,14 +63,20 @@ class Adamax(StatewiseOptimizer):
         names = "lr betas eps weight_decay foreach maximize differentiable capturable"
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
             "step": _counter(),
             "exp_avg": _zeros_like(p),
             "exp_inf": _zeros_like(p),
         }
 
-    def _step_group(self, group, params, grads, states):
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
         adamax(
             params,
             grads,

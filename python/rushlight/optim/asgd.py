@@ -65,7 +65,7 @@ class ASGD(StatewiseOptimizer):
         names = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
             "step": _counter(),
             "eta": rushlight.tensor(float(group["lr"])),
@@ -73,7 +73,13 @@ class ASGD(StatewiseOptimizer):
             "ax": _zeros_like(p),
         }
 
-    def _step_group(self, group, params, grads, states):
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
         asgd(
             params,
             grads,

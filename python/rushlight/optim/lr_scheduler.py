@@ -12,6 +12,7 @@ from __future__ import annotations
 import types
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
@@ -72,12 +73,12 @@ class LambdaLR(LRScheduler):
 
     lr_lambdas: list[Any]
 
-    def __init__(self, optimizer: Optimizer, lr_lambda, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
         self.lr_lambdas = _per_group(optimizer, lr_lambda, "lr_lambdas")
         super().__init__(optimizer, last_epoch)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state without the optimiser; functions are left out, callable objects give their
         dicts.
         """
@@ -89,7 +90,7 @@ class LambdaLR(LRScheduler):
         ]
         return state
 
-    def load_state_dict(self, state_dict: dict[str, Any]):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state from `state_dict`; functions stay the schedule's own."""
         state = dict(state_dict)
         functions = state.pop("lr_lambdas")
@@ -103,7 +104,7 @@ class LambdaLR(LRScheduler):
             if saved is not None:
                 own.__dict__.update(saved)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         return [
             base * fn(self.last_epoch)
@@ -132,7 +133,7 @@ class MultiplicativeLR(LambdaLR):
         0.125
     """
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         if self._is_initial:
             return self._rates()
@@ -171,13 +172,13 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         times = self.last_epoch // self.step_size
         return [base * self.gamma**times for base in self.base_lrs]
 
@@ -205,20 +206,24 @@ class MultiStepLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        milestones: Sequence[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
     ) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         if self.last_epoch not in self.milestones:
             return self._rates()
         factor = self.gamma ** self.milestones[self.last_epoch]
         return [rate * factor for rate in self._rates()]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         milestones = sorted(self.milestones.elements())
         times = bisect_right(milestones, self.last_epoch)
         return [base * self.gamma**times for base in self.base_lrs]
@@ -247,7 +252,11 @@ class ConstantLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, factor=1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
     ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError(
@@ -257,14 +266,14 @@ class ConstantLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         if self.last_epoch not in (0, self.total_iters):
             return self._rates()
         change = self.factor if self.last_epoch == 0 else 1.0 / self.factor
         return [rate * change for rate in self._rates()]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
         return [base * factor for base in self.base_lrs]
 
@@ -298,7 +307,7 @@ class LinearLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        start_factor=1.0 / 3,
+        start_factor: float = 1.0 / 3,
         end_factor: float = 1.0,
         total_iters: int = 5,
         last_epoch: int = -1,
@@ -317,7 +326,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._rates()]
@@ -327,7 +336,7 @@ class LinearLR(LRScheduler):
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
         return [rate * (1.0 + rise / before) for rate in self._rates()]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         done = min(self.total_iters, self.last_epoch)
         rise = self.end_factor - self.start_factor
         factor = self.start_factor + rise * done / self.total_iters
@@ -359,13 +368,13 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         if self._is_initial:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
@@ -398,7 +407,7 @@ class PolynomialLR(LRScheduler):
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._rates()
@@ -406,6 +415,6 @@ class PolynomialLR(LRScheduler):
         left_before = 1.0 - (self.last_epoch - 1) / self.total_iters
         return [rate * (left / left_before) ** self.power for rate in self._rates()]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Any]:
         done = min(self.total_iters, self.last_epoch)
         return [base * (1.0 - done / self.total_iters) ** self.power for base in self.base_lrs]

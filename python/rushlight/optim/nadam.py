@@ -78,7 +78,7 @@ class NAdam(StatewiseOptimizer):
         )
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
             "step": _counter(),
             "mu_product": rushlight.ones((), dtype=rushlight.float32, device="cpu"),
@@ -86,7 +86,13 @@ class NAdam(StatewiseOptimizer):
             "exp_avg_sq": _zeros_like(p),
         }
 
-    def _step_group(self, group, params, grads, states):
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
         names = "lr eps weight_decay momentum_decay decoupled_weight_decay maximize differentiable"
         nadam(
             params,

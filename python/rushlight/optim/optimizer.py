@@ -70,7 +70,9 @@ _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
 
 
-def _add_hook(hooks, hook, prepend=False):
+def _add_hook(
+    hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False
+) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend:
@@ -78,7 +80,7 @@ def _add_hook(hooks, hook, prepend=False):
     return handle
 
 
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]):
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` before every step of every optimiser.
 
     Args:
@@ -95,7 +97,7 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]):
     return _add_hook(_global_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable[..., Any]):
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` after every step of every optimiser.
 
     Args:
@@ -112,27 +114,27 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]):
     return _add_hook(_global_post_hooks, hook)
 
 
-def _use_grad_for_differentiable(func):
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
     """For an optimiser's `step`: gradients are recorded only where it says `differentiable`."""
 
     @functools.wraps(func)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         with rushlight.set_grad_enabled(bool(args[0].defaults.get("differentiable", False))):
             return func(*args, **kwargs)
 
     return wrapper
 
 
-def _get_value(x):
+def _get_value(x: Any) -> Any:
     """The number in a tensor of one element, or the number itself."""
     return x.item() if isinstance(x, Tensor) else x
 
 
-def _add_hooks(step):
+def _add_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """The `step` of a class with the hooks around it, which see the optimiser as first argument."""
 
     @functools.wraps(step)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         self = args[0]
         if _global_pre_hooks or self._optimizer_step_pre_hooks:
             own = self._optimizer_step_pre_hooks.values()
@@ -185,7 +187,8 @@ class Optimizer:
             )
         given = [*params]
         self._make_hooks()
-        self.defaults, self.param_groups = defaults, []
+        self.defaults = defaults
+        self.param_groups: list[dict[str, Any]] = []
         self.state: defaultdict = defaultdict(dict)
         if not given:
             raise ValueError(
@@ -195,32 +198,32 @@ class Optimizer:
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
-    def _make_hooks(self):
-        self._optimizer_step_pre_hooks = OrderedDict()
-        self._optimizer_step_post_hooks = OrderedDict()
-        self._optimizer_state_dict_pre_hooks = OrderedDict()
-        self._optimizer_state_dict_post_hooks = OrderedDict()
-        self._optimizer_load_state_dict_pre_hooks = OrderedDict()
-        self._optimizer_load_state_dict_post_hooks = OrderedDict()
+    def _make_hooks(self) -> None:
+        self._optimizer_step_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_step_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_load_state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
         self._patch_step_function()
 
     def _patch_step_function(self) -> None:
         """Put the hooks around the `step` of this optimiser's class."""
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
-            cls.step = _add_hooks(cls.step)
+            setattr(cls, "step", _add_hooks(cls.step))  # noqa: B010
 
     profile_hook_step = staticmethod(_add_hooks)
     _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {
             "defaults": self.defaults,
             "state": self.state,
             "param_groups": self.param_groups,
         }
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_optimizer_step_pre_hooks" not in self.__dict__:
             self._make_hooks()
@@ -240,27 +243,35 @@ class Optimizer:
 
     # ---- hooks ---------------------------------------------------------------------------------
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]):
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; a result replaces both."""
         return _add_hook(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable[..., Any]):
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return _add_hook(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False):
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer)` before `state_dict`."""
         return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False):
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after `state_dict`; a result replaces it."""
         return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False):
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before loading; a result replaces the dict."""
         return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False):
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer)` after loading."""
         return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
@@ -327,7 +338,7 @@ class Optimizer:
         """
         raise NotImplementedError
 
-    def _loss_of(self, closure):
+    def _loss_of(self, closure: Callable[[], Any] | None) -> Any:
         """The closure's result, computed with gradients; None without one."""
         if closure is None:
             return None
@@ -392,7 +403,9 @@ class Optimizer:
         self.param_groups.append(param_group)
 
 
-def _run_state_hooks(optimizer, state, hooks):
+def _run_state_hooks(
+    optimizer: Optimizer, state: dict[str, Any], hooks: OrderedDict[int, Any]
+) -> dict[str, Any]:
     """A state after hooks, each of which may give another one."""
     for hook in hooks.values():
         other = hook(optimizer, state)
@@ -400,7 +413,7 @@ def _run_state_hooks(optimizer, state, hooks):
     return state
 
 
-def _check_sizes(source, saved, owner, groups):
+def _check_sizes(source: str, saved: list[Any], owner: str, groups: list[Any]) -> None:
     """ValueError where saved groups cannot be those of their new owner."""
     if len(saved) != len(groups):
         raise ValueError(
@@ -414,7 +427,7 @@ def _check_sizes(source, saved, owner, groups):
             )
 
 
-def _move_state(parameter, value, key=None):
+def _move_state(parameter: Tensor, value: Any, key: str | None = None) -> Any:
     """A copy of a loaded state, its tensors in the dtype and on the device of their parameter."""
     if isinstance(value, Tensor):
         if key == "step":  # a count, whose own dtype is precise enough

@@ -74,7 +74,7 @@ class RMSprop(StatewiseOptimizer):
         )
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         state = {"step": _counter(), "square_avg": _zeros_like(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = _zeros_like(p)
@@ -82,7 +82,13 @@ class RMSprop(StatewiseOptimizer):
             state["grad_avg"] = _zeros_like(p)
         return state
 
-    def _step_group(self, group, params, grads, states):
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
         squares, steps = _each(states, "square_avg", "step")
         rmsprop(
             params,
