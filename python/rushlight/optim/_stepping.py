@@ -106,7 +106,7 @@ class StatewiseOptimizer(Optimizer):
         grads: list[Tensor],
         states: list[dict[str, Any]],
     ) -> None:
-        """Calls the function of `_functional.py` for parameters, gradients and states."""
+        """Calls the op for parameters, their gradients and their states."""
         raise NotImplementedError
 
     def _step_sparse(
@@ -144,9 +144,9 @@ class StatewiseOptimizer(Optimizer):
         return loss
 
 
-def _each(states: list[dict[str, Any]], *names: str) -> Any:
-    """For each of these entries, a list of it from all states."""
-    return [[state[name] for state in states] for name in names]
+def _each(states: list[dict[str, Any]], name: str) -> list[Any]:
+    """A list of one entry of all states."""
+    return [state[name] for state in states]
 
 
 def _sparse_like(pattern: Tensor, values: Any) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight import Tensor
 
-from ._functional import adadelta
+from ._functional import adadelta  # noqa: F401  # PyTorch has it here, too
 from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
@@ -15,6 +15,7 @@ from ._stepping import (
     _counter,
     _each,
     _settings,
+    _steps,
     _zeros_like,
 )
 
@@ -76,9 +77,15 @@ class Adadelta(StatewiseOptimizer):
         grads: list[Tensor],
         states: list[dict[str, Any]],
     ) -> None:
-        adadelta(
+        _steps(group["differentiable"]).adadelta_step_(
             params,
             grads,
-            *_each(states, "square_avg", "acc_delta", "step"),
-            **_settings("lr rho eps weight_decay maximize differentiable", group),
+            _each(states, "square_avg"),
+            _each(states, "acc_delta"),
+            _each(states, "step"),
+            lr=float(group["lr"]),
+            rho=group["rho"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
         )

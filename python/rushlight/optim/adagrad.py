@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from ._functional import adagrad
+from ._functional import adagrad  # noqa: F401  # PyTorch has it here, too
 from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
@@ -17,6 +17,7 @@ from ._stepping import (
     _each,
     _settings,
     _sparse_like,
+    _steps,
 )
 
 __all__ = ["Adagrad"]
@@ -117,9 +118,14 @@ class Adagrad(StatewiseOptimizer):
         grads: list[Tensor],
         states: list[dict[str, Any]],
     ) -> None:
-        adagrad(
+        _steps(group["differentiable"]).adagrad_step_(
             params,
             grads,
-            *_each(states, "sum", "step"),
-            **_settings("lr lr_decay eps weight_decay maximize differentiable", group),
+            _each(states, "sum"),
+            _each(states, "step"),
+            lr=float(group["lr"]),
+            lr_decay=group["lr_decay"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
         )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from rushlight import Tensor
 
-from ._functional import adam
+from ._functional import adam  # noqa: F401  # PyTorch has it here, too
 from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
@@ -15,6 +15,7 @@ from ._stepping import (
     _counter,
     _each,
     _settings,
+    _steps,
     _zeros_like,
 )
 
@@ -98,16 +99,19 @@ class Adam(StatewiseOptimizer):
         states: list[dict[str, Any]],
     ) -> None:
         beta1, beta2 = group["betas"]
-        first, second, steps = _each(states, "exp_avg", "exp_avg_sq", "step")
-        names = "lr eps weight_decay decoupled_weight_decay amsgrad maximize differentiable"
-        adam(
+        _steps(group["differentiable"]).adam_step_(
             params,
             grads,
-            first,
-            second,
-            _each(states, "max_exp_avg_sq")[0] if group["amsgrad"] else [],
-            steps,
-            beta1=beta1,
-            beta2=beta2,
-            **_settings(names, group),
+            _each(states, "exp_avg"),
+            _each(states, "exp_avg_sq"),
+            _each(states, "max_exp_avg_sq") if group["amsgrad"] else [],
+            _each(states, "step"),
+            lr=float(group["lr"]),
+            beta1=float(beta1),
+            beta2=float(beta2),
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            decoupled=group["decoupled_weight_decay"],
+            amsgrad=group["amsgrad"],
+            maximize=group["maximize"],
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight import Tensor
 
-from ._functional import adamax
+from ._functional import adamax  # noqa: F401  # PyTorch has it here, too
 from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
@@ -15,6 +15,7 @@ from ._stepping import (
     _counter,
     _each,
     _settings,
+    _steps,
     _zeros_like,
 )
 
@@ -77,11 +78,16 @@ class Adamax(StatewiseOptimizer):
         grads: list[Tensor],
         states: list[dict[str, Any]],
     ) -> None:
-        adamax(
+        _steps(group["differentiable"]).adamax_step_(
             params,
             grads,
-            *_each(states, "exp_avg", "exp_inf", "step"),
+            _each(states, "exp_avg"),
+            _each(states, "exp_inf"),
+            _each(states, "step"),
+            lr=float(group["lr"]),
             beta1=group["betas"][0],
             beta2=group["betas"][1],
-            **_settings("lr eps weight_decay maximize differentiable", group),
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
         )

@@ -83,6 +83,9 @@ class ASGD(StatewiseOptimizer):
         asgd(
             params,
             grads,
-            *_each(states, "ax", "mu", "eta", "step"),
+            _each(states, "ax"),
+            _each(states, "mu"),
+            _each(states, "eta"),
+            _each(states, "step"),
             **_settings("lr lambd t0 alpha weight_decay maximize differentiable", group),
         )

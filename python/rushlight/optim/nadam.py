@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from ._functional import nadam
+from ._functional import nadam  # noqa: F401  # PyTorch has it here, too
 from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
@@ -16,6 +16,7 @@ from ._stepping import (
     _counter,
     _each,
     _settings,
+    _steps,
     _zeros_like,
 )
 
@@ -93,12 +94,19 @@ class NAdam(StatewiseOptimizer):
         grads: list[Tensor],
         states: list[dict[str, Any]],
     ) -> None:
-        names = "lr eps weight_decay momentum_decay decoupled_weight_decay maximize differentiable"
-        nadam(
+        _steps(group["differentiable"]).nadam_step_(
             params,
             grads,
-            *_each(states, "exp_avg", "exp_avg_sq", "mu_product", "step"),
+            _each(states, "exp_avg"),
+            _each(states, "exp_avg_sq"),
+            _each(states, "mu_product"),
+            _each(states, "step"),
+            lr=float(group["lr"]),
             beta1=group["betas"][0],
             beta2=group["betas"][1],
-            **_settings(names, group),
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            momentum_decay=group["momentum_decay"],
+            decoupled=group["decoupled_weight_decay"],
+            maximize=group["maximize"],
         )

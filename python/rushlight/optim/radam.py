@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from rushlight import Tensor
 
-from ._functional import radam
+from ._functional import radam  # noqa: F401  # PyTorch has it here, too
 from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
@@ -15,6 +15,7 @@ from ._stepping import (
     _counter,
     _each,
     _settings,
+    _steps,
     _zeros_like,
 )
 
@@ -87,13 +88,17 @@ class RAdam(StatewiseOptimizer):
         grads: list[Tensor],
         states: list[dict[str, Any]],
     ) -> None:
-        radam(
+        _steps(group["differentiable"]).radam_step_(
             params,
             grads,
-            *_each(states, "exp_avg", "exp_avg_sq", "step"),
+            _each(states, "exp_avg"),
+            _each(states, "exp_avg_sq"),
+            _each(states, "step"),
+            lr=float(group["lr"]),
             beta1=group["betas"][0],
             beta2=group["betas"][1],
-            **_settings(
-                "lr eps weight_decay decoupled_weight_decay maximize differentiable", group
-            ),
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            decoupled=group["decoupled_weight_decay"],
+            maximize=group["maximize"],
         )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from rushlight import Tensor
 
-from ._functional import rmsprop
+from ._functional import rmsprop  # noqa: F401  # PyTorch has it here, too
 from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
@@ -15,6 +15,7 @@ from ._stepping import (
     _counter,
     _each,
     _settings,
+    _steps,
     _zeros_like,
 )
 
@@ -89,15 +90,18 @@ class RMSprop(StatewiseOptimizer):
         grads: list[Tensor],
         states: list[dict[str, Any]],
     ) -> None:
-        squares, steps = _each(states, "square_avg", "step")
-        rmsprop(
+        _steps(group["differentiable"]).rmsprop_step_(
             params,
             grads,
-            squares,
-            _each(states, "grad_avg")[0] if group["centered"] else [],
-            _each(states, "momentum_buffer")[0] if group["momentum"] > 0 else [],
-            steps,
-            **_settings(
-                "lr alpha eps weight_decay momentum centered maximize differentiable", group
-            ),
+            _each(states, "square_avg"),
+            _each(states, "momentum_buffer") if group["momentum"] > 0 else [],
+            _each(states, "grad_avg") if group["centered"] else [],
+            _each(states, "step"),
+            lr=float(group["lr"]),
+            alpha=group["alpha"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            momentum=group["momentum"],
+            centered=group["centered"],
+            maximize=group["maximize"],
         )

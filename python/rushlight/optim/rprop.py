@@ -8,7 +8,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from ._functional import rprop
+from ._functional import rprop  # noqa: F401  # PyTorch has it here, too
 from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
@@ -16,6 +16,7 @@ from ._stepping import (
     _counter,
     _each,
     _settings,
+    _steps,
     _zeros_like,
 )
 
@@ -78,13 +79,15 @@ class Rprop(StatewiseOptimizer):
         grads: list[Tensor],
         states: list[dict[str, Any]],
     ) -> None:
-        rprop(
+        _steps(group["differentiable"]).rprop_step_(
             params,
             grads,
-            *_each(states, "prev", "step_size", "step"),
-            etaminus=group["etas"][0],
-            etaplus=group["etas"][1],
+            _each(states, "prev"),
+            _each(states, "step_size"),
+            _each(states, "step"),
+            eta_minus=group["etas"][0],
+            eta_plus=group["etas"][1],
             step_size_min=group["step_sizes"][0],
             step_size_max=group["step_sizes"][1],
-            **_settings("maximize differentiable", group),
+            maximize=group["maximize"],
         )
