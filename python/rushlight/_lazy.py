@@ -16,6 +16,7 @@ import builtins
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from typing import Any, cast
 
 
@@ -104,7 +105,7 @@ class lazy:  # it stands where imports do
     def _get(self, name: str) -> Any:
         place = self.places.get(name)
         if place is None:
-            value = _foreign().name_of(self._package, name)
+            value = foreign_name(self._package, name)
         elif place.module == self._package:
             value = importlib.import_module(f"{place.module}.{place.name}")
         else:
@@ -138,6 +139,23 @@ class later:  # it stands where an import would
 
 def _is_own(name: str) -> bool:
     return name not in ("Any", "TYPE_CHECKING", "annotations", "later", "lazy")
+
+
+def foreign_name(module: str, name: str) -> Any:
+    """What a module of ours has by the manifest alone; AttributeError if it is nothing.
+
+    At imports Python asks for `__path__`, and for modules that it is about to load: no reason to
+    load the manifest.
+    """
+    if name.startswith("__") or ("rushlight.foreign" not in sys.modules and _is_file(module, name)):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return _foreign().name_of(module, name)
+
+
+def _is_file(package: str, name: str) -> bool:
+    """Whether a package has a module of that name, which nobody has loaded yet."""
+    place = getattr(sys.modules[package], "__path__", None)
+    return place is not None and PathFinder.find_spec(f"{package}.{name}", place) is not None
 
 
 def _foreign() -> Any:

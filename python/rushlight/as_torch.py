@@ -23,6 +23,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight._lazy import foreign_name
 
 # What is found in what; the longest name of ours counts.
 _ROOTS = {
@@ -54,13 +55,6 @@ def _ours(name: str) -> str | None:
     return _ROOTS[root] + ("." + rest if rest else "") if root in _ROOTS else None
 
 
-def _foreign(module: str, name: str) -> Any:
-    """What a module has by the manifest, which is loaded by those alone who miss something."""
-    from rushlight import foreign
-
-    return foreign.name_of(module, name)
-
-
 def _is_imported_from(frame: types.FrameType) -> bool:
     """Whether a frame is within `from module import name`."""
     from opcode import opmap
@@ -70,7 +64,7 @@ def _is_imported_from(frame: types.FrameType) -> bool:
 
 def _missing(module: types.ModuleType, ours: str, name: str):
     """A `__getattr__` for a module, by our and PyTorch's name: what is missing is named so."""
-    inner = vars(module).get("__getattr__") or (lambda attribute: _foreign(ours, attribute))
+    inner = vars(module).get("__getattr__") or (lambda attribute: foreign_name(ours, attribute))
 
     def __getattr__(attribute: str) -> Any:
         try:

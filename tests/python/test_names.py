@@ -146,3 +146,20 @@ def test_a_function_is_not_replaced_by_its_module():
         "assert t.autograd.gradcheck(t.sin, [t.ones(2, dtype=t.double, requires_grad=True)])"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_function_is_not_replaced_by_a_module_of_the_manifest():
+    code = (
+        "from rushlight.vision.ops.roi_align import RoIAlign\n"
+        "from rushlight.vision import ops\n"
+        "assert callable(ops.roi_align) and ops.RoIAlign is RoIAlign"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_alias_loads_the_manifest_when_something_is_missing():
+    light = loaded_by("import rushlight.as_torch, torch.nn, torch.optim")
+    assert not [m for m in light if m.startswith("rushlight.foreign")]
+    assert "rushlight.foreign.tables.compiler" in loaded_by(
+        "import rushlight.as_torch, torch; hasattr(torch, 'nothing')"
+    )
