@@ -181,6 +181,13 @@ Object& enum_member(const IValue& value) {
   return *member;
 }
 
+// a &= b and the like, by a tensor and by a number.
+#define RL_IN_PLACE(name, function)                                        \
+  {"aten::" name ".Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",   \
+   call_of<+[](Tensor a, Tensor b) { return function(a, b); }>, false},    \
+      {"aten::" name ".Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", \
+       call_of<+[](Tensor a, Scalar b) { return function(a, b); }>, false}
+
 const BuiltinRow rows[] = {
     {"aten::Int.Tensor(Tensor a) -> int", call_of<number_in<int64_t>>},
     {"aten::Float.Tensor(Tensor a) -> float", call_of<number_in<double>>},
@@ -289,6 +296,11 @@ const BuiltinRow rows[] = {
      call_of<+[](Tensor t, std::optional<Tensor> gradient, std::optional<bool> retain,
                  bool create) { t.backward(gradient.value_or(Tensor()), retain, create); }>,
      false},
+    RL_IN_PLACE("__iand__", bitwise_and_),
+    RL_IN_PLACE("__ior__", bitwise_or_),
+    RL_IN_PLACE("__ixor__", bitwise_xor_),
+    RL_IN_PLACE("__ilshift__", bitwise_left_shift_),
+    RL_IN_PLACE("__irshift__", bitwise_right_shift_),
     {"aten::copy_.int(Tensor(a!) self, int other) -> Tensor(a!)",
      call_of<+[](Tensor t, Scalar number) { return t.fill_(number); }>, false},
     {"aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)",

@@ -112,6 +112,12 @@ def optional_is_refined_by_and(n: Optional[int]) -> bool:
     return n is not None and n > 2
 
 
+@row((1, [2]), [1, 2], 3)
+def containers_are_asked(x: Any, y: Any, z: Any) -> Tuple[bool, bool, bool, bool, bool]:
+    both = isinstance(x, tuple), isinstance(y, tuple)
+    return *both, isinstance(y, list), isinstance(z, (list, tuple)), isinstance(x, Any)
+
+
 @row(2.5)
 def unions(x: Union[int, float, str]) -> float:
     if isinstance(x, int):
@@ -503,6 +509,20 @@ def products_of_lists(l: List[int]):
     return math.prod(l)
 
 
+@beyond("ab", 3, [2, 3, 1], {"b": 1, "a": 2})
+def more_operators(s: str, n: int, l: List[int], d: Dict[str, int]):
+    return (
+        *(s * n, 2 * s, s * -1, ~n, ~(n > 2), ~~n),
+        *(sorted(l, reverse=True), sorted(l, reverse=n < 2), l, sorted(d), sorted("cab")),
+        *(sorted((3, 1, 2)), sorted([(1, "b"), (1, "a"), (0, "c")], reverse=True)),
+    )
+
+
+@beyond(([1, 2], [3, 4]))
+def stars_of_zips(pair: Tuple[List[int], List[int]]):
+    return [a * b + c for a, b, c in zip(*pair, [5, 6])]
+
+
 # ---- statements ----
 
 
@@ -530,6 +550,17 @@ def augmented_assignments(n: int, f: float):
     s = "a"
     s += "b"
     return n, f, s
+
+
+@row(torch.arange(4), torch.tensor([3, 1, 2, 7]), torch.tensor([True, False]))
+def bits_of_tensors_in_place(a, b, c):
+    a |= 8
+    a &= b
+    a ^= b
+    a <<= 2
+    a >>= 1
+    c &= a[:2] > 2
+    return a, c
 
 
 @row(torch.zeros(2, 3), 2)
@@ -763,6 +794,37 @@ class ByName(torch.nn.Module):
                 continue
             x = getattr(self, f"part{i}")(x) + i
         return x
+
+
+class Chosen(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Identity(), torch.nn.ReLU(), torch.nn.Tanh()])
+        self.table = torch.nn.ModuleDict({"a": torch.nn.ReLU(), "b": torch.nn.Identity()})
+
+    def forward(self, x, order: List[int]):
+        for i in order:
+            x = self.layers[i](x - 1)
+        for name in ["b", "a"]:
+            x = self.table[name](x) * 2
+        for i in range(-3, 3):
+            x = x + self.layers[i](x)
+        return x
+
+
+class OutOfRange(Chosen):
+    def forward(self, x, i: int):
+        return self.layers[i](x)
+
+
+class TogetherWithLists(Chosen):
+    def forward(self, xs: List[torch.Tensor]):
+        return [layer(x) for layer, x in zip(self.layers, xs, strict=True)]
+
+
+beyond(torch.ones(2), [0, 1, 2, -1])(Chosen)
+beyond(torch.ones(2), 3)(OutOfRange)
+beyond([torch.ones(2) * -1] * 3)(TogetherWithLists)
 
 
 class Exported(torch.nn.Module):
