@@ -38,6 +38,9 @@ Scalar implicit_scalar(Tensor t) {
   implicit<double>(t);
   return t.item();
 }
+bool holds(const IValue& number) {
+  return number.isBool() ? number.toBool() : number.toScalar().to<double>() != 0;
+}
 Tensor number_to_tensor(Scalar number) { return scalar_tensor(number, number.dtype()); }
 
 // ---- tensors of numbers ----
@@ -197,11 +200,10 @@ const BuiltinRow rows[] = {
     {"aten::ScalarImplicit(Tensor a) -> Scalar", call_of<implicit_scalar>},
     {"aten::item(Tensor self) -> Scalar", call_of<scalar_in>},
     {"aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
-     [](IValue* a, size_t, IValue*) {
-       const bool holds = a[0].isBool() ? a[0].toBool() : a[0].toScalar().to<double>() != 0;
-       RL_CHECK(holds, a[1].toStringRef());
-     },
+     [](IValue* a, size_t, IValue*) { RL_CHECK(holds(a[0]), a[1].toStringRef()); },
      false},
+    {"prim::sym_ite(Scalar b, t t, t f) -> t",
+     [](IValue* a, size_t, IValue* out) { out[0] = std::move(a[holds(a[0]) ? 1 : 2]); }},
     {"prim::NumToTensor.Scalar(Scalar a) -> Tensor", call_of<number_to_tensor>},
     {"prim::NumToTensor.bool(bool a) -> Tensor", call_of<number_to_tensor>},
     {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool "

@@ -128,6 +128,7 @@ graph::Value* Lowering::choose_module(Value* modules, const std::vector<std::str
     fail(span, names.empty() ? "there is no module to choose from"
                              : "modules are chosen by integers or by names");
   }
+  Value* const asked = index;
   if (!by_name) {  // negative ones count from the end
     Value* const size = integer(static_cast<int64_t>(names.size()));
     Condition negative;
@@ -138,8 +139,14 @@ graph::Value* Lowering::choose_module(Value* modules, const std::vector<std::str
   Type type;
   const std::function<Value*(size_t)> from = [&](size_t i) -> Value* {
     if (i == names.size()) {
-      raise_error(by_name ? "builtins.KeyError" : "builtins.IndexError",
-                  by_name ? "no module has this name" : "index is out of range of the modules");
+      const auto text = [&](const char* words) { return constant(words, Type{TypeKind::String}); };
+      Value* message = asked;
+      if (!by_name) {
+        message = op("aten::add", {text("index "), op("aten::str", {asked}, span)}, span);
+        message = op("aten::add", {message, text(" is out of range")}, span);
+      }
+      Value* const kind = text(by_name ? "builtins.KeyError" : "builtins.IndexError");
+      graph_->append(NodeKind::RaiseException, {message, kind}, 0);
       return uninitialized(type);
     }
     Value* const key =

@@ -14,6 +14,8 @@ from tests.python.test_export import Branchy, branchy_inputs
 from tests.python.test_export_control import CASES as CONTROL
 from tests.python.test_export_files import changed, with_model
 from tests.python.test_export_sizes import EXPRESSIONS, LAYERS, call
+from tests.python.test_export_values import CASES as VALUES
+from tests.python.test_export_values import module
 
 
 def leaves(tree):
@@ -38,6 +40,14 @@ def assert_same(got, expected):
     for a, b in zip(got, expected, strict=True):
         same = torch.equal(a, b) if isinstance(b, torch.Tensor) else a == b
         assert same and type(a) is type(b)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_of_tensors(name):
+    function, example, others, _ = VALUES[name]
+    run = cpp(export(module(function), tuple(example)))
+    for args in (example, others):
+        assert_same(run(*args), function(*args))
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ class Unknowns:
 
     def _difference(self, question: SizeBool) -> Expression | None:
         left, right = (
-            getattr(v, "expr", None) if isinstance(v, SizeInt) else Expression.of(v)
+            getattr(v, "expr", None) if isinstance(v, SizeInt | SizeFloat) else Expression.of(v)
             for v in question.operands
         )
         return None if left is None or right is None else left - right

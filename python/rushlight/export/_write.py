@@ -208,7 +208,8 @@ class _GraphWriter:
         schema = getattr(node.target, "_schema", None)
         if schema is None:
             # Functions of `operator` name their operands; higher-order operators have no names.
-            names = [""] * len(node.args) if _is_higher_order(node.target) else list("ab")
+            operands = "btf" if len(node.args) == 3 else "ab"  # of sym_ite, and of the others
+            names = [""] * len(node.args) if _is_higher_order(node.target) else list(operands)
             given = [(n, a, "") for n, a in zip(names, node.args, strict=False)]
             named = [(k, v, "") for k, v in node.kwargs.items()]
         else:

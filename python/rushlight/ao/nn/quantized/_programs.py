@@ -151,7 +151,7 @@ def _layers(x, sizes, begin, params, bidirectional, dropout, train):
     return (out, *last)
 
 
-def _of_tensor(input, hx, params, biases, layers, dropout, train, both, batch_first, *kinds):
+def _of_tensor(input, hx, params, biases, layers, dropout, train, both, batch_first, **kinds):
     x = input.transpose(0, 1) if batch_first else input
     sizes = [x.shape[1]] * x.shape[0]
     begin = hx if isinstance(hx, list | tuple) else [hx]
@@ -160,7 +160,7 @@ def _of_tensor(input, hx, params, biases, layers, dropout, train, both, batch_fi
     return (out.transpose(0, 1) if batch_first else out, *last)
 
 
-def _of_packed(data, batch_sizes, hx, params, biases, layers, dropout, train, both, *kinds):
+def _of_packed(data, batch_sizes, hx, params, biases, layers, dropout, train, both, **kinds):
     begin = hx if isinstance(hx, list | tuple) else [hx]
     return _layers(data, batch_sizes.tolist(), begin, params, both, dropout, train)
 
@@ -183,7 +183,7 @@ def _define_recurrent() -> None:
     cell = "__torch__.torch.classes.rnn.CellParamsBase"
     linear = f"{_CLASS}LinearPackedParamsBase"
     sizes = f"{cell}[] params, bool has_biases, int num_layers, float dropout, bool train"
-    kinds = "*, ScalarType? dtype=None, bool use_dynamic=False"
+    kinds = "*, int? dtype=None, bool use_dynamic=False"  # a dtype by its number in archives
     for name, states, more, results in (
         ("lstm", "Tensor[] hx", f", {kinds}", "(Tensor, Tensor, Tensor)"),
         ("gru", "Tensor hx", "", "(Tensor, Tensor)"),
