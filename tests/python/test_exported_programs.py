@@ -10,6 +10,7 @@ import rushlight as torch
 from rushlight import _C, nn
 from rushlight.export import Dim, export, save
 from rushlight.vision import models
+from tests.cpp_programs.installed import make_lenet
 from tests.python.test_export import Branchy, branchy_inputs
 from tests.python.test_export_control import CASES as CONTROL
 from tests.python.test_export_files import changed, with_model
@@ -62,6 +63,12 @@ def test_networks(name):
         expected = net(x)
     result = cpp(export(net, (x,)))(x)
     assert torch.equal(result, expected) and not result.requires_grad
+
+
+def test_the_file_that_an_installed_program_serves():
+    run = torch.export.load(make_lenet.FILE).module()
+    x = torch.linspace(0, 1, 28 * 28).view(1, 1, 28, 28)
+    assert torch.equal(run(x), make_lenet.lenet()(x))
 
 
 def test_training_writes_buffers():
