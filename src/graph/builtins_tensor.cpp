@@ -188,8 +188,10 @@ Object& enum_member(const IValue& value) {
 #define RL_IN_PLACE(name, function)                                        \
   {"aten::" name ".Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",   \
    call_of<+[](Tensor a, Tensor b) { return function(a, b); }>, false},    \
-      {"aten::" name ".Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", \
-       call_of<+[](Tensor a, Scalar b) { return function(a, b); }>, false}
+  {                                                                        \
+    "aten::" name ".Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",  \
+        call_of<+[](Tensor a, Scalar b) { return function(a, b); }>, false \
+  }
 
 const BuiltinRow rows[] = {
     {"aten::Int.Tensor(Tensor a) -> int", call_of<number_in<int64_t>>},

@@ -7,7 +7,8 @@ namespace rushlight::graph {
 
 namespace {
 
-constexpr const char* window = "Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width";
+constexpr const char* window =
+    "Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width";
 
 Tensor roi_align(const Tensor& input, const Tensor& rois, double scale, int64_t height,
                  int64_t width, int64_t sampling_ratio, bool aligned) {
@@ -31,8 +32,7 @@ Tensor channels_of(const Tensor& result) {
 
 std::pair<Tensor, Tensor> ps_roi_align(const Tensor& input, const Tensor& rois, double scale,
                                        int64_t height, int64_t width, int64_t sampling_ratio) {
-  Tensor result =
-      _roi_average(input, rois, scale, height, width, sampling_ratio, true, "ps_align");
+  Tensor result = _roi_average(input, rois, scale, height, width, sampling_ratio, true, "ps_align");
   return {result, channels_of(result)};
 }
 

@@ -11,22 +11,22 @@ using TypeKind = Type::Kind;
 
 std::optional<Meaning> language_name(std::string_view name) {
   constexpr std::string_view specials[] = {
-      "annotate", "isinstance", "hasattr",        "getattr",       "range", "enumerate", "zip",
-      "reversed", "int",        "float",          "bool",          "str",   "complex",   "list",
-      "dict",     "tuple",      "unchecked_cast", "uninitialized", "fork",  "super",     "slice",
-      "sorted"};
+      "annotate", "isinstance", "hasattr", "getattr", "range",          "enumerate",
+      "zip",      "reversed",   "int",     "float",   "bool",           "str",
+      "complex",  "list",       "dict",    "tuple",   "unchecked_cast", "uninitialized",
+      "fork",     "super",      "slice",   "sorted"};
   for (const std::string_view special : specials) {
     if (special == name) {
       return Meaning::named(Meaning::Kind::Special, std::string(name));
     }
   }
   constexpr std::pair<std::string_view, std::string_view> functions[] = {
-      {"len", "aten::len"},       {"print", "prim::Print"},   {"min", "prim::min"},
-      {"max", "prim::max"},       {"abs", "prim::abs"},       {"round", "aten::round"},
-      {"sum", "aten::sum"},       {"pow", "aten::pow"},       {"divmod", "aten::divmod"},
-      {"hex", "aten::hex"},       {"oct", "aten::oct"},       {"bin", "aten::bin"},
-      {"ord", "aten::ord"},       {"chr", "aten::chr"},       {"hash", "aten::hash"},
-      {"id", "prim::id"},         {"all", "aten::all"},       {"any", "aten::any"}};
+      {"len", "aten::len"}, {"print", "prim::Print"}, {"min", "prim::min"},
+      {"max", "prim::max"}, {"abs", "prim::abs"},     {"round", "aten::round"},
+      {"sum", "aten::sum"}, {"pow", "aten::pow"},     {"divmod", "aten::divmod"},
+      {"hex", "aten::hex"}, {"oct", "aten::oct"},     {"bin", "aten::bin"},
+      {"ord", "aten::ord"}, {"chr", "aten::chr"},     {"hash", "aten::hash"},
+      {"id", "prim::id"},   {"all", "aten::all"},     {"any", "aten::any"}};
   for (const auto& [text, function] : functions) {
     if (text == name) {
       return Meaning::named(Meaning::Kind::Op, std::string(function));

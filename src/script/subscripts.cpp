@@ -226,8 +226,7 @@ Meaning Lowering::subscript(const Expr& e, const Type* hint) {
           }
           return graph_->append(NodeKind::UncheckedCast, {module})->output()->set_type(*hint);
         };
-        return Meaning::of_value(
-            choose_module(base, *names, value(index), as_interface, e.span));
+        return Meaning::of_value(choose_module(base, *names, value(index), as_interface, e.span));
       }
       std::vector<Meaning> parts;
       const Meaning key = index.is(Kind::String) ? meaning(index) : Meaning();

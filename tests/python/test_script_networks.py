@@ -100,7 +100,9 @@ DETECTORS = {
     **{kind: (lambda kind=kind: one_stage.tiny(kind)) for kind in ("retinanet", "fcos", "ssd")},
     **{
         name: (
-            lambda name=name: models.get_model(name, weights=None, weights_backbone=None, min_size=64)
+            lambda name=name: models.get_model(
+                name, weights=None, weights_backbone=None, min_size=64
+            )
         )
         for name in ("fasterrcnn_mobilenet_v3_large_320_fpn", "fcos_resnet50_fpn")
     },
@@ -117,7 +119,7 @@ def test_detectors_compile(name):
     torch.manual_seed(0)
     net = DETECTORS[name]()
     images, targets = map(list, zip(*(scene(i) for i in range(2)), strict=True))
-    copies = lambda: [dict(target) for target in targets]  # noqa: E731
+    copies = lambda: [dict(target) for target in targets]
     program = torch.jit.script(net)
     torch.manual_seed(1)
     expected = net(images, copies())

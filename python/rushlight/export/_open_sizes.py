@@ -42,6 +42,8 @@ _FUNCTIONS: dict[str, Any] = {
     "TruncToInt": rushlight.sym_int,
     "OpaqueUnaryFn_sqrt": rushlight.sym_sqrt,
 }
+
+
 def _last_part(node: Node) -> Node:
     """Of a part of a result the last part that is taken of it; other nodes themselves."""
     is_part = node.target is operator.getitem

@@ -12,12 +12,12 @@ from typing import Any
 import rushlight
 from rushlight import _C, Tensor, compiler, nn
 from rushlight._library.registry import CustomOverload
-from rushlight._sym import SymBool
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
     FakeTensorMode,
 )
+from rushlight._sym import SymBool
 from rushlight.export.exported_program import ModuleCallSignature
 from rushlight.export.graph_signature import (
     ArgumentSpec,

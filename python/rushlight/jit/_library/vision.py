@@ -40,9 +40,9 @@ def vision_ps_roi_align(
     sampling_ratio: int = -1,
 ) -> Tensor:
     rois, height, width = _boxes_with_numbers(boxes), output_size[0], output_size[1]
-    return ops.torchvision.ps_roi_align(
-        input, rois, spatial_scale, height, width, sampling_ratio
-    )[0]
+    return ops.torchvision.ps_roi_align(input, rois, spatial_scale, height, width, sampling_ratio)[
+        0
+    ]
 
 
 def vision_roi_pool(

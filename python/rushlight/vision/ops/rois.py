@@ -145,9 +145,7 @@ class PSRoIAlign(_Window):
         )
 
     def forward(self, input: Tensor, rois: Boxes) -> Tensor:
-        return ps_roi_align(
-            input, rois, self.output_size, self.spatial_scale, self.sampling_ratio
-        )
+        return ps_roi_align(input, rois, self.output_size, self.spatial_scale, self.sampling_ratio)
 
 
 class PSRoIPool(_Window):

@@ -38,9 +38,7 @@ class AnchorGenerator(nn.Module):
         """Convert the boxes around (0, 0) to a dtype and a device."""
         self.cell_anchors = [base.to(dtype=dtype, device=device) for base in self.cell_anchors]
 
-    def grid_anchors(
-        self, grid_sizes: list[list[int]], strides: list[list[int]]
-    ) -> list[Tensor]:
+    def grid_anchors(self, grid_sizes: list[list[int]], strides: list[list[int]]) -> list[Tensor]:
         """The boxes of all positions of each map, row after row."""
         if not len(grid_sizes) == len(strides) == len(self.cell_anchors):
             raise AssertionError(

@@ -20,9 +20,7 @@ def best_of(scores: Tensor, threshold: float, most: int) -> tuple[Tensor, Tensor
     return above[best.indices], best.values
 
 
-def boxes_to_learn(
-    targets: list[dict[str, Tensor]], matched: list[Tensor]
-) -> list[Found]:
+def boxes_to_learn(targets: list[dict[str, Tensor]], matched: list[Tensor]) -> list[Found]:
     """Of each image the positions of anchors that have a box, those boxes, and their classes.
 
     Args:

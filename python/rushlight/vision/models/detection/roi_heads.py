@@ -1,7 +1,5 @@
 """Heads for proposed regions: classes, refined boxes, masks and keypoints."""
 
-from typing import Any
-
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn

@@ -15,9 +15,7 @@ from rushlight.ao.nn.quantized import modules as quantized
 __all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
 
 
-def _product(
-    x: Any, packed: quantized.PackedWeight, bias: Any, reduce_range: bool = True
-) -> Any:
+def _product(x: Any, packed: quantized.PackedWeight, bias: Any, reduce_range: bool = True) -> Any:
     """x @ weight.T + bias, x rounded to codes of 7 bits, or of 8."""
     codes = quantize_per_tensor_dynamic(x.detach().float(), rushlight.quint8, reduce_range)
     sums = packed.sums(codes._codes, codes.q_zero_point())
@@ -246,8 +244,10 @@ class _Layers(_Weights):
         ends = ["", "_reverse"][: 1 + self.bidirectional]
         names = [f"_l{layer}{end}" for layer in range(self.num_layers) for end in ends]
         return [
-            (functools.partial(self._gates, side="ih", suffix=name),
-             functools.partial(self._gates, side="hh", suffix=name))
+            (
+                functools.partial(self._gates, side="ih", suffix=name),
+                functools.partial(self._gates, side="hh", suffix=name),
+            )
             for name in names
         ]
 
