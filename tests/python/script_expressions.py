@@ -93,6 +93,12 @@ def optional_is_refined_by_and(n: Optional[int]) -> bool:
     return n is not None and n > 2
 
 
+@row((1, [2]), [1, 2], 3)
+def containers_are_asked(x: Any, y: Any, z: Any) -> Tuple[bool, bool, bool, bool]:
+    both = isinstance(x, tuple), isinstance(y, tuple)
+    return both[0], both[1], isinstance(y, list), isinstance(z, (list, tuple))
+
+
 @row(2.5)
 def unions(x: Union[int, float, str]) -> float:
     if isinstance(x, int):
@@ -482,3 +488,17 @@ def more_than_torchscript(n: int, s: str, l: List[int]):
 @beyond([2, 3, 4])
 def products_of_lists(l: List[int]):
     return math.prod(l)
+
+
+@beyond("ab", 3, [2, 3, 1], {"b": 1, "a": 2})
+def more_operators(s: str, n: int, l: List[int], d: Dict[str, int]):
+    return (
+        *(s * n, 2 * s, s * -1, ~n, ~(n > 2), ~~n),
+        *(sorted(l, reverse=True), sorted(l, reverse=n < 2), l, sorted(d), sorted("cab")),
+        *(sorted((3, 1, 2)), sorted([(1, "b"), (1, "a"), (0, "c")], reverse=True)),
+    )
+
+
+@beyond(([1, 2], [3, 4]))
+def stars_of_zips(pair: Tuple[List[int], List[int]]):
+    return [a * b + c for a, b, c in zip(*pair, [5, 6])]

@@ -47,6 +47,17 @@ def augmented_assignments(n: int, f: float):
     return n, f, s
 
 
+@row(torch.arange(4), torch.tensor([3, 1, 2, 7]), torch.tensor([True, False]))
+def bits_of_tensors_in_place(a, b, c):
+    a |= 8
+    a &= b
+    a ^= b
+    a <<= 2
+    a >>= 1
+    c &= a[:2] > 2
+    return a, c
+
+
 @row(torch.zeros(2, 3), 2)
 def assignments_to_tensors(x, n: int):
     x[0] = 1
@@ -385,3 +396,34 @@ def else_of_loops(n: int):
     else:
         n += 1
     return n
+
+
+class Chosen(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Identity(), torch.nn.ReLU(), torch.nn.Tanh()])
+        self.table = torch.nn.ModuleDict({"a": torch.nn.ReLU(), "b": torch.nn.Identity()})
+
+    def forward(self, x, order: List[int]):
+        for i in order:
+            x = self.layers[i](x - 1)
+        for name in ["b", "a"]:
+            x = self.table[name](x) * 2
+        for i in range(-3, 3):
+            x = x + self.layers[i](x)
+        return x
+
+
+class OutOfRange(Chosen):
+    def forward(self, x, i: int):
+        return self.layers[i](x)
+
+
+class TogetherWithLists(Chosen):
+    def forward(self, xs: List[torch.Tensor]):
+        return [layer(x) for layer, x in zip(self.layers, xs, strict=True)]
+
+
+beyond(torch.ones(2), [0, 1, 2, -1])(Chosen)
+beyond(torch.ones(2), 3)(OutOfRange)
+beyond([torch.ones(2) * -1] * 3)(TogetherWithLists)
