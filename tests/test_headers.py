@@ -35,5 +35,6 @@ def test_torch_header_is_light(tmp_path):
         [sys.executable, "-c", MEASURE, *command], capture_output=True, text=True, check=True
     )
     peak = int(measured.stdout)
-    # The standard headers that programs find behind it take 22,000 of them.
-    assert 50_000 < peak <= 275_000, f"g++ takes {peak} KiB"
+    # The standard headers that programs find behind it take 22,000 of them, the functions that
+    # bindings of other languages call by name some 7,000.
+    assert 50_000 < peak <= 283_000, f"g++ takes {peak} KiB"

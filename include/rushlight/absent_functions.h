@@ -73,10 +73,10 @@ struct Writer {
 // The function and its out= form, of that many results; and what gives something else.
 #define RL_ABSENT_OTHER(why, type, name) \
   inline constexpr absent::Function<type> name{#name, absent::Why::why};
-#define RL_ABSENT(why, results, name)                                                        \
-  inline constexpr absent::Function<absent::Results<Tensor, results>> name{#name,            \
-                                                                          absent::Why::why}; \
-  inline constexpr absent::Function<absent::Results<Tensor&, results>> name##_out{           \
+#define RL_ABSENT(why, results, name)                                                         \
+  inline constexpr absent::Function<absent::Results<Tensor, results>> name{#name,             \
+                                                                           absent::Why::why}; \
+  inline constexpr absent::Function<absent::Results<Tensor&, results>> name##_out{            \
       #name "_out", absent::Why::why};
 #define RL_ABSENT_OUT(why, name) \
   inline constexpr absent::Writer name##_out{#name "_out", absent::Why::why};
@@ -117,7 +117,8 @@ RL_ABSENT(mps, 1, _mps_convolution_transpose)
 RL_ABSENT(mps, 2, _scaled_dot_product_attention_math_for_mps)
 RL_ABSENT(mps, 3, lstm_mps_backward)
 
-// ---- tensors in the layout of oneDNN do not exist here; conv2d and linear use oneDNN for strided ones ----
+// ---- tensors in the layout of oneDNN do not exist here; conv2d and linear use oneDNN for strided
+// ones ----
 RL_ABSENT(mkldnn, 1, _mkldnn_reshape)
 RL_ABSENT(mkldnn, 1, _mkldnn_transpose)
 RL_ABSENT(mkldnn, 1, _mkldnn_transpose_)

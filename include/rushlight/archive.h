@@ -88,10 +88,10 @@ void save(const Tensor& tensor, F&& write) {
   const std::string bytes = bytes_of(tensor);
   write(bytes.data(), bytes.size());
 }
-template <class Read, class Size,
-          std::enable_if_t<std::is_invocable_v<Read&, uint64_t, void*, size_t> &&
-                               std::is_invocable_v<Size&>,
-                           int> = 0>
+template <
+    class Read, class Size,
+    std::enable_if_t<
+        std::is_invocable_v<Read&, uint64_t, void*, size_t> && std::is_invocable_v<Size&>, int> = 0>
 void load(Tensor& tensor, Read&& read, Size&& size) {
   const std::string bytes = detail::read_all(read, size());
   load(tensor, bytes.data(), bytes.size());

@@ -1,5 +1,5 @@
-// Gradients of ops by libtorch's inner names, as in functions.h: by the ops' own derivatives, of any
-// order where nothing else is said.
+// Gradients of ops by libtorch's inner names, as in functions.h: by the ops' own derivatives, of
+// any order where nothing else is said.
 #pragma once
 
 #include <optional>
@@ -38,9 +38,9 @@ Tensor _segment_reduce_backward(const Tensor& grad, const Tensor& output, const 
                                 std::string_view reduce, const Tensor& lengths = {},
                                 const Tensor& offsets = {}, int64_t axis = 0,
                                 const std::optional<Scalar>& initial = {});
-#define RL_WEIGHT_NORM(name)                                                                   \
-  std::tuple<Tensor, Tensor> _weight_norm_##name(const Tensor& grad_w, const Tensor& saved_v,  \
-                                                 const Tensor& saved_g, const Tensor& norms,   \
+#define RL_WEIGHT_NORM(name)                                                                  \
+  std::tuple<Tensor, Tensor> _weight_norm_##name(const Tensor& grad_w, const Tensor& saved_v, \
+                                                 const Tensor& saved_g, const Tensor& norms,  \
                                                  int64_t dim);
 RL_WEIGHT_NORM(interface_backward)
 RL_WEIGHT_NORM(differentiable_backward)
@@ -70,18 +70,17 @@ Tensor _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tens
                                                   const Tensor& indices, const Tensor& offsets,
                                                   const Tensor& offset2bag, int64_t mode,
                                                   int64_t padding_idx = -1);
-#define RL_BY_DIMS(n)                                                                            \
-  Tensor fractional_max_pool##n##d_backward(const Tensor& grad, const Tensor& self,              \
-                                            IntArrayRef kernel_size, IntArrayRef output_size,    \
+#define RL_BY_DIMS(n)                                                                         \
+  Tensor fractional_max_pool##n##d_backward(const Tensor& grad, const Tensor& self,           \
+                                            IntArrayRef kernel_size, IntArrayRef output_size, \
                                             const Tensor& indices);
 RL_BY_DIMS(2)
 RL_BY_DIMS(3)
 #undef RL_BY_DIMS
-#define RL_ANTIALIASED(name)                                                                     \
-  Tensor _upsample_##name##2d_aa_backward(const Tensor& grad, IntArrayRef output_size,           \
-                                          IntArrayRef input_size, bool align_corners,            \
-                                          std::optional<double> scales_h = {},                   \
-                                          std::optional<double> scales_w = {});
+#define RL_ANTIALIASED(name)                                                                   \
+  Tensor _upsample_##name##2d_aa_backward(                                                     \
+      const Tensor& grad, IntArrayRef output_size, IntArrayRef input_size, bool align_corners, \
+      std::optional<double> scales_h = {}, std::optional<double> scales_w = {});
 RL_ANTIALIASED(bilinear)
 RL_ANTIALIASED(bicubic)
 #undef RL_ANTIALIASED

@@ -13,9 +13,9 @@ namespace rushlight {
 
 #pragma GCC visibility push(default)
 // ---- casts ----
-#define RL_CAST(Name)                                                       \
+#define RL_CAST(Name)                                                         \
   inline Tensor _cast_##Name(const Tensor& self, bool non_blocking = false) { \
-    return self.to(k##Name, non_blocking);                                  \
+    return self.to(k##Name, non_blocking);                                    \
   }
 RL_CAST(Byte)
 RL_CAST(Char)
@@ -54,8 +54,8 @@ std::tuple<Tensor, Tensor> _amp_update_scale(const Tensor& self, const Tensor& g
                                              double scale_backoff_factor, int64_t growth_interval);
 std::tuple<Tensor&, Tensor&, Tensor&> _native_batch_norm_legit_out(
     const Tensor& out, const Tensor& save_mean, const Tensor& save_invstd, const Tensor& input,
-    const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-    const Tensor& running_var, bool training, double momentum, double eps);
+    const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var,
+    bool training, double momentum, double eps);
 // The results, and the running statistics after the call.
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> _native_batch_norm_legit_functional(
     const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
@@ -143,8 +143,8 @@ std::vector<Tensor> _histogramdd_bin_edges(const Tensor& self, IntArrayRef bins,
 Tensor _histogramdd_from_bin_cts(const Tensor& self, IntArrayRef bins,
                                  std::optional<ArrayRef<double>> range = {},
                                  const Tensor& weight = {}, bool density = false);
-Tensor _histogramdd_from_bin_tensors(const Tensor& self, TensorList bins,
-                                     const Tensor& weight = {}, bool density = false);
+Tensor _histogramdd_from_bin_tensors(const Tensor& self, TensorList bins, const Tensor& weight = {},
+                                     bool density = false);
 
 // ---- products ----
 Tensor _addmm_activation(const Tensor& self, const Tensor& mat1, const Tensor& mat2,
@@ -172,8 +172,8 @@ void _linalg_check_errors(const Tensor& info, std::string_view api_name, bool is
 // ---- layers ----
 Tensor _adaptive_avg_pool2d(const Tensor& self, IntArrayRef output_size);
 Tensor _adaptive_avg_pool3d(const Tensor& self, IntArrayRef output_size);
-#define RL_DEPTHWISE(name)                                                                \
-  Tensor name(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,          \
+#define RL_DEPTHWISE(name)                                                       \
+  Tensor name(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size, \
               const Tensor& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation);
 RL_DEPTHWISE(_conv_depthwise2d)
 RL_DEPTHWISE(conv_depthwise3d)
@@ -198,8 +198,8 @@ std::tuple<Tensor&, Tensor&> _ctc_loss_out(const Tensor& out_loss, const Tensor&
                                            bool zero_infinity = false);
 Tensor _ctc_loss_backward(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
                           const Tensor& input_lengths, const Tensor& target_lengths,
-                          const Tensor& neg_log_likelihood, const Tensor& log_alpha,
-                          int64_t blank, bool zero_infinity = false);
+                          const Tensor& neg_log_likelihood, const Tensor& log_alpha, int64_t blank,
+                          bool zero_infinity = false);
 Tensor _pad_circular(const Tensor& self, IntArrayRef pad);
 // Modes by number: constant, reflect, replicate, circular.
 Tensor _pad_enum(const Tensor& self, IntArrayRef pad, int64_t mode,
@@ -229,11 +229,8 @@ Tensor fake_quantize_per_tensor_affine(const Tensor& self, const Tensor& scale,
 Tensor fake_quantize_per_channel_affine(const Tensor& self, const Tensor& scale,
                                         const Tensor& zero_point, int64_t axis, int64_t quant_min,
                                         int64_t quant_max);
-std::tuple<Tensor, Tensor> fake_quantize_per_tensor_affine_cachemask(const Tensor& self,
-                                                                     double scale,
-                                                                     int64_t zero_point,
-                                                                     int64_t quant_min,
-                                                                     int64_t quant_max);
+std::tuple<Tensor, Tensor> fake_quantize_per_tensor_affine_cachemask(
+    const Tensor& self, double scale, int64_t zero_point, int64_t quant_min, int64_t quant_max);
 std::tuple<Tensor, Tensor> fake_quantize_per_channel_affine_cachemask(
     const Tensor& self, const Tensor& scale, const Tensor& zero_point, int64_t axis,
     int64_t quant_min, int64_t quant_max);
@@ -272,7 +269,7 @@ Tensor _sparse_sum(const Tensor& self);
 Tensor _sparse_sum(const Tensor& self, ScalarType dtype);
 Tensor _sparse_sum(const Tensor& self, IntArrayRef dim);
 Tensor _sparse_sum(const Tensor& self, IntArrayRef dim, ScalarType dtype);
-#define RL_OF_SPARSE(name)                                                                    \
+#define RL_OF_SPARSE(name)                                                                      \
   Tensor _sparse_##name(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype = {}); \
   Tensor _sparse_##name(const Tensor& self, int64_t dim, bool half_to_float);
 RL_OF_SPARSE(softmax)
@@ -293,14 +290,13 @@ Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& 
 Tensor _sparse_compressed_tensor_unsafe(const Tensor& compressed_indices,
                                         const Tensor& plain_indices, const Tensor& values,
                                         IntArrayRef size, const TensorOptions& options = {});
-#define RL_COMPRESSED(layout)                                                                  \
-  Tensor _sparse_##layout##_tensor_unsafe(const Tensor& compressed_indices,                    \
-                                          const Tensor& plain_indices, const Tensor& values,   \
+#define RL_COMPRESSED(layout)                                                                   \
+  Tensor _sparse_##layout##_tensor_unsafe(const Tensor& compressed_indices,                     \
+                                          const Tensor& plain_indices, const Tensor& values,    \
                                           IntArrayRef size, const TensorOptions& options = {}); \
-  void _validate_sparse_##layout##_tensor_args(const Tensor& compressed_indices,               \
-                                               const Tensor& plain_indices,                    \
-                                               const Tensor& values, IntArrayRef size,         \
-                                               std::optional<bool> check_pinning = {});
+  void _validate_sparse_##layout##_tensor_args(                                                 \
+      const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values,      \
+      IntArrayRef size, std::optional<bool> check_pinning = {});
 RL_COMPRESSED(csr)
 RL_COMPRESSED(csc)
 RL_COMPRESSED(bsr)

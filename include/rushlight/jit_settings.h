@@ -1,5 +1,5 @@
-// Settings of libtorch's executors of TorchScript, which programs set and read. Graphs are optimised
-// here once, whatever they say (graph_passes.h).
+// Settings of libtorch's executors of TorchScript, which programs set and read. Graphs are
+// optimised here once, whatever they say (graph_passes.h).
 #pragma once
 
 #include <map>

@@ -13,37 +13,37 @@ namespace rushlight {
 RL_API Tensor& write_result(const Tensor& out, const Tensor& result);
 RL_API void write_results(TensorList out, TensorList results);
 
-#define RL_WRITES(name)                                            \
-  template <class... A>                                            \
-  Tensor& name##_out(const Tensor& out, A&&... a) {                \
-    return write_result(out, name(std::forward<A>(a)...));         \
+#define RL_WRITES(name)                                    \
+  template <class... A>                                    \
+  Tensor& name##_out(const Tensor& out, A&&... a) {        \
+    return write_result(out, name(std::forward<A>(a)...)); \
   }
-#define RL_WRITES_2(name)                                                                       \
-  template <class... A>                                                                         \
-  std::tuple<Tensor&, Tensor&> name##_out(const Tensor& x, const Tensor& y, A&&... a) {         \
-    const auto found = name(std::forward<A>(a)...);                                             \
-    return {write_result(x, std::get<0>(found)), write_result(y, std::get<1>(found))};          \
+#define RL_WRITES_2(name)                                                               \
+  template <class... A>                                                                 \
+  std::tuple<Tensor&, Tensor&> name##_out(const Tensor& x, const Tensor& y, A&&... a) { \
+    const auto found = name(std::forward<A>(a)...);                                     \
+    return {write_result(x, std::get<0>(found)), write_result(y, std::get<1>(found))};  \
   }
-#define RL_WRITES_3(name)                                                                        \
-  template <class... A>                                                                          \
-  std::tuple<Tensor&, Tensor&, Tensor&> name##_out(const Tensor& x, const Tensor& y,             \
-                                                   const Tensor& z, A&&... a) {                  \
-    const auto found = name(std::forward<A>(a)...);                                              \
-    return {write_result(x, std::get<0>(found)), write_result(y, std::get<1>(found)),            \
-            write_result(z, std::get<2>(found))};                                                \
+#define RL_WRITES_3(name)                                                             \
+  template <class... A>                                                               \
+  std::tuple<Tensor&, Tensor&, Tensor&> name##_out(const Tensor& x, const Tensor& y,  \
+                                                   const Tensor& z, A&&... a) {       \
+    const auto found = name(std::forward<A>(a)...);                                   \
+    return {write_result(x, std::get<0>(found)), write_result(y, std::get<1>(found)), \
+            write_result(z, std::get<2>(found))};                                     \
   }
-#define RL_WRITES_4(name)                                                                        \
-  template <class... A>                                                                          \
-  std::tuple<Tensor&, Tensor&, Tensor&, Tensor&> name##_out(                                     \
-      const Tensor& x, const Tensor& y, const Tensor& z, const Tensor& w, A&&... a) {            \
-    const auto found = name(std::forward<A>(a)...);                                              \
-    return {write_result(x, std::get<0>(found)), write_result(y, std::get<1>(found)),            \
-            write_result(z, std::get<2>(found)), write_result(w, std::get<3>(found))};           \
+#define RL_WRITES_4(name)                                                              \
+  template <class... A>                                                                \
+  std::tuple<Tensor&, Tensor&, Tensor&, Tensor&> name##_out(                           \
+      const Tensor& x, const Tensor& y, const Tensor& z, const Tensor& w, A&&... a) {  \
+    const auto found = name(std::forward<A>(a)...);                                    \
+    return {write_result(x, std::get<0>(found)), write_result(y, std::get<1>(found)),  \
+            write_result(z, std::get<2>(found)), write_result(w, std::get<3>(found))}; \
   }
-#define RL_WRITES_LIST(name)                                   \
-  template <class... A>                                        \
-  void name##_out(TensorList out, A&&... a) {                  \
-    write_results(out, name(std::forward<A>(a)...));           \
+#define RL_WRITES_LIST(name)                         \
+  template <class... A>                              \
+  void name##_out(TensorList out, A&&... a) {        \
+    write_results(out, name(std::forward<A>(a)...)); \
   }
 
 RL_WRITES(_adaptive_avg_pool2d_backward)
@@ -243,9 +243,11 @@ RL_API Tensor& _amp_update_scale_out(const Tensor& out, const Tensor& self, cons
 RL_API Tensor& sparse_coo_tensor_out(const Tensor& out, IntArrayRef size);
 RL_API Tensor& _sparse_coo_tensor_with_dims_out(const Tensor& out, int64_t sparse_dim,
                                                 int64_t dense_dim, IntArrayRef size);
-RL_API Tensor& _sparse_coo_tensor_with_dims_and_tensors_out(
-    const Tensor& out, int64_t sparse_dim, int64_t dense_dim, IntArrayRef size,
-    const Tensor& indices, const Tensor& values, std::optional<bool> is_coalesced = {});
+RL_API Tensor& _sparse_coo_tensor_with_dims_and_tensors_out(const Tensor& out, int64_t sparse_dim,
+                                                            int64_t dense_dim, IntArrayRef size,
+                                                            const Tensor& indices,
+                                                            const Tensor& values,
+                                                            std::optional<bool> is_coalesced = {});
 RL_API std::tuple<Tensor&, Tensor&, Tensor&> _slow_conv2d_backward_out(
     const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& grad, const Tensor& self,
     const Tensor& weight, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding);

@@ -8,7 +8,8 @@ void refuse(const char* name, Why why) {
       "cuDNN's kernels have no names here; conv2d, lstm and others take them on a GPU",
       "there is no MIOpen here, nor are there AMD's devices",
       "there are no devices of Apple's here",
-      "tensors in the layout of oneDNN do not exist here; conv2d and linear use oneDNN for strided ones",
+      "tensors in the layout of oneDNN do not exist here; conv2d and linear use oneDNN for strided "
+      "ones",
       "there are no XLA devices here",
       "C++ has no nested tensors; those of Python are in torch.nested",
       "C++ has no quantised tensors; those of Python are in torch.ao.quantization",

@@ -46,9 +46,8 @@ Tensor glu_backward_jvp(const Tensor& grad_x, const Tensor& grad_glu, const Tens
   const Tensor gate = sigmoid(parts[1]);
   const Tensor slope = gate * (1 - gate);  // of the gate
   const Tensor to_first = dgrad_glu * gate + grad_glu * slope * tangents[1];
-  const Tensor to_gate =
-      (dgrad_glu * parts[0] + grad_glu * tangents[0]) * slope +
-      grad_glu * parts[0] * slope * (1 - 2 * gate) * tangents[1];
+  const Tensor to_gate = (dgrad_glu * parts[0] + grad_glu * tangents[0]) * slope +
+                         grad_glu * parts[0] * slope * (1 - 2 * gate) * tangents[1];
   return cat({to_first, to_gate}, dim).to(grad_x.dtype());
 }
 Tensor _masked_softmax_backward(const Tensor& grad, const Tensor& output, const Tensor& mask,
@@ -75,12 +74,12 @@ std::tuple<Tensor, Tensor> _grid_sampler_2d_cpu_fallback_backward(
                                   align_corners, {true, true});
 }
 // Each gradient goes to the element that its index names.
-#define RL_BY_DIMS(n)                                                                            \
-  Tensor fractional_max_pool##n##d_backward(const Tensor& grad, const Tensor& self,              \
-                                            IntArrayRef /*kernel_size*/,                         \
+#define RL_BY_DIMS(n)                                                                             \
+  Tensor fractional_max_pool##n##d_backward(const Tensor& grad, const Tensor& self,               \
+                                            IntArrayRef /*kernel_size*/,                          \
                                             IntArrayRef /*output_size*/, const Tensor& indices) { \
-    const Tensor flat = zeros_like(self).flatten(-n);                                            \
-    return flat.scatter_add(-1, indices.flatten(-n), grad.flatten(-n)).view(self.sizes());       \
+    const Tensor flat = zeros_like(self).flatten(-n);                                             \
+    return flat.scatter_add(-1, indices.flatten(-n), grad.flatten(-n)).view(self.sizes());        \
   }
 RL_BY_DIMS(2)
 RL_BY_DIMS(3)
@@ -100,14 +99,14 @@ Tensor _segment_reduce_backward(const Tensor& grad, const Tensor& /*output*/, co
     return segment_reduce(x, reduce, lengths, {}, offsets, axis, false, initial);
   });
 }
-#define RL_WEIGHT_NORM(name)                                                                   \
-  std::tuple<Tensor, Tensor> _weight_norm_##name(const Tensor& grad_w, const Tensor& saved_v,  \
-                                                 const Tensor& saved_g, const Tensor& /*norms*/, \
-                                                 int64_t dim) {                                \
+#define RL_WEIGHT_NORM(name)                                                                      \
+  std::tuple<Tensor, Tensor> _weight_norm_##name(const Tensor& grad_w, const Tensor& saved_v,     \
+                                                 const Tensor& saved_g, const Tensor& /*norms*/,  \
+                                                 int64_t dim) {                                   \
     auto [v, g] = gradients_of<2>(grad_w, {saved_v, saved_g}, {true, true}, [&](const auto& in) { \
-      return _weight_norm(in[0], in[1], dim);                                                  \
-    });                                                                                        \
-    return {v, g};                                                                             \
+      return _weight_norm(in[0], in[1], dim);                                                     \
+    });                                                                                           \
+    return {v, g};                                                                                \
   }
 RL_WEIGHT_NORM(interface_backward)
 RL_WEIGHT_NORM(differentiable_backward)
@@ -115,8 +114,9 @@ RL_WEIGHT_NORM(differentiable_backward)
 std::tuple<Tensor, Tensor, Tensor> conv_tbc_backward(const Tensor& grad, const Tensor& input,
                                                      const Tensor& weight, const Tensor& bias,
                                                      int64_t pad) {
-  auto [x, w, b] = gradients_of<3>(grad, {input, weight, bias}, {true, true, true},
-                                   [&](const auto& in) { return conv_tbc(in[0], in[1], in[2], pad); });
+  auto [x, w, b] =
+      gradients_of<3>(grad, {input, weight, bias}, {true, true, true},
+                      [&](const auto& in) { return conv_tbc(in[0], in[1], in[2], pad); });
   return {x, w, b};
 }
 
@@ -161,12 +161,13 @@ Tensor _embedding_bag_dense_backward(const Tensor& grad, const Tensor& indices,
   if (mode == Max) {
     // An empty bag has no largest element.
     const Tensor found = maximum_indices >= 0;
-    return out.scatter_add(0, maximum_indices.clamp_min(0), grad.masked_fill(found.logical_not(), 0));
+    return out.scatter_add(0, maximum_indices.clamp_min(0),
+                           grad.masked_fill(found.logical_not(), 0));
   }
-  return out.index_add(0, indices,
-                       gradient_of_indices(grad, indices, offset2bag, bag_size, num_weights,
-                                           scale_grad_by_freq, mode, per_sample_weights,
-                                           padding_idx));
+  return out.index_add(
+      0, indices,
+      gradient_of_indices(grad, indices, offset2bag, bag_size, num_weights, scale_grad_by_freq,
+                          mode, per_sample_weights, padding_idx));
 }
 Tensor _embedding_bag_sparse_backward(const Tensor& grad, const Tensor& indices,
                                       const Tensor& /*offsets*/, const Tensor& offset2bag,
@@ -195,8 +196,8 @@ Tensor _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tens
                                                   const Tensor& indices, const Tensor& /*offsets*/,
                                                   const Tensor& offset2bag, int64_t mode,
                                                   int64_t padding_idx) {
-  RL_CHECK(mode == Sum,
-           "_embedding_bag_per_sample_weights_backward: expected mode sum (0), got ", mode);
+  RL_CHECK(mode == Sum, "_embedding_bag_per_sample_weights_backward: expected mode sum (0), got ",
+           mode);
   const Tensor products =
       (weight.index_select(0, indices) * grad.index_select(0, offset2bag)).sum(1);
   return padding_idx < 0 ? products : products.masked_fill(indices == padding_idx, 0);
@@ -204,14 +205,13 @@ Tensor _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tens
 
 // ---- resampling ----
 
-#define RL_ANTIALIASED(name)                                                                     \
-  Tensor _upsample_##name##2d_aa_backward(const Tensor& grad, IntArrayRef output_size,           \
-                                          IntArrayRef input_size, bool align_corners,            \
-                                          std::optional<double> scales_h,                        \
-                                          std::optional<double> scales_w) {                      \
-    return gradient_by_size(grad, input_size, [&](const Tensor& x) {                             \
-      return _upsample_##name##2d_aa(x, output_size, align_corners, scales_h, scales_w);         \
-    });                                                                                          \
+#define RL_ANTIALIASED(name)                                                                   \
+  Tensor _upsample_##name##2d_aa_backward(                                                     \
+      const Tensor& grad, IntArrayRef output_size, IntArrayRef input_size, bool align_corners, \
+      std::optional<double> scales_h, std::optional<double> scales_w) {                        \
+    return gradient_by_size(grad, input_size, [&](const Tensor& x) {                           \
+      return _upsample_##name##2d_aa(x, output_size, align_corners, scales_h, scales_w);       \
+    });                                                                                        \
   }
 RL_ANTIALIASED(bilinear)
 RL_ANTIALIASED(bicubic)
@@ -242,8 +242,7 @@ Tensor to_dense_backward(const Tensor& grad, const Tensor& input, std::optional<
   if (input.layout() == kStrided) {
     return grad.to_dense();
   }
-  return masked_grad.value_or(true) ? grad.sparse_mask(input)
-                                    : grad.to_sparse(input.layout());
+  return masked_grad.value_or(true) ? grad.sparse_mask(input) : grad.to_sparse(input.layout());
 }
 
 }  // namespace rushlight

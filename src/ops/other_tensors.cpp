@@ -34,8 +34,6 @@ std::vector<Tensor> dequantize(TensorList tensors) {
 Tensor& dequantize_out(const Tensor& out, const Tensor& self) {
   return write_result(out, self.dequantize());
 }
-void dequantize_out(TensorList out, TensorList tensors) {
-  write_results(out, dequantize(tensors));
-}
+void dequantize_out(TensorList out, TensorList tensors) { write_results(out, dequantize(tensors)); }
 
 }  // namespace rushlight

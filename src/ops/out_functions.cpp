@@ -45,9 +45,9 @@ Tensor& _sparse_coo_tensor_with_dims_and_tensors_out(const Tensor& out, int64_t 
                                                      int64_t dense_dim, IntArrayRef size,
                                                      const Tensor& indices, const Tensor& values,
                                                      std::optional<bool> is_coalesced) {
-  return write_result(out, _sparse_coo_tensor_with_dims_and_tensors(sparse_dim, dense_dim, size,
-                                                                    indices, values, out.options(),
-                                                                    is_coalesced));
+  return write_result(
+      out, _sparse_coo_tensor_with_dims_and_tensors(sparse_dim, dense_dim, size, indices, values,
+                                                    out.options(), is_coalesced));
 }
 std::tuple<Tensor&, Tensor&, Tensor&> _slow_conv2d_backward_out(
     const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& grad, const Tensor& self,

@@ -66,8 +66,7 @@ struct TracingState::Recorder final : Mode {
       }
     } else if (result.isTensorList()) {
       const std::vector<Tensor> items = result.toTensorVector();
-      graph::Node* const unpacked =
-          graph.append(graph::Kind::ListUnpack, {value}, items.size());
+      graph::Node* const unpacked = graph.append(graph::Kind::ListUnpack, {value}, items.size());
       for (size_t i = 0; i < items.size(); i++) {
         remember(items[i], unpacked->output(i));
       }
@@ -197,8 +196,8 @@ graph::Function* UnitRef::create_function(const std::string& name,
 IValue Module::create_class(const QualifiedName& name, std::vector<IValue> arguments) const {
   graph::CompilationUnit& unit = *class_type().unit;
   ClassType* const type = unit.find_class(name.qualifiedName());
-  RL_CHECK(type != nullptr, "Can't find class by the name ", name.qualifiedName(), " in the unit of ",
-           class_type().name);
+  RL_CHECK(type != nullptr, "Can't find class by the name ", name.qualifiedName(),
+           " in the unit of ", class_type().name);
   IValue made = unit.create(*type)->value();
   graph::Function* const init = type->find_method("__init__");
   RL_CHECK(init != nullptr, type->name, " has no __init__");

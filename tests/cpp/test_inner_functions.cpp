@@ -51,7 +51,8 @@ RL_TEST(layers_and_sequences) {
   CHECK(torch::equal(sizes, torch::tensor({2, 1, 1})) && rows.size(0) == 4);
   const Tensor back = torch::_pack_padded_sequence_backward(rows, steps.sizes(), sizes, true);
   CHECK(torch::equal(back[0], steps[0]) && back[1][1].sum().item<float>() == 0);
-  CHECK_THROWS(torch::Error, "lengths", (torch::_pack_padded_sequence(steps, torch::tensor({1, 3}), true)));
+  CHECK_THROWS(torch::Error, "lengths",
+               (torch::_pack_padded_sequence(steps, torch::tensor({1, 3}), true)));
   const Tensor q = torch::rand({1, 2, 4, 8}), k = torch::rand({1, 2, 5, 8});
   const auto attended = torch::_scaled_dot_product_attention_math(q, k, k);
   CHECK(close(std::get<0>(attended), torch::scaled_dot_product_attention(q, k, k)));
@@ -71,7 +72,8 @@ RL_TEST(sparse_and_indices) {
   CHECK(made.is_sparse() && made.to_dense().abs().sum().item<float>() == 0);
   const Tensor dense = torch::tensor({{0.0f, 3.0f}, {1.0f, 0.0f}});
   CHECK(torch::equal(torch::_sparse_sum(dense.to_sparse()), torch::tensor(4.0f)));
-  CHECK_THROWS(torch::Error, "", (torch::_validate_sparse_csr_tensor_args(crow, rows, torch::ones({3}), {9, 9})));
+  CHECK_THROWS(torch::Error, "",
+               (torch::_validate_sparse_csr_tensor_args(crow, rows, torch::ones({3}), {9, 9})));
 }
 
 RL_TEST(gradients) {
@@ -96,7 +98,8 @@ RL_TEST(results_are_written) {
   CHECK(out.sizes() == torch::IntArrayRef({2, 2, 3}));
   torch::_aminmax_out(out, second, x);
   CHECK(out.item<float>() <= second.item<float>());
-  CHECK_THROWS(torch::Error, "automatic differentiation", (torch::zero_out(torch::ones({2}).requires_grad_(), x)));
+  CHECK_THROWS(torch::Error, "automatic differentiation",
+               (torch::zero_out(torch::ones({2}).requires_grad_(), x)));
 }
 
 RL_TEST(absent_functions_say_why) {

@@ -23,8 +23,8 @@ Tensor _sparse_coo_tensor_with_dims(int64_t sparse_dim, int64_t dense_dim, IntAr
   std::vector<int64_t> of_values{0};
   of_values.insert(of_values.end(), size.begin() + sparse_dim, size.end());
   const TensorOptions plain = options.layout(kStrided);
-  return sparse_coo_tensor(empty({sparse_dim, 0}, plain.dtype(kLong)), empty(of_values, plain), size,
-                           options, true);
+  return sparse_coo_tensor(empty({sparse_dim, 0}, plain.dtype(kLong)), empty(of_values, plain),
+                           size, options, true);
 }
 Tensor _sparse_coo_tensor_with_dims_and_tensors(int64_t sparse_dim, int64_t dense_dim,
                                                 IntArrayRef size, const Tensor& indices,
@@ -52,16 +52,16 @@ void _validate_sparse_compressed_tensor_args(const Tensor& compressed_indices,
                                              std::optional<bool> /*check_pinning: none is*/) {
   _check_sparse_compressed(compressed_indices, plain_indices, values, size, layout);
 }
-#define RL_COMPRESSED(name, layout)                                                              \
-  Tensor _sparse_##name##_tensor_unsafe(const Tensor& compressed_indices,                        \
-                                        const Tensor& plain_indices, const Tensor& values,       \
-                                        IntArrayRef size, const TensorOptions& options) {        \
-    return sparse_##name##_tensor(compressed_indices, plain_indices, values, size, options);     \
-  }                                                                                              \
-  void _validate_sparse_##name##_tensor_args(const Tensor& compressed_indices,                   \
-                                             const Tensor& plain_indices, const Tensor& values,  \
-                                             IntArrayRef size, std::optional<bool>) {            \
-    _check_sparse_compressed(compressed_indices, plain_indices, values, size, layout);           \
+#define RL_COMPRESSED(name, layout)                                                             \
+  Tensor _sparse_##name##_tensor_unsafe(const Tensor& compressed_indices,                       \
+                                        const Tensor& plain_indices, const Tensor& values,      \
+                                        IntArrayRef size, const TensorOptions& options) {       \
+    return sparse_##name##_tensor(compressed_indices, plain_indices, values, size, options);    \
+  }                                                                                             \
+  void _validate_sparse_##name##_tensor_args(const Tensor& compressed_indices,                  \
+                                             const Tensor& plain_indices, const Tensor& values, \
+                                             IntArrayRef size, std::optional<bool>) {           \
+    _check_sparse_compressed(compressed_indices, plain_indices, values, size, layout);          \
   }
 RL_COMPRESSED(csr, kSparseCsr)
 RL_COMPRESSED(csc, kSparseCsc)
@@ -76,8 +76,8 @@ Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense, std::string_view re
                            reduce, "\"");
   return _sparse_mm(sparse, dense);
 }
-Tensor _sparse_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2,
-                     const Scalar& beta, const Scalar& alpha) {
+Tensor _sparse_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                     const Scalar& alpha) {
   return addmm(self, mat1, mat2, beta, alpha);
 }
 Tensor _sparse_sparse_matmul(const Tensor& self, const Tensor& other) { return mm(self, other); }
