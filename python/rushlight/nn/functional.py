@@ -2,8 +2,8 @@
 
 All computing is done by ops of the table. A function whose signature is the op's own is the op
 itself (`functional=` in the table); the others translate flags such as `inplace`, `reduction` and
-`return_indices` into the op that is meant. Losses stand in `_losses.py`, pooling in `_pool.py`,
-resampling in `_resample.py`.
+`return_indices` into the op that is meant. Losses stand in `_losses.py` and `_margin_losses.py`,
+dropout in `_dropout.py`, pooling in `_pool.py`, resampling in `_resample.py`.
 """
 
 import types
@@ -36,25 +36,35 @@ from ._attention import (  # noqa: F401
     _none_or_dtype,
     multi_head_attention_forward,
 )
+from ._dropout import (  # noqa: F401
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
 from ._losses import (  # noqa: F401
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
-    cosine_embedding_loss,
     cross_entropy,
     ctc_loss,
     gaussian_nll_loss,
-    hinge_embedding_loss,
     huber_loss,
     kl_div,
     l1_loss,
-    margin_ranking_loss,
     mse_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
     nll_loss,
     poisson_nll_loss,
     smooth_l1_loss,
+)
+from ._margin_losses import (  # noqa: F401
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
     soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
@@ -385,137 +395,6 @@ def gumbel_softmax(logits, tau: float = 1, hard=False, eps: float = 1e-10, dim: 
     if eps != 1e-10:
         _warnings.warn("`eps` parameter is deprecated and has no effect.")
     return ops.gumbel_softmax(logits, tau, hard, dim)
-
-
-# ---- dropout -----------------------------------------------------------------------------------
-
-
-def dropout(input, p: float = 0.5, training=True, inplace=False):
-    """Set each element to zero with probability `p` and scale the others by 1 / (1 - p).
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.dropout(torch.tensor([1.0, 2.0]), p=0.5, training=False)
-        tensor([1., 2.])
-    """
-    _probability(p)
-    return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
-
-
-def alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
-    """Dropout that keeps mean and variance of `selu`'s results.
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.alpha_dropout(torch.tensor([1.0, 2.0]))
-        tensor([1., 2.])
-    """
-    _probability(p)
-    return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
-
-
-def feature_alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
-    """`alpha_dropout` of whole channels.
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.feature_alpha_dropout(torch.tensor([[1.0, 2.0]]))
-        tensor([[1., 2.]])
-    """
-    _probability(p)
-    function = ops.feature_alpha_dropout_ if inplace else ops.feature_alpha_dropout
-    return function(input, p, training)
-
-
-def _feature_dropout(input, p, training, inplace):
-    return (ops.feature_dropout_ if inplace else ops.feature_dropout)(input, p, training)
-
-
-def dropout1d(input, p: float = 0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, L) or (C, L).
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 3), training=False)
-        tensor([[[1., 1., 1.],
-                 [1., 1., 1.]]])
-    """
-    _probability(p)
-    return (ops.dropout1d_ if inplace else ops.dropout1d)(input, p, training)
-
-
-def dropout2d(input, p: float = 0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning.
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.dropout2d(torch.ones(1, 1, 2, 2), training=False)
-        tensor([[[[1., 1.],
-                  [1., 1.]]]])
-    """
-    _probability(p)
-    if input.dim() not in (3, 4):
-        _warnings.warn(
-            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated: "
-            "images have 3 or 4 dimensions, and for rows there is dropout1d.",
-        )
-    elif input.dim() == 3:
-        _warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d, which is taken for (N, C, L), not for an "
-            "image without a batch. For rows there is dropout1d.",
-        )
-    return _feature_dropout(input, p, training, inplace)
-
-
-def dropout3d(input, p: float = 0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.dropout3d(torch.ones(1, 1, 1, 2, 2), training=False)
-        tensor([[[[[1., 1.],
-                   [1., 1.]]]]])
-    """
-    _probability(p)
-    if input.dim() not in (4, 5):
-        _warnings.warn(
-            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated: "
-            "volumes have 4 or 5 dimensions.",
-        )
-    if input.dim() == 5:
-        return _feature_dropout(input, p, training, inplace)
-    dropped = _feature_dropout(input.unsqueeze(0), p, training, inplace)
-    return input if inplace else dropped.squeeze(0)
 
 
 # ---- windows and edges -------------------------------------------------------------------------

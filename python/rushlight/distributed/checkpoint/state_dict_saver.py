@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from rushlight._warnings import warn
-from rushlight.distributed import _world
+from rushlight.distributed import _making, _world
 from rushlight.distributed.checkpoint.default_planner import DefaultSavePlanner
 from rushlight.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from rushlight.distributed.checkpoint.metadata import Metadata
@@ -165,7 +165,7 @@ def _group_of_its_own(group):
         ranks = _world.get_process_group_ranks(base)
         base.barrier().wait()  # who has died is named here
         limit = min(base._timeout, _CONNECTING)
-        made: Any = _world.new_group(ranks, timeout=limit, use_local_synchronization=True)
+        made: Any = _making.new_group(ranks, timeout=limit, use_local_synchronization=True)
         made._set_default_timeout(base._timeout)
         known = base, made
         _private_groups.clear()
