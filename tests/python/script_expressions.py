@@ -501,4 +501,4 @@ def more_operators(s: str, n: int, l: List[int], d: Dict[str, int]):
 
 @beyond(([1, 2], [3, 4]))
 def stars_of_zips(pair: Tuple[List[int], List[int]]):
-    return [a * b + c for a, b, c in zip(*pair, [5, 6])]
+    return [a * b + c for a, b, c in zip(*pair, [5, 6], strict=True)]
