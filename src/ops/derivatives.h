@@ -116,7 +116,7 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
                                                    const Tensor& src, std::string_view reduce,
                                                    bool include_self, const Tensor& result);
 Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask);
-Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes);
+RL_API Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes);
 std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<TensorMeta>& tensors,
                                  int64_t dim);
 

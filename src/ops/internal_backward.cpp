@@ -4,7 +4,6 @@
 #include <rushlight/factories.h>
 #include <rushlight/internal_functions.h>
 
-#include "core/op_support.h"
 #include "ops/gradients.h"
 
 namespace rushlight {
@@ -64,12 +63,6 @@ Tensor _masked_softmax_backward(const Tensor& grad, const Tensor& output, const 
 Tensor cummaxmin_backward(const Tensor& grad, const Tensor& input, const Tensor& indices,
                           int64_t dim) {
   return zeros(input.sizes(), input.options()).scatter_add(dim, indices, grad);
-}
-Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes) {
-  const Tensor taken = grad.masked_select(mask);
-  const int64_t n = product(sizes);
-  const Tensor rest = zeros({std::max<int64_t>(n - taken.numel(), 0)}, grad.options());
-  return cat({taken.narrow(0, 0, std::min(n, taken.numel())), rest}).view(sizes);
 }
 Tensor _gather_sparse_backward(const Tensor& self, int64_t dim, const Tensor& index,
                                const Tensor& grad) {
