@@ -90,7 +90,7 @@ def get_layout(name):
 
 
 def _text(value):
-    """A str: values of files are not shown otherwise, for those that are shared have endless texts."""
+    """A str; other values of a file are not shown: those that are shared have endless texts."""
     if not isinstance(value, str):
         raise TypeError(f"expected a str, but got {type(value).__name__}")
     return value
