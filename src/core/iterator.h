@@ -78,7 +78,7 @@ class RL_API TensorIterator {
                                                               : data_[operand];
   }
   void take_addresses() const;
-  static constexpr int64_t least_noted = 1024;  // fewer elements are computed faster than noted
+  static constexpr int64_t least_noted = 8192;  // fewer elements are computed faster than noted
   bool is_late() const { return late_; }
   const Tensor* tensor(int operand) const { return tensors_[operand]; }  // null for a number
   const char* number(int operand) const { return numbers_[operand].bytes; }

@@ -17,8 +17,7 @@ import numpy as np
 
 import rushlight as torch
 
-ROWS, COLUMNS = 37, 71
-SHAPES = [(ROWS, COLUMNS)] * 4 + [(COLUMNS,), (ROWS, 1), (), (3, ROWS, COLUMNS), (ROWS * COLUMNS,)]
+SIZES = ((97, 91), (70, 128), (30, 320))  # enough to be noted
 DTYPES = ["float32"] * 6 + ["float64", "bfloat16", "float16", "int64", "int32", "bool", "complex64"]
 ONE = [
     "abs",
@@ -119,9 +118,17 @@ LINES = 30
 def program(seed):
     """Lines of Python over the variables a to h, of which the first make them."""
     draw = random.Random(seed)
+    rows, columns = draw.choice(SIZES)
+    shapes = [(rows, columns)] * 4 + [
+        (columns,),
+        (rows, 1),
+        (),
+        (3, rows, columns),
+        (rows * columns,),
+    ]
     names = list("abcdefgh")
     lines = [
-        f"{name} = make({draw.choice(SHAPES)}, '{draw.choice(DTYPES)}', {draw.randrange(1000)})"
+        f"{name} = make({draw.choice(shapes)}, '{draw.choice(DTYPES)}', {draw.randrange(1000)})"
         for name in names
     ]
     for _ in range(LINES):
@@ -159,7 +166,7 @@ def program(seed):
         elif kind < 0.98:
             text = draw.choice(WRITE).format(a=a, b=b, c=c, number=number)
         else:
-            text = f"del {a}; {a} = make({draw.choice(SHAPES)}, '{dtype}', 3)"
+            text = f"del {a}; {a} = make({draw.choice(shapes)}, '{dtype}', 3)"
         lines.append(text)
     return lines
 

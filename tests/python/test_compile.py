@@ -11,7 +11,7 @@ import rushlight as torch
 from rushlight import _C, nn
 from tests.fuzz import chains
 
-N = 5000
+N = 20_000
 
 
 def values(seed=3, shape=(N,)):
@@ -213,7 +213,7 @@ def test_long_chains_and_many_shapes():
     def function(x):
         for i in range(200):
             x = x * 1.01 + i
-        parts = [x[: 1500 + 100 * i] * 2 + 1 for i in range(9)]
+        parts = [x[: 9000 + 100 * i] * 2 + 1 for i in range(9)]
         return torch.cat(parts) + 1
 
     assert torch.equal(torch.compile(function)(values()), function(values()))
@@ -261,7 +261,7 @@ def test_disable_runs_at_once():
 
 def test_modules():
     net = nn.Sequential(nn.Linear(8, 300), nn.GELU(), nn.Linear(300, 8))
-    x = values(shape=(20, 8))
+    x = values(shape=(50, 8))
     expected = net(x)
     for made in (
         torch.compile(net),
@@ -282,7 +282,7 @@ def test_code_is_kept_and_forgotten():
     function(values())
     function(values())
     assert _C._code_count() == 1
-    for n in (3000, 4096, 70_001):  # another size is the same chain
+    for n in (9000, 16_384, 70_001):  # another size is the same chain
         function(values(shape=(n,)))
     assert _C._code_count() == 1
     torch.compiler.reset()

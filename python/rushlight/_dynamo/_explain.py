@@ -50,8 +50,8 @@ def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any
         extra_kwargs: keywords of that.
 
     Example:
-        >>> print(torch._dynamo.explain(lambda x: torch.relu(x * 2 + 1))(torch.ones(4096)))
-        1 chain of 3 steps; 2 results were never written (32768 bytes)
+        >>> print(torch._dynamo.explain(lambda x: torch.relu(x * 2 + 1))(torch.ones(10_000)))
+        1 chain of 3 steps; 2 results were never written (80000 bytes)
     """
 
     def call(*args: Any, **kwargs: Any) -> ExplainOutput:

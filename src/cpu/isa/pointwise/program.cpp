@@ -47,15 +47,14 @@ class Pass {
   }
 
   void run(int64_t begin, int64_t end) {
+    if ((begin | end) % least_piece == 0 && has_rows()) {
+      run_rows(begin, end);
+      return;
+    }
     const int64_t whole = end - (end - begin) % least_piece;
     while (begin < whole) {
       const int64_t n = std::min(program_.piece, whole - begin);
-      for (size_t i = 0; i < at_.size(); i++) {
-        const Slot& slot = program_.slots[i];
-        if (slot.kind == Slot::Kind::Memory) {
-          at_[i] = memory(i) + begin * itemsize(slot.dtype);
-        }
-      }
+      bring_memory(begin);
       run_piece(begin, n, n);
       begin += n;
     }
@@ -65,12 +64,69 @@ class Pass {
   }
 
  private:
+  // Whether all that is gathered lies in rows of whole granules, or is one number for each row:
+  // then rows are used where they lie.
+  bool has_rows() const {
+    const int64_t row = program_.shape[0];
+    return !program_.strided.empty() && program_.dim > 1 && row % least_piece == 0 &&
+           row >= 2 * least_piece &&
+           std::all_of(program_.strided.begin(), program_.strided.end(), [](const Strided& from) {
+             return from.strides[0] == from.size || from.strides[0] == 0;
+           });
+  }
+
+  void run_rows(int64_t begin, int64_t end) {
+    const int64_t row = program_.shape[0];
+    Cursor cursor;
+    seek(cursor, begin);
+    std::vector<char*> rows(program_.strided.size());
+    while (begin < end) {
+      const int64_t n = std::min({program_.piece, row - cursor.at[0], end - begin});
+      bring_memory(begin);
+      for (size_t i = 0; i < rows.size(); i++) {
+        const Strided& from = program_.strided[i];
+        rows[i] = const_cast<char*>(from.address) + offset(from, cursor);
+      }
+      run_piece(begin, n, n, rows.data());
+      begin += n;
+      cursor.at[0] += n;
+      for (int d = 0; cursor.at[d] == program_.shape[d] && d + 1 < program_.dim; d++) {
+        cursor.at[d] = 0;
+        cursor.at[d + 1]++;
+      }
+    }
+  }
+
+  void bring_memory(int64_t begin) {
+    for (size_t i = 0; i < at_.size(); i++) {
+      const Slot& slot = program_.slots[i];
+      if (slot.kind == Slot::Kind::Memory) {
+        at_[i] = memory(i) + begin * itemsize(slot.dtype);
+      }
+    }
+  }
+
+  void seek(Cursor& cursor, int64_t begin) const {
+    for (int d = 0; d < program_.dim; d++) {
+      cursor.at[d] = begin % program_.shape[d];
+      begin /= program_.shape[d];
+    }
+  }
+  int64_t offset(const Strided& from, const Cursor& cursor) const {
+    int64_t bytes = 0;
+    for (int d = 0; d < program_.dim; d++) {
+      bytes += cursor.at[d] * from.strides[d];
+    }
+    return bytes;
+  }
+
   char* memory(size_t slot) const {
     return static_cast<int64_t>(slot) == program_.given ? given_ : program_.slots[slot].address;
   }
 
-  // `n` elements, of which the first `there` exist.
-  void run_piece(int64_t begin, int64_t n, int64_t there) const {
+  // `n` elements, of which the first `there` exist. `rows`: where the rows are that need not be
+  // gathered, or null.
+  void run_piece(int64_t begin, int64_t n, int64_t there, char* const* rows = nullptr) {
     for (const Instruction& step : program_.instructions) {
       char* const out =
           step.kind == Instruction::Kind::Fused ? nullptr : at_[static_cast<size_t>(step.out)];
@@ -99,8 +155,7 @@ class Pass {
           break;
         }
         case Instruction::Kind::Gather:
-          gather(program_.strided[static_cast<size_t>(step.in[0])], out, begin, there);
-          pad(out, program_.strided[static_cast<size_t>(step.in[0])].size, there, n);
+          bring(step, begin, n, there, rows);
           break;
         case Instruction::Kind::Stream: {
           const auto from = static_cast<size_t>(step.in[0]);
@@ -111,15 +166,25 @@ class Pass {
     }
   }
 
+  void bring(const Instruction& step, int64_t begin, int64_t n, int64_t there, char* const* rows) {
+    const auto which = static_cast<size_t>(step.in[0]);
+    const Strided& from = program_.strided[which];
+    char*& to = at_[static_cast<size_t>(step.out)];
+    if (rows == nullptr) {
+      gather(from, to, begin, there);
+      pad(to, from.size, there, n);
+    } else if (from.strides[0] != 0) {
+      to = rows[which];
+    } else {
+      fill(to, rows[which], from.size, n);
+    }
+  }
+
   void gather(const Strided& from, char* to, int64_t begin, int64_t n) const {
     Cursor cursor;
-    int64_t offset = 0;
-    for (int d = 0; d < program_.dim; d++) {
-      cursor.at[d] = begin % program_.shape[d];
-      begin /= program_.shape[d];
-      offset += cursor.at[d] * from.strides[d];
-    }
-    gather_rows(program_.shape, from.strides, from.size, to, from.address + offset, cursor, n);
+    seek(cursor, begin);
+    gather_rows(program_.shape, from.strides, from.size, to, from.address + offset(from, cursor),
+                cursor, n);
   }
 
   static void pad(char* values, int64_t size, int64_t n, int64_t to) {
