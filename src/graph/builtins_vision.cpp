@@ -53,6 +53,9 @@ void deform(IValue* a, size_t, IValue* out) {
                                 pair(5), pair(7), pair(9), mask));
 }
 
+// The parameters of a thing for rows and for columns.
+std::string both(const char* name) { return str("int ", name, "_h, int ", name, "_w, "); }
+
 }  // namespace
 
 BuiltinRows vision_builtins() {
@@ -64,9 +67,9 @@ BuiltinRows vision_builtins() {
       {str("torchvision::ps_roi_align(", window, ", int sampling_ratio) -> (Tensor, Tensor)"),
        call_of<ps_roi_align>},
       {str("torchvision::ps_roi_pool(", window, ") -> (Tensor, Tensor)"), call_of<ps_roi_pool>},
-      {"torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor "
-       "bias, int stride_h, int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, "
-       "int groups, int offset_groups, bool use_mask) -> Tensor",
+      {str("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, ",
+           "Tensor mask, Tensor bias, ", both("stride"), both("pad"), both("dilation"),
+           "int groups, int offset_groups, bool use_mask) -> Tensor"),
        deform},
   };
 }

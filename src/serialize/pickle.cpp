@@ -316,41 +316,20 @@ class Reader {
     // TorchScript calls the enums of its programs with the value itself.
     const PickleNode& function = result_.nodes[stack_[stack_.size() - 2]];
     const PickleNode& arguments = result_.nodes[stack_.back()];
-    const bool is_enum =
-        function.kind == Kind::Global && function.bytes().starts_with("__torch__");
+    const bool is_enum = function.kind == Kind::Global && function.bytes().starts_with("__torch__");
     if (arguments.kind != Kind::Tuple && !is_enum) {
       s_.fail(s_.name(), " without a tuple of arguments");
     }
+    const PickleNode::Items given =
+        arguments.kind == Kind::Tuple ? arguments.value.items : PickleNode::Items{};
+    spend(for_a_call + given.count - std::min<uint64_t>(given.count, copied_freely));
     uint64_t copied = 0;
-    for (uint32_t i = 0; arguments.kind == Kind::Tuple && i < arguments.value.items.count; i++) {
-      copied += size_to_copy(result_.nodes[result_.items[arguments.value.items.first + i]]);
+    for (uint32_t i = 0; i < given.count; i++) {
+      copied += size_to_copy(result_.nodes[result_.items[given.first + i]]);
     }
-    spend(for_a_call + copied);
+    spend(copied);
     make_of_items(kind, height() - 2);
     result_.nodes.back().value.items.size = up_to_most(copied);
-  }
-
-  // ---- what is spent ----
-
-  void spend(uint64_t objects) {
-    spent_ += objects;
-    if (spent_ > objects_anyway + s_.size() / bytes_per_object) {
-      s_.fail("the pickle makes or copies far more objects than its ", s_.size(),
-              " bytes have room for, found");
-    }
-  }
-  static uint32_t up_to_most(uint64_t size) {
-    return static_cast<uint32_t>(std::min(size, uint64_t{none}));
-  }
-  static uint64_t size_within(const PickleNode& n) {
-    return n.kind == Kind::Tuple ? n.value.items.size : 0;
-  }
-  // Storages, which persistent ids are of, are shared.
-  static uint64_t size_to_copy(const PickleNode& n) {
-    const uint64_t size = n.kind == Kind::Persistent ? 0
-                          : n.has_items()            ? n.value.items.size
-                                                     : n.bytes().size() / bytes_copied;
-    return size - std::min(size, copied_freely);
   }
 
   void make_long(std::string_view bytes) {
@@ -378,11 +357,36 @@ class Reader {
     if (module.kind != Kind::String || name.kind != Kind::String) {
       s_.fail("STACK_GLOBAL requires str");
     }
-    const std::string& full =
-        result_.names.emplace_back(str(module.bytes(), '\n', name.bytes()));
+    spend((module.bytes().size() + name.bytes().size()) / bytes_copied);
+    const std::string& full = result_.names.emplace_back(str(module.bytes(), '\n', name.bytes()));
     stack_.resize(stack_.size() - 2);
     make(Kind::Global).value.bytes = full;
   }
+
+  // ---- what is spent ----
+
+  void spend(uint64_t objects) {
+    spent_ += objects;
+    if (spent_ > objects_anyway + s_.size() / bytes_per_object) {
+      s_.fail("the pickle makes or copies far more objects than its ", s_.size(),
+              " bytes have room for, found");
+    }
+  }
+  static uint32_t up_to_most(uint64_t size) {
+    return static_cast<uint32_t>(std::min(size, uint64_t{none}));
+  }
+  static uint64_t size_within(const PickleNode& n) {
+    return n.kind == Kind::Tuple ? n.value.items.size : 0;
+  }
+  // Storages, which persistent ids are of, are shared.
+  static uint64_t size_to_copy(const PickleNode& n) {
+    const uint64_t size = n.kind == Kind::Persistent ? 0
+                          : n.has_items()            ? n.value.items.size
+                                                     : n.bytes().size() / bytes_copied;
+    return size - std::min(size, copied_freely);
+  }
+
+  // ---- steps ----
 
   // Fills the object below `from` with those from there on.
   void fill(Step kind, int64_t from) {
@@ -408,7 +412,7 @@ class Reader {
       const PickleNode& item = result_.nodes[result_.items[first + i]];
       size += size_within(item);
       const bool is_hashed = kind == Step::Add || (kind == Step::SetItems && i % 2 == 0);
-      spend(is_hashed          ? size_within(item) / elements_hashed
+      spend(is_hashed             ? size_within(item) / elements_hashed
             : kind == Step::Build ? size_to_copy(item)
                                   : 0);
     }

@@ -1,5 +1,5 @@
-// A pickle opcode by opcode: the table of opcodes with their names and how their argument lies in the
-// stream. To read one more, add its row here, and its case in pickle.cpp.
+// A pickle opcode by opcode: the table of opcodes with their names and how their argument lies in
+// the stream. To read one more, add its row here, and its case in pickle.cpp.
 #pragma once
 
 #include <array>

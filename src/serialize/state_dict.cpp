@@ -241,9 +241,7 @@ class Loader {
     auto dict = make_intrusive<ivalue::DictItems>();
     IValue::Items list;
     pickle_.each_step(n, [&](const PickleStep& step) {
-      const auto part = [&](uint32_t k) {
-        return value(pickle_.items[step.first + k], depth + 1);
-      };
+      const auto part = [&](uint32_t k) { return value(pickle_.items[step.first + k], depth + 1); };
       if (is_dict && step.kind == PickleStep::Kind::SetItems) {
         for (uint32_t k = 0; k + 1 < step.count; k += 2) {
           IValue key = part(k);

@@ -86,6 +86,10 @@ GROWING = {
         b"ccollections\nCounter\n" + LARGE + b"\x85Rq\x010"
         b"ccollections\nCounter\nq\x02", MB // 4, b"h\x02h\x01\x85R"
     ),
+    "names": shared(text(b"a" * MB), MB, b"h\x00h\x00\x93"),
+    "arguments": shared(
+        b"ccollections\nOrderedDict\n(" + b"N" * MB + b"tq\x010", MB // 4, b"h\x00h\x01R"
+    ),
     "attributes": shared(
         b"}(" + b"".join(text(b"%06d" % i) + b"N" for i in range(50_000)) + b"uq\x010"
         b"ccollections\nOrderedDict\n", MB // 4, b"h\x00)Rh\x01b"

@@ -11,8 +11,8 @@ import pytest
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import nn
-from rushlight.autograd import gradcheck, gradgradcheck
 from rushlight._rules import kinds
+from rushlight.autograd import gradcheck, gradgradcheck
 
 LAYOUTS = [torch.strided, torch.jagged]
 LENGTHS = (2, 4, 1)

@@ -90,7 +90,7 @@ def get_layout(name):
 
 
 def _text(value):
-    """A str: values of files are not shown otherwise, for those that are shared have endless texts."""
+    """A str. Nothing else of a file is shown: what is shared in it may have an endless text."""
     if not isinstance(value, str):
         raise TypeError(f"expected a str, but got {type(value).__name__}")
     return value

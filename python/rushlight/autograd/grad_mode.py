@@ -46,9 +46,9 @@ class ContextDecorator:
     def __call__(self, function: _Function) -> _Function:
         if inspect.isclass(function):
             warn(
-                f"Decorating classes is deprecated: {function.__name__} is then a function that makes "
-                "instances within the mode, and their methods run outside of it. Decorate the "
-                "methods.",
+                f"Decorating classes is deprecated: {function.__name__} is then a function that "
+                "makes instances within the mode, and their methods run outside of it. Decorate "
+                "the methods.",
                 FutureWarning,
             )
         if inspect.isgeneratorfunction(function):

@@ -79,7 +79,10 @@ def vision_deform_conv2d(
     offset_groups = offset.size(1) // taps
     groups = input.size(1) // weight.size(1)
     if offset_groups == 0:
-        raise RuntimeError("the shape of the offset tensor at dimension 1 is not valid")
+        raise RuntimeError(
+            "deform_conv2d: the shape of the offset tensor leaves no group; it has two channels "
+            "for each place of the weight, times the number of groups"
+        )
     added = input.new_zeros([weight.size(0)]) if bias is None else bias
     factors = input.new_zeros([input.size(0), 1]) if mask is None else mask
     return ops.torchvision.deform_conv2d(

@@ -221,12 +221,12 @@ class SSDFeatureExtractorVGG(nn.Module):
         self.extra = nn.ModuleList([nn.Sequential(*backbone[pools[3] : -1], dense), *extra])
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
-        x = self.features(x)
-        maps = [self.scale_weight[:, None, None] * F.normalize(x)]
-        for layer in self.extra:
-            x = layer(x)
-            maps.append(x)
-        return OrderedDict([(str(i), m) for i, m in enumerate(maps)])
+        reached = self.features(x)
+        maps = OrderedDict([("0", F.normalize(reached) * self.scale_weight[:, None, None])])
+        for step in self.extra:
+            reached = step(reached)
+            maps[str(len(maps))] = reached
+        return maps
 
 
 def _vgg_extractor(backbone: vgg.VGG, highres: bool, trainable_layers: int) -> nn.Module:
