@@ -553,10 +553,10 @@ class RL_API Tensor {
   int64_t q_per_channel_axis() const;
 
   // By libtorch's inner names (internal_functions.h).
-#define RL_WRITES_BITS(name, op)                \
-  template <class T>                            \
+#define RL_WRITES_BITS(name, op)             \
+  template <class T>                         \
   Tensor& __i##name##__(const T& other) const { \
-    return bitwise_##op##_(other);              \
+    return bitwise_##op##_(other);           \
   }
   RL_WRITES_BITS(and, and)
   RL_WRITES_BITS(or, or)
@@ -575,8 +575,7 @@ class RL_API Tensor {
   Tensor _autocast_to_full_precision(bool cuda_enabled, bool cpu_enabled) const;
   Tensor _autocast_to_reduced_precision(bool cuda_enabled, bool cpu_enabled, ScalarType cuda_dtype,
                                         ScalarType cpu_dtype) const;
-  Tensor _to_dense(std::optional<ScalarType> dtype = {},
-                   std::optional<bool> masked_grad = {}) const;
+  Tensor _to_dense(std::optional<ScalarType> dtype = {}, std::optional<bool> masked_grad = {}) const;
   Tensor _to_sparse(int64_t sparse_dim) const;
   Tensor _to_sparse(std::optional<Layout> layout = {}, OptionalIntArrayRef blocksize = {},
                     std::optional<int64_t> dense_dim = {}) const;

@@ -29,12 +29,12 @@ struct TypeOf<Value> {
   F(Layout, Layout, Layout)                   \
   F(MemoryFormat, MemoryFormat, MemoryFormat) \
   F(Generator, Generator, Generator)
-#define RL_TYPE(T, Held, kind)       \
-  template <>                        \
-  struct RL_API TypeOf<T> {          \
-    static Type type();              \
-    static Value box(T v);           \
-    static Held get(const Value& v); \
+#define RL_TYPE(T, Held, kind)         \
+  template <>                          \
+  struct RL_API TypeOf<T> {            \
+    static Type type();                \
+    static Value box(T v);             \
+    static Held get(const Value& v);   \
   };
 RL_FOR_EACH_PLAIN_TYPE(RL_TYPE)
 #undef RL_TYPE
