@@ -217,12 +217,22 @@ def is_compiling():
 
 
 def is_dynamo_compiling():
-    """Whether a compiler is running: always False."""
+    """Whether a compiler is running: always False.
+
+    Example:
+        >>> torch.compiler.is_dynamo_compiling()
+        False
+    """
     return False
 
 
 def is_exporting():
-    """Whether the program is being exported."""
+    """Whether the program is being exported.
+
+    Example:
+        >>> torch.compiler.is_exporting()
+        False
+    """
     return _exporting
 
 
@@ -244,24 +254,63 @@ def disable(fn=None, recursive: bool = True, *, reason=None):
 
 
 def allow_in_graph(fn: Callable[..., Any]):
-    """Return the function, or list of functions, unchanged."""
+    """Return the function, or list of functions, unchanged.
+
+    Args:
+        fn: the function, or a list of functions.
+
+    Example:
+        >>> torch.compiler.allow_in_graph(len) is len
+        True
+    """
     return fn
 
 
 def assume_constant_result(fn: Callable[..., Any]):
-    """Return the function unchanged."""
+    """Return the function unchanged.
+
+    Args:
+        fn: the function.
+
+    Example:
+        >>> torch.compiler.assume_constant_result(len) is len
+        True
+    """
     return fn
 
 
 def substitute_in_graph(
     original_fn, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
 ):
-    """A decorator that returns its function unchanged: the original is never replaced."""
+    """A decorator that returns its function unchanged: the original is never replaced.
+
+    Args:
+        original_fn: the function that is not replaced.
+        can_constant_fold_through: without effect.
+        skip_signature_check: without effect.
+
+    Example:
+        >>> @torch.compiler.substitute_in_graph(len)
+        ... def length(x):
+        ...     return 0
+        >>> len("abc")
+        3
+    """
     return lambda function: function
 
 
 def wrap_numpy(fn: Callable[..., Any]):
-    """Turn a function of arrays into one of tensors."""
+    """Turn a function of arrays into one of tensors.
+
+    Args:
+        fn: a function of arrays.
+
+    Example:
+        >>> import numpy
+        >>> cumulated = torch.compiler.wrap_numpy(numpy.cumsum)
+        >>> cumulated(torch.tensor([2, 5, 1]))
+        tensor([2, 7, 8])
+    """
 
     @functools.wraps(fn)
     def wrapper(*args, **kwargs):
@@ -277,20 +326,46 @@ def wrap_numpy(fn: Callable[..., Any]):
 
 
 def cudagraph_mark_step_begin():
-    """A no-op: there are no graphs."""
+    """A no-op: there are no graphs.
+
+    Example:
+        >>> torch.compiler.cudagraph_mark_step_begin()
+    """
 
 
 def reset():
-    """A no-op: nothing is cached."""
+    """A no-op: nothing is cached.
+
+    Example:
+        >>> torch.compiler.reset()
+    """
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The names of compilers: none. `compile` accepts those of PyTorch all the same."""
+    """The names of compilers: none. `compile` accepts those of PyTorch all the same.
+
+    Args:
+        exclude_tags: without effect.
+
+    Example:
+        >>> torch.compiler.list_backends()
+        []
+    """
     return []
 
 
 class set_stance:
-    """A no-op as a function, context manager or decorator."""
+    """A no-op as a function, context manager or decorator.
+
+    Args:
+        stance: "default", "force_eager" or another of PyTorch's; without effect.
+        skip_guard_eval_unsafe: without effect.
+        force_backend: without effect.
+
+    Example:
+        >>> with torch.compiler.set_stance("force_eager"):
+        ...     pass
+    """
 
     def __init__(
         self, stance="default", *, skip_guard_eval_unsafe: bool = False, force_backend=None

@@ -121,9 +121,22 @@ def _adaptive_max_pool(n):
 
     name, what = f"adaptive_max_pool{n}d", "The largest values of as many windows as `output_size`"
     function = getattr(ops, name)
+    sizes = ", 4" * n
+    doc = f"""
+Args:
+    input: the tensor (N, C, ...) or (C, ...) with {n} spatial dimensions.
+    output_size: the spatial sizes of the result, one number for all or one each; None keeps the
+        input's.
+    return_indices: whether places come, too: numbers within the spatial dimensions.
+
+Example:
+    >>> x = torch.ones(1, 1{sizes})
+    >>> torch.nn.functional.{name}(x, 2).shape
+    torch.Size([1, 1{", 2" * n}])
+"""
     return (
-        make(False, name, f"{what} says; their places if asked."),
-        make(True, f"{name}_with_indices", f"{what} says, and their places."),
+        make(False, name, f"{what} says; their places if asked.\n{doc}"),
+        make(True, f"{name}_with_indices", f"{what} says, and their places.\n{doc}"),
     )
 
 
@@ -139,7 +152,22 @@ def _max_unpool(n):
     def unpool(input, indices, kernel_size, stride=None, padding: Any = 0, output_size=None):
         return ops._max_unpool(input, indices, n, kernel_size, stride, padding, output_size)
 
-    doc = f"The maxima of `max_pool{n}d` at their `indices`, zeros elsewhere."
+    doc = f"""The maxima of `max_pool{n}d` at their `indices`, zeros elsewhere.
+
+Args:
+    input: the maxima.
+    indices: their places, from `max_pool{n}d` with return_indices=True.
+    kernel_size: the size of the windows.
+    stride: the step between windows; None: `kernel_size`.
+    padding: what was added around the input of the pooling.
+    output_size: the spatial sizes of the result; None: the least that fit.
+
+Example:
+    >>> x = torch.arange({2**n}.0).view(1, 1{", 2" * n})
+    >>> values, places = torch.nn.functional.max_pool{n}d(x, 2, return_indices=True)
+    >>> torch.nn.functional.max_unpool{n}d(values, places, 2).flatten()
+    tensor([{", ".join(["0."] * (2**n - 1))}, {2**n - 1}.])
+"""
     return _set_name(f"max_unpool{n}d", unpool, doc)
 
 
@@ -168,9 +196,22 @@ def _fractional_max_pool(n):
         return _set_name(name, fractional_max_pool, doc)
 
     name, what = f"fractional_max_pool{n}d", "The largest values of windows at random, nearly equal"
+    doc = f"""
+Args:
+    input: the tensor (N, C, ...) or (C, ...) with {n} spatial dimensions.
+    kernel_size: the size of the windows, one number for all or one each.
+    output_size: the spatial sizes of the result.
+    output_ratio: what they are relative to the input's, instead.
+    return_indices: whether places come, too: numbers within the spatial dimensions.
+
+Example:
+    >>> x = torch.ones(1, 1{", 6" * n})
+    >>> torch.nn.functional.{name}(x, 2, output_size=4).shape
+    torch.Size([1, 1{", 4" * n}])
+"""
     return (
-        make(False, name, f"{what} distances; places if asked."),
-        make(True, f"{name}_with_indices", f"{what} distances, and their places."),
+        make(False, name, f"{what} distances; places if asked.\n{doc}"),
+        make(True, f"{name}_with_indices", f"{what} distances, and their places.\n{doc}"),
     )
 
 

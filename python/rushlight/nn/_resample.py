@@ -82,12 +82,28 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
-    """`interpolate` to the nearest pixel; deprecated."""
+    """`interpolate` to the nearest pixel; deprecated.
+
+    For an example see `nn.functional.interpolate`.
+
+    Args:
+        input: the tensor (N, C, ...).
+        size: the spatial sizes of the result.
+        scale_factor: how many times larger each spatial dimension becomes.
+    """
     _warn_of_old_name("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
-    """`interpolate` with mode="bilinear" and align_corners=True; deprecated."""
+    """`interpolate` with mode="bilinear" and align_corners=True; deprecated.
+
+    For an example see `nn.functional.interpolate`.
+
+    Args:
+        input: the tensor (N, C, H, W).
+        size: the spatial sizes of the result.
+        scale_factor: how many times larger each spatial dimension becomes.
+    """
     _warn_of_old_name("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

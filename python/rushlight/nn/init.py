@@ -7,11 +7,13 @@ numbers are drawn as PyTorch draws them, so that one seed gives the same weights
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 
 import rushlight
 from rushlight import _C, Tensor
 from rushlight._library.offers import handle_torch_function, has_torch_function_unary
+from rushlight._texts.docstrings import arguments
 from rushlight._warnings import warn
 
 # Those that are offered to `__torch_function__`, as PyTorch's are.
@@ -450,7 +452,17 @@ def _old_name(function):
         return function(*args, **kwargs)
 
     call_new.__name__ = old
-    call_new.__doc__ = f"The old name of `{new}`."
+    known = arguments(inspect.cleandoc(function.__doc__ or ""))
+    call_new.__doc__ = "\n".join(
+        [
+            f"The old name of `{new}`.",
+            "",
+            "Args:",
+            *known.values(),
+            "",
+            f"For an example see `{new}`.",
+        ]
+    )
     return call_new
 
 

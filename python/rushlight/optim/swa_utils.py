@@ -59,7 +59,15 @@ def get_ema_multi_avg_fn(decay: float = 0.999):
 
 
 def get_swa_multi_avg_fn():
-    """A function of (averages, values, count) that keeps equally weighted averages."""
+    """A function of (averages, values, count) that keeps equally weighted averages.
+
+    Example:
+        >>> average = torch.optim.swa_utils.get_swa_multi_avg_fn()
+        >>> means = [torch.tensor([4.0])]
+        >>> average(means, [torch.tensor([8.0])], torch.tensor(1))
+        >>> means
+        [tensor([6.])]
+    """
 
     def swa_update(averaged_param_list, current_param_list, num_averaged):
         with rushlight.no_grad():
@@ -93,7 +101,13 @@ def get_ema_avg_fn(decay: float = 0.999):
 
 
 def get_swa_avg_fn():
-    """A function of (average, value, count) that gives the equally weighted average."""
+    """A function of (average, value, count) that gives the equally weighted average.
+
+    Example:
+        >>> average = torch.optim.swa_utils.get_swa_avg_fn()
+        >>> average(torch.tensor(4.0), torch.tensor(8.0), torch.tensor(1))
+        tensor(6.)
+    """
 
     def swa_update(averaged_param, current_param, num_averaged):
         with rushlight.no_grad():

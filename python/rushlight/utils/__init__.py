@@ -23,12 +23,15 @@ if TYPE_CHECKING:
         serialization,
         tensorboard,
     )
+    from ._history import History  # noqa: F401
+    from ._summary import Summary, summary  # noqa: F401
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         "_foreach_utils _python_dispatch _pytree benchmark checkpoint collect_env "
         "cpp_extension data deterministic dlpack flop_counter hooks module_tracker "
         "serialization tensorboard",
+        {"_history": "History", "_summary": "Summary summary"},
     )
 
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.

@@ -123,7 +123,17 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ):
-    """Deprecated name of `clip_grad_norm_`."""
+    """Deprecated name of `clip_grad_norm_`.
+
+    For an example see `nn.utils.clip_grad_norm_`.
+
+    Args:
+        parameters: a tensor or several.
+        max_norm: the largest norm that gradients keep.
+        norm_type: the power, 2 for lengths.
+        error_if_nonfinite: whether a norm that is NaN or infinite is an error.
+        foreach: without effect on results.
+    """
     warn(
         "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
         FutureWarning,

@@ -60,7 +60,24 @@ def _fuse(weight, bias, mean, var, eps, scale, shift, shape):
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose: bool = False):
-    """The weight and bias of the fused convolution; None means no bias, scale or shift."""
+    """The weight and bias of the fused convolution; None means no bias, scale or shift.
+
+    Args:
+        conv_w: the convolution's weight.
+        conv_b: its bias.
+        bn_rm, bn_rv: the running mean and variance.
+        bn_eps: what is added to the variance.
+        bn_w, bn_b: the scale and the shift.
+        transpose: whether it is a transposed convolution.
+
+    Example:
+        >>> one = torch.ones(1)
+        >>> weight, bias = torch.nn.utils.fuse_conv_bn_weights(
+        ...     torch.ones(1, 1, 1, 1), None, one, one, 0.0, 2 * one, None
+        ... )
+        >>> weight.item(), bias.item()
+        (2.0, -2.0)
+    """
     shape = [1] * conv_w.dim()
     shape[1 if transpose else 0] = -1
     return _fuse(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
@@ -87,5 +104,21 @@ def fuse_linear_bn_eval(linear, bn):
 
 
 def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
-    """The weight and bias of the fused linear layer."""
+    """The weight and bias of the fused linear layer.
+
+    Args:
+        linear_w: the layer's weight.
+        linear_b: its bias.
+        bn_rm, bn_rv: the running mean and variance.
+        bn_eps: what is added to the variance.
+        bn_w, bn_b: the scale and the shift.
+
+    Example:
+        >>> one = torch.ones(1)
+        >>> weight, bias = torch.nn.utils.fuse_linear_bn_weights(
+        ...     torch.ones(1, 1), one, one, one, 0.0, 2 * one, one
+        ... )
+        >>> weight.item(), bias.item()
+        (2.0, 1.0)
+    """
     return _fuse(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))
