@@ -4,6 +4,10 @@ Public in `nn.functional`. A loss turns the word `reduction` (and the old flags 
 `reduce`) into the op's number and calls the op.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight
 from rushlight import Tensor
 from rushlight._table import ops
@@ -66,14 +70,14 @@ def cross_entropy(
 
 
 def nll_loss(
-    input,
-    target,
-    weight=None,
-    size_average=None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce=None,
-    reduction="mean",
-):
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log likelihood of class indices; `input` holds log probabilities.
 
     Args:
@@ -93,7 +97,14 @@ def nll_loss(
     return ops.nll_loss_nd(input, target, weight, number, ignore_index)
 
 
-def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """The squared error.
 
     Args:
@@ -114,7 +125,14 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return ops.mse_loss(input, target, number)
 
 
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """The absolute error.
 
     Args:
@@ -136,8 +154,13 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 
 def smooth_l1_loss(
-    input, target, size_average=None, reduce=None, reduction="mean", beta: float = 1.0
-):
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """The squared error over 2 beta where it is below beta, the absolute error beyond.
 
     Args:
@@ -155,7 +178,13 @@ def smooth_l1_loss(
     return ops.smooth_l1_loss(input, target, _reduction(reduction, size_average, reduce), beta)
 
 
-def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None):
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
     """Half the squared error where it is below delta, linear beyond.
 
     Args:
@@ -176,8 +205,13 @@ def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None)
 
 
 def binary_cross_entropy(
-    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The cross entropy of probabilities `input` and targets in [0, 1], of the same shape.
 
     Args:
@@ -199,14 +233,14 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input,
-    target,
-    weight=None,
-    size_average=None,
-    reduce=None,
-    reduction="mean",
-    pos_weight=None,
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """`binary_cross_entropy` of sigmoid(input), computed without losing digits.
 
     Args:
@@ -228,7 +262,14 @@ def binary_cross_entropy_with_logits(
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
-def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """The Kullback-Leibler divergence; `input` holds log probabilities.
 
     "batchmean" divides the sum by the batch size, which is the divergence's definition.
@@ -259,15 +300,15 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 
 def poisson_nll_loss(
-    input,
-    target,
-    log_input=True,
-    full=False,
-    size_average=None,
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
     eps: float = 1e-8,
-    reduce=None,
-    reduction="mean",
-):
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log likelihood of counts under a Poisson distribution.
 
     Args:
@@ -288,7 +329,14 @@ def poisson_nll_loss(
     return ops.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
-def gaussian_nll_loss(input, target, var, full=False, eps: float = 1e-6, reduction="mean"):
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log likelihood under N(input, var).
 
     Args:
@@ -309,8 +357,13 @@ def gaussian_nll_loss(input, target, var, full=False, eps: float = 1e-6, reducti
 
 
 def hinge_embedding_loss(
-    input, target, margin: float = 1.0, size_average=None, reduce=None, reduction="mean"
-):
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1.
 
     Args:
@@ -331,7 +384,13 @@ def hinge_embedding_loss(
     return ops.hinge_embedding_loss(input, target, margin, number)
 
 
-def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """log(1 + exp(-target * x)).
 
     Args:
@@ -349,8 +408,14 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 
 
 def margin_ranking_loss(
-    input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction="mean"
-):
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, -target * (input1 - input2) + margin).
 
     Args:
@@ -373,8 +438,14 @@ def margin_ranking_loss(
 
 
 def cosine_embedding_loss(
-    input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction="mean"
-):
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1.
 
     Args:
@@ -397,17 +468,17 @@ def cosine_embedding_loss(
 
 
 def triplet_margin_loss(
-    anchor,
-    positive,
-    negative,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     margin: float = 1.0,
     p: float = 2,
     eps: float = 1e-6,
-    swap=False,
-    size_average=None,
-    reduce=None,
-    reduction="mean",
-):
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, distance to `positive` - distance to `negative` + margin).
 
     Args:
@@ -479,14 +550,14 @@ def triplet_margin_with_distance_loss(
 
 
 def ctc_loss(
-    log_probs,
-    targets,
-    input_lengths,
-    target_lengths,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
     blank: int = 0,
-    reduction="mean",
-    zero_infinity=False,
-):
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
     """Connectionist temporal classification: -log of the probability of targets under all
     alignments.
 
@@ -511,15 +582,15 @@ def ctc_loss(
 
 
 def multi_margin_loss(
-    input,
-    target,
+    input: Tensor,
+    target: Tensor,
     p: int = 1,
     margin: float = 1.0,
-    weight=None,
-    size_average=None,
-    reduce=None,
-    reduction="mean",
-):
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The hinge loss for many classes.
 
     Args:
@@ -540,7 +611,13 @@ def multi_margin_loss(
     return ops.multi_margin_loss(input, target, p, margin, weight, number)
 
 
-def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The hinge loss for samples with several classes each.
 
     Args:
@@ -560,8 +637,13 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 
 
 def multilabel_soft_margin_loss(
-    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The binary cross entropy with logits, averaged over the last dimension.
 
     Args:

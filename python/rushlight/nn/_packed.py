@@ -131,7 +131,7 @@ def _packed_init_args(data, batch_sizes=None, sorted_indices=None, unsorted_indi
     return data[0], data[1], sorted_indices, unsorted_indices
 
 
-def invert_permutation(permutation):
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes another; None for None.
 
     Args:

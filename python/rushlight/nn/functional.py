@@ -6,10 +6,12 @@ itself (`functional=` in the table); the others translate flags such as `inplace
 resampling in `_resample.py`.
 """
 
+from __future__ import annotations
+
 import types
 from typing import TYPE_CHECKING, Any
 
-from rushlight import _C, Tensor, _warnings  # noqa: F401
+from rushlight import _C, Tensor, _warnings
 from rushlight._library.offers import (  # noqa: F401  # PyTorch has them here, too
     handle_torch_function,
     has_torch_function,
@@ -110,7 +112,7 @@ globals().update({n: f for n, f in vars(_C._functional).items() if not n.startsw
 # ---- activations -------------------------------------------------------------------------------
 
 
-def relu(input, inplace=False):
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0).
 
     Args:
@@ -124,7 +126,7 @@ def relu(input, inplace=False):
     return input.relu_() if inplace else ops.relu(input)
 
 
-def relu6(input, inplace=False):
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x, 0), 6).
 
     Args:
@@ -138,7 +140,7 @@ def relu6(input, inplace=False):
     return (ops.relu6_ if inplace else ops.relu6)(input)
 
 
-def leaky_relu(input, negative_slope: float = 0.01, inplace=False):
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where it is positive, `negative_slope * x` elsewhere.
 
     Args:
@@ -153,7 +155,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace=False):
     return (ops.leaky_relu_ if inplace else ops.leaky_relu)(input, negative_slope)
 
 
-def elu(input, alpha: float = 1.0, inplace=False):
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere.
 
     Args:
@@ -168,7 +170,7 @@ def elu(input, alpha: float = 1.0, inplace=False):
     return (ops.elu_ if inplace else ops.elu)(input, alpha)
 
 
-def selu(input, inplace=False):
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """`elu` with the fixed alpha and scale that keep mean 0 and variance 1.
 
     Args:
@@ -182,7 +184,7 @@ def selu(input, inplace=False):
     return (ops.selu_ if inplace else ops.selu)(input)
 
 
-def celu(input, alpha: float = 1.0, inplace=False):
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, alpha * expm1(x / alpha) elsewhere.
 
     Args:
@@ -197,7 +199,7 @@ def celu(input, alpha: float = 1.0, inplace=False):
     return (ops.celu_ if inplace else ops.celu)(input, alpha)
 
 
-def silu(input, inplace=False):
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x).
 
     Args:
@@ -211,7 +213,7 @@ def silu(input, inplace=False):
     return (ops.silu_ if inplace else ops.silu)(input)
 
 
-def mish(input, inplace=False):
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x)).
 
     Args:
@@ -225,7 +227,9 @@ def mish(input, inplace=False):
     return (ops.mish_ if inplace else ops.mish)(input)
 
 
-def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace=False):
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
     """x limited to [min_val, max_val].
 
     Args:
@@ -243,7 +247,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace=False):
     return (ops.hardtanh_ if inplace else ops.hardtanh)(input, min_val, max_val)
 
 
-def hardswish(input, inplace=False):
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * relu6(x + 3) / 6.
 
     Args:
@@ -257,7 +261,7 @@ def hardswish(input, inplace=False):
     return (ops.hardswish_ if inplace else ops.hardswish)(input)
 
 
-def hardsigmoid(input, inplace=False):
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """relu6(x + 3) / 6.
 
     Args:
@@ -271,7 +275,7 @@ def hardsigmoid(input, inplace=False):
     return (ops.hardsigmoid_ if inplace else ops.hardsigmoid)(input)
 
 
-def threshold(input, threshold, value, inplace=False):
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it is above `threshold`, `value` elsewhere.
 
     Args:
@@ -287,7 +291,13 @@ def threshold(input, threshold, value, inplace=False):
     return (ops.threshold_ if inplace else ops.threshold)(input, threshold, value)
 
 
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
     """`leaky_relu` with a slope drawn from [lower, upper] in training, their mean otherwise.
 
     Args:
@@ -312,7 +322,9 @@ def _get_softmax_dim(name, ndim, stacklevel=None):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _C.dtype | None = None
+) -> Tensor:
     """exp(x) over its sum along `dim`; `dtype` is cast to first.
 
     Args:
@@ -330,7 +342,9 @@ def softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
     return ops.softmax(input, dim) if dtype is None else ops.softmax(input, dim, dtype=dtype)
 
 
-def softmin(input, dim=None, _stacklevel: int = 3, dtype=None):
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _C.dtype | None = None
+) -> Tensor:
     """`softmax` of -x.
 
     Args:
@@ -347,7 +361,9 @@ def softmin(input, dim=None, _stacklevel: int = 3, dtype=None):
     return softmax(-input, dim, dtype=dtype)
 
 
-def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _C.dtype | None = None
+) -> Tensor:
     """The logarithm of `softmax`, computed without losing digits.
 
     Args:
@@ -366,7 +382,9 @@ def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
     )
 
 
-def gumbel_softmax(logits, tau: float = 1, hard=False, eps: float = 1e-10, dim: int = -1):
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
     """A differentiable sample of the categorical distribution with these logits.
 
     `hard` makes it one-hot in the forward pass, with the soft sample's gradient.
@@ -390,7 +408,7 @@ def gumbel_softmax(logits, tau: float = 1, hard=False, eps: float = 1e-10, dim: 
 # ---- dropout -----------------------------------------------------------------------------------
 
 
-def dropout(input, p: float = 0.5, training=True, inplace=False):
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Set each element to zero with probability `p` and scale the others by 1 / (1 - p).
 
     Args:
@@ -407,7 +425,9 @@ def dropout(input, p: float = 0.5, training=True, inplace=False):
     return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
 
 
-def alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """Dropout that keeps mean and variance of `selu`'s results.
 
     Args:
@@ -424,7 +444,9 @@ def alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
     return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
 
 
-def feature_alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """`alpha_dropout` of whole channels.
 
     Args:
@@ -446,7 +468,9 @@ def _feature_dropout(input, p, training, inplace):
     return (ops.feature_dropout_ if inplace else ops.feature_dropout)(input, p, training)
 
 
-def dropout1d(input, p: float = 0.5, training=True, inplace=False):
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Dropout of whole channels of (N, C, L) or (C, L).
 
     Args:
@@ -464,7 +488,9 @@ def dropout1d(input, p: float = 0.5, training=True, inplace=False):
     return (ops.dropout1d_ if inplace else ops.dropout1d)(input, p, training)
 
 
-def dropout2d(input, p: float = 0.5, training=True, inplace=False):
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning.
 
     Args:
@@ -492,7 +518,9 @@ def dropout2d(input, p: float = 0.5, training=True, inplace=False):
     return _feature_dropout(input, p, training, inplace)
 
 
-def dropout3d(input, p: float = 0.5, training=True, inplace=False):
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
 
     Args:
@@ -521,7 +549,14 @@ def dropout3d(input, p: float = 0.5, training=True, inplace=False):
 # ---- windows and edges -------------------------------------------------------------------------
 
 
-def fold(input, output_size, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
+def fold(
+    input: Tensor,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
     """The inverse of `unfold`: adds up overlapping windows into an image of `output_size`.
 
     Args:
@@ -540,7 +575,9 @@ def fold(input, output_size, kernel_size, dilation: Any = 1, padding: Any = 0, s
     return ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
-def unfold(input, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
+def unfold(
+    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
     """The windows of an image as the columns of a matrix.
 
     Args:
