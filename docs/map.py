@@ -18,12 +18,16 @@ PACKAGE_HEAD = """# Map of the Python package
 
 This page says what each package and each private module of `python/rushlight` holds.
 
-Public modules have PyTorch's names and are not listed. `python docs/map.py` writes this page from
-the first sentences of the files' heads. Where to look first:
+Public modules have PyTorch's names and are not listed, but for those of private packages.
+`python docs/map.py` writes this page from the first sentences of the files' heads. Where to look
+first:
 
 - A rule of an op (its checks, gradient, batching, autocast) stands in the table `ops/`, and its C++
   in `src/ops` and `src/cpu` ([architecture.md](architecture.md)); Python has no ops of its own.
 - What the argument parser and the tensor type do is C++ in `src/python` ([python.md](python.md)).
+- What ops do with nested, masked and quantised tensors stands in the tables of `_rules`, with
+  distributed ones in `distributed.tensor`, under `vmap` and with sparse tensors in C++
+  ([architecture.md](architecture.md)).
 - A name of PyTorch's that is accepted without effect, is refused, or lies in another module stands
   in the tables of `foreign` ([python.md](python.md)).
 """
@@ -78,6 +82,12 @@ def entry(name: str, path: Path) -> str:
     return wrap_index(f"- `{name}`: {first_sentence(path)}", "  ")
 
 
+def has_own_names(package: Path) -> bool:
+    """Whether the modules of a package are ours to name: all of them are listed then."""
+    parts = package.relative_to(ROOT / "python").parts
+    return "foreign" in parts or any(part.startswith("_") for part in parts)
+
+
 def package_page() -> str:
     """docs/map.md."""
     root = ROOT / "python/rushlight"
@@ -85,8 +95,9 @@ def package_page() -> str:
     packages = sorted(p.parent for p in root.rglob("__init__.py") if is_written(p))
     for package in packages:
         name = ".".join(package.relative_to(root.parent).parts)
+        pattern = "*.py" if has_own_names(package) else "_*.py"
         private = sorted(
-            p for p in package.glob("_*.py") if not p.name.startswith("__") and is_written(p)
+            p for p in package.glob(pattern) if not p.name.startswith("__") and is_written(p)
         )
         items = [entry(p.stem, p) for p in private]
         head = wrap_index(first_sentence(package / "__init__.py") + ".")

@@ -14,7 +14,6 @@ OPS = """_unique2 abs add all any arange argmax argsort as_strided bmm cat clamp
     zero zeros zeros_like"""
 # Names of headers whose contents are not here, by the reason.
 ABSENT = {
-    "torch.jit.trace of Python traces programs; C++ has no tracer": "torch/csrc/jit/frontend/tracer.h",
     "graphs of programs are those of <rushlight/graph.h>": "torch/csrc/jit/ir/ir.h torch/csrc/jit/ir/irparser.h",
     "archives of the mobile interpreter are not read; save for torch::jit::load": """
         torch/csrc/jit/mobile/import.h torch/csrc/jit/mobile/module.h""",
@@ -85,6 +84,17 @@ NAMES = {
         "torch": "jit",
         "torch/csrc/jit": "api/module api/method api/object runtime/operator runtime/jit_exception",
         "torch/csrc/jit/serialization": "export import pickle",
+    },
+    "<rushlight/tracer.h>": {
+        "torch/csrc/jit/frontend": "tracer",
+        "torch/csrc/jit/passes": "fixup_trace_scope_blocks normalize_ops",
+    },
+    "<rushlight/jit_settings.h>": {
+        "torch/csrc/jit/codegen/cuda": "interface",
+        "torch/csrc/jit/mobile": "import_data",
+        "torch/csrc/jit/passes": "tensorexpr_fuser",
+        "torch/csrc/jit/runtime": "graph_executor profiling_graph_executor_impl",
+        "caffe2/serialize": "read_adapter_interface",
     },
     "<torch/extension.h>": {"torch": "python", "torch/csrc/utils": "pybind"},
     "<rushlight/python_variable.h>": {"torch/csrc": "THP", "torch/csrc/autograd": "python_variable"},

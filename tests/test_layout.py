@@ -294,6 +294,8 @@ def import_statements(node, inside=False):
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
             for other in child.orelse:
                 yield from import_statements(other, inside)
+        elif isinstance(child, ast.With) and re.match(r"_?lazy\(", ast.unparse(child.items[0])):
+            continue  # run when somebody uses the names
         elif isinstance(child, ast.Import | ast.ImportFrom):
             yield child, inside
         else:
@@ -441,6 +443,44 @@ def test_the_tensor_imports_nothing_inside_functions():
 def test_private_modules_of_the_top_level_are_few():
     names = {path.stem for path in (PACKAGE / "rushlight").glob("_[!_]*.py")}
     assert len(names - {"_functions"}) <= 12, sorted(names)
+
+
+def bodies_of(path):
+    """The functions of a file: their names, and how many lines their statements take."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            statements = node.body[1:] if ast.get_docstring(node) else node.body
+            if statements:
+                yield node.name, statements[-1].end_lineno - statements[0].lineno + 1
+
+
+def test_functions_of_the_package_fit_a_screen():
+    long = [
+        f"{name}: {function} has {count} lines"
+        for name, path in python_modules().items()
+        for function, count in bodies_of(path)
+        if count > 60
+    ]
+    assert not long, "\n".join(long)
+
+
+def lines_of(path):
+    """How many lines a file has beside its docstrings, which are the reference."""
+    text, said = path.read_text(), 0
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            said += node.body[0].end_lineno - node.body[0].lineno + 1
+    return text.count("\n") - said
+
+
+def test_files_of_the_package_are_short():
+    """What is above 500 lines is about one thing; nothing is above 600."""
+    lengths = {
+        name: lines_of(path)
+        for name, path in python_modules().items()
+        if "_stateless" not in name  # generated
+    }
+    assert not [name for name, length in lengths.items() if length > 600]
 
 
 def test_the_search_for_cycles_finds_one():

@@ -6,6 +6,13 @@
 
 namespace rushlight::autocast {
 
+// Of CUDA, where no device is named.
+inline bool is_enabled() { return is_enabled(kCUDA); }
+inline void set_enabled(bool enabled) { set_enabled(kCUDA, enabled); }
+inline bool is_cpu_enabled() { return is_enabled(kCPU); }
+inline void set_cpu_enabled(bool enabled) { set_enabled(kCPU, enabled); }
+inline bool is_autocast_enabled(DeviceType device) { return is_enabled(device); }
+inline void set_autocast_enabled(DeviceType device, bool enabled) { set_enabled(device, enabled); }
 inline Tensor cached_cast(ScalarType to, const Tensor& t) { return cached_cast(to, t, kCUDA); }
 inline std::optional<Tensor> cached_cast(ScalarType to, const std::optional<Tensor>& t,
                                          DeviceType device = kCUDA) {

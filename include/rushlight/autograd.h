@@ -180,6 +180,8 @@ class RL_API Node : public RefCounted {
   size_t num_saved() const;
   size_t num_values() const;
   bool released() const { return released_; }
+  // Whether formulas were noted where it was recorded (src/cpu/chain.h); they are in its backward then.
+  bool was_noted() const { return noted_; }
   void check_not_released() const;
   // For Python: the tensor with its grad_fn; the saved tensor itself (under the caller's care).
   Tensor saved_with_history(size_t i) const;
@@ -225,6 +227,7 @@ class RL_API Node : public RefCounted {
   Extra* extra_ = nullptr;
   mutable std::atomic<bool> locked_{false};  // guards saved_ between threads that run shared nodes
   bool released_ = false;
+  const bool noted_ = tls.notebook != nullptr;
 };
 
 // Only src/autograd reads grad_fn and output_nr here: they may be stale. Others ask Tensor::grad_fn

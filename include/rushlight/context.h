@@ -15,8 +15,12 @@ enum class CuBLASReductionOption : uint8_t {
   DisallowReducedPrecisionDisallowSplitK,
 };
 
+// Libraries for quantised numbers, which the tensors of C++ are not.
+enum class QEngine : uint8_t { NoQEngine, FBGEMM, QNNPACK, ONEDNN, X86 };
+
 // The flags are kept and read back. No kernel makes use of them: results do not depend on a search
 // among kernels, sums have an order of their own, and products of floats are made of floats.
+RL_API bool has_lapack();  // whether matrices are factorised by a library
 class Context {
  public:
   const Generator& defaultGenerator(Device device) const { return default_generator(device); }
@@ -25,6 +29,21 @@ class Context {
   static bool hasMKL() { return false; }
   static bool hasMKLDNN() { return false; }
   static bool hasMAGMA() { return false; }
+  static bool hasLAPACK() { return has_lapack(); }
+  static bool hasCuDNN() { return false; }  // none that programs call
+  static bool hasCuSOLVER() { return false; }
+  bool hasCUDART() const { return hasCUDA(); }
+  static int64_t versionCuDNN() { throw Error("versionCuDNN: there is no cuDNN to ask"); }
+  static int64_t versionCUDART() { throw Error("versionCUDART: there is no CUDA runtime to ask"); }
+  static ArrayRef<QEngine> supportedQEngines() {
+    static constexpr QEngine none = QEngine::NoQEngine;
+    return {&none, 1};
+  }
+  static QEngine qEngine() { return QEngine::NoQEngine; }
+  static void setQEngine(QEngine engine) {
+    RL_CHECK(engine == QEngine::NoQEngine, "quantized engine ", static_cast<int>(engine),
+             " is not supported: C++ has no quantised tensors");
+  }
   static bool hasHIP() { return false; }
   static bool hasIPU() { return false; }
   static bool hasXLA() { return false; }

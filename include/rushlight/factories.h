@@ -97,6 +97,48 @@ template <class F, std::enable_if_t<std::is_invocable_v<F&, void*>, int> = 0>
 Tensor from_blob(void* data, IntArrayRef sizes, F deleter, const TensorOptions& options = {}) {
   return from_blob(data, sizes, detail::contiguous_strides_of(sizes), std::move(deleter), options);
 }
+// from_blob step by step: for_blob(data, sizes).strides(…).options(…).make_tensor().
+class TensorMaker {
+ public:
+  TensorMaker(void* data, IntArrayRef sizes) : data_(data), sizes_(sizes) {}
+  TensorMaker& strides(OptionalIntArrayRef strides) {
+    strides_ = strides;
+    return *this;
+  }
+  TensorMaker& storage_offset(std::optional<int64_t> offset) {
+    offset_ = offset.value_or(0);
+    return *this;
+  }
+  TensorMaker& options(TensorOptions options) {
+    options_ = options;
+    return *this;
+  }
+  TensorMaker& target_device(std::optional<Device> device) {
+    options_ = device.has_value() ? options_.device(*device) : options_;
+    return *this;
+  }
+  template <class F>
+  TensorMaker& deleter(F deleter) {
+    deleter_ = [](void* data, size_t, void* with) {
+      F* const f = static_cast<F*>(with);
+      (*f)(data);
+      delete f;
+    };
+    context_ = new F(std::move(deleter));
+    return *this;
+  }
+  RL_API Tensor make_tensor();
+
+ private:
+  void* data_;
+  IntArrayRef sizes_;  // and strides: the caller's, as for from_blob
+  OptionalIntArrayRef strides_;
+  int64_t offset_ = 0;
+  TensorOptions options_;
+  StorageImpl::Deleter deleter_ = nullptr;
+  void* context_ = nullptr;
+};
+inline TensorMaker for_blob(void* data, IntArrayRef sizes) { return {data, sizes}; }
 
 // torch::complex(real, imag). The class of complex numbers has the name, so the op is what it makes
 // of tensors.

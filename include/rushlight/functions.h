@@ -24,6 +24,7 @@ RL_API Tensor random(const Tensor& self, int64_t from, std::optional<int64_t> to
 
 // ---- functional forms, and what is known of a tensor ----
 inline bool is_floating_point(const Tensor& self) { return self.is_floating_point(); }
+inline bool is_complex(const Tensor& self) { return self.is_complex(); }
 RL_API Tensor zero(const Tensor& self);
 RL_API Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking = false);
 RL_API Tensor& gelu_(const Tensor& self, std::string_view approximate = "none");
@@ -55,8 +56,10 @@ RL_WITH_DTYPE(prod)
 // Without padding at the ends.
 inline Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length,
                    std::optional<int64_t> win_length, const Tensor& window, bool normalized,
-                   std::optional<bool> onesided, std::optional<bool> return_complex = {}) {
-  return self.stft(n_fft, hop_length, win_length, window, normalized, onesided, return_complex);
+                   std::optional<bool> onesided, std::optional<bool> return_complex = {},
+                   std::optional<bool> align_to_window = {}) {
+  return stft(self, n_fft, hop_length, win_length, window, false, "reflect", normalized, onesided,
+              return_complex, align_to_window);
 }
 
 // ---- lists ----

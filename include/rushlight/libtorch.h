@@ -3,10 +3,12 @@
 
 #include <vector>
 
+#include <rushlight/absent_functions.h>
 #include <rushlight/compat.h>
 #include <rushlight/context.h>
 #include <rushlight/function.h>
 #include <rushlight/functions.h>
+#include <rushlight/out_functions.h>
 #include <rushlight/record_function.h>
 
 namespace rushlight {
@@ -107,6 +109,11 @@ RL_PADS(1)
 RL_PADS(2)
 RL_PADS(3)
 #undef RL_PADS
+inline constexpr ScalarType kU16 = kUInt16, kU32 = kUInt32, kU64 = kUInt64;
+// As `<<` writes it; how long lines are is not a matter of choice.
+inline std::ostream& print(std::ostream& out, const Tensor& t, int64_t /*line_size*/ = 80) {
+  return out << t;
+}
 inline int64_t size(const Tensor& self, int64_t dim) { return self.size(dim); }
 inline int64_t stride(const Tensor& self, int64_t dim) { return self.stride(dim); }
 inline int64_t numel(const Tensor& self) { return self.numel(); }

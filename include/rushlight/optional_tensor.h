@@ -25,10 +25,10 @@ decltype(auto) tensor_or_none(T&& value) {
 
 }  // namespace rushlight
 
-// An overload of all functions of a name that stand before it. A template, so that no other call
+// An overload of all functions of a name. A template, so that no other call
 // has another one to choose from.
 #define RL_TAKE_OPTIONALS(name, qualifier)                                                 \
   template <class... A, std::enable_if_t<::rushlight::has_optional_tensor<A...>, int> = 0> \
   decltype(auto) name(A&&... arguments) qualifier {                                        \
-    return (name)(::rushlight::tensor_or_none(std::forward<A>(arguments))...);             \
+    return name(::rushlight::tensor_or_none(std::forward<A>(arguments))...);               \
   }

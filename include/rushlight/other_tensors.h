@@ -65,6 +65,16 @@ inline Tensor quantize_per_channel(const Tensor&, const Tensor&, const Tensor&, 
 // Of numbers that are not quantised: themselves, as float.
 inline Tensor Tensor::dequantize() const { return to(kFloat); }
 inline Tensor dequantize(const Tensor& self) { return self.dequantize(); }
+RL_API std::vector<Tensor> dequantize(TensorList tensors);
+RL_API Tensor& dequantize_out(const Tensor& out, const Tensor& self);
+RL_API void dequantize_out(TensorList out, TensorList tensors);
+inline Tensor quantize_per_tensor(const Tensor&, const Tensor&, const Tensor&, ScalarType) {
+  refuse_quantized("quantize_per_tensor");
+}
+inline std::vector<Tensor> quantize_per_tensor(TensorList, const Tensor&, const Tensor&,
+                                               ScalarType) {
+  refuse_quantized("quantize_per_tensor");
+}
 #define RL_OF_QUANTIZED(type, name) \
   inline type Tensor::name() const { refuse_quantized(#name); }
 RL_OF_QUANTIZED(double, q_scale)

@@ -44,6 +44,48 @@ struct NamedValue {
 };
 struct NamedModule;
 
+// "module.Class", by its parts.
+class QualifiedName {
+ public:
+  QualifiedName(std::string name) : name_(std::move(name)) {}
+  QualifiedName(const char* name) : name_(name) {}
+  QualifiedName(const QualifiedName& prefix, const std::string& name)
+      : name_(prefix.name_ + "." + name) {}
+  const std::string& qualifiedName() const { return name_; }
+  std::string name() const { return name_.substr(name_.rfind('.') + 1); }
+  std::string prefix() const {
+    const size_t end = name_.rfind('.');
+    return end == std::string::npos ? std::string() : name_.substr(0, end);
+  }
+  bool operator==(const QualifiedName& o) const { return name_ == o.name_; }
+
+ private:
+  std::string name_;
+};
+
+// The object of a class of programs that a value or a module is, as what it points to is used.
+class TracedGraph;
+struct RL_API UnitRef {
+  graph::CompilationUnit* unit;
+  std::string class_name;  // whose methods are made
+  const UnitRef* operator->() const { return this; }
+  // A function that is the graph of a trace (tracer.h), which the trace gives away.
+  graph::Function* create_function(const std::string& name,
+                                   const std::shared_ptr<TracedGraph>& graph) const;
+};
+class RL_API ObjectRef {
+ public:
+  explicit ObjectRef(const IValue& value);  // RuntimeError where it is none
+  const ObjectRef* operator->() const { return this; }
+  std::shared_ptr<script_types::ClassType> type() const;
+  IValue getAttr(const std::string& name) const;  // RuntimeError where there is none
+  void setAttr(const std::string& name, IValue value) const;
+  UnitRef compilation_unit() const;
+
+ private:
+  intrusive_ptr<CustomClassHolder> object_;
+};
+
 // A method of one object.
 class RL_API Method {
  public:
@@ -128,6 +170,10 @@ class RL_API Module {
   void save(std::ostream& stream, const ExtraFilesMap& extra_files = {}) const;
 
   intrusive_ptr<Object> object() const;  // RuntimeError where there is none
+  ObjectRef _ivalue() const;
+  // An object of a class of the module's archive, made by its __init__; RuntimeError where there
+  // is none.
+  IValue create_class(const QualifiedName& name, std::vector<IValue> arguments) const;
   ClassType& class_type() const;
   std::shared_ptr<script_types::ClassType> type() const;
   bool operator==(const Module& o) const { return object_.get() == o.object_.get(); }
@@ -185,3 +231,6 @@ using jit::Module;
 }  // namespace script
 
 }  // namespace rushlight::jit
+namespace c10 {
+using rushlight::jit::QualifiedName;
+}  // namespace c10

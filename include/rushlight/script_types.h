@@ -157,6 +157,7 @@ struct RL_API ClassType : CompoundType<TypeKind::ClassType> {
   graph::Function* findMethod(const std::string& name) const;
   graph::Function& getMethod(const std::string& name) const;
   const std::vector<graph::Function*>& methods() const;
+  void addMethod(graph::Function* method) const;  // RuntimeError where it has one of that name
 };
 using TensorTypePtr = std::shared_ptr<TensorType>;
 using ListTypePtr = std::shared_ptr<ListType>;

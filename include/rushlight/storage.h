@@ -11,6 +11,7 @@
 
 namespace rushlight {
 
+class Notebook;
 class StorageImpl;
 // libtorch's names of what a storage knows, on the handle.
 template <>
@@ -37,8 +38,15 @@ class RL_API StorageImpl : public RefCounted {
  public:
   using Deleter = void (*)(void* data, size_t nbytes, void* context);
   void release() const;
-  void* data() const { return data_; }
-  void* mutable_data() const { return data_; }
+  // The address. Who takes it may read and write: what has been noted of this memory
+  // (src/cpu/chain.h) is completed first.
+  void* data() const {
+    if (__builtin_expect(noted_.load(std::memory_order_acquire) != 0, 0)) {
+      complete();
+    }
+    return data_;
+  }
+  void* mutable_data() const { return data(); }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
   // False for memory that somebody else owns (numpy arrays, mapped files).
@@ -46,7 +54,16 @@ class RL_API StorageImpl : public RefCounted {
   // Grows or shrinks, keeping the contents; RuntimeError where not resizable.
   void resize(size_t nbytes);
   // From now on resizing raises: somebody outside (a numpy array) holds the address.
-  void fix_size() { resizable_ = false; }
+  void fix_size() {
+    resizable_ = false;
+    expose();
+  }
+  // Somebody outside may read and write from now on without asking: nothing may be noted.
+  void expose() {
+    data();
+    exposed_.store(true, std::memory_order_relaxed);
+  }
+  bool exposed() const { return exposed_.load(std::memory_order_relaxed); }
   // The number of the transform (autograd.h) that was the latest when this was made, or that took
   // it over as an argument: what a function works on that is older is captured from outside.
   uint32_t transform_number() const { return birth_.load(std::memory_order_relaxed); }
@@ -56,20 +73,32 @@ class RL_API StorageImpl : public RefCounted {
 
   // Uninitialised memory of the device's allocator. Meta storage has a size and no memory.
   static Ref<StorageImpl> allocate(size_t nbytes, Device device);
+  // The same, of the CPU's allocator when the address is first taken.
+  static Ref<StorageImpl> allocate_later(size_t nbytes);
   // Borrowed memory; `deleter` (may be null) runs when the last tensor is gone.
   static Ref<StorageImpl> borrow(void* data, size_t nbytes, Device device, Deleter deleter,
                                  void* context);
 
  private:
+  friend class Notebook;
   StorageImpl();
   ~StorageImpl();
-  void* data_ = nullptr;
+  void complete() const;
+  void forget() const;  // it ends, noted or not
+  void take_memory() const;
+  mutable void* data_ = nullptr;
   size_t nbytes_ = 0;
-  Deleter deleter_ = nullptr;
+  mutable Deleter deleter_ = nullptr;
   void* context_ = nullptr;
   Device device_;
   bool resizable_ = true;
+  std::atomic<bool> exposed_ = false;
   std::atomic<uint32_t> birth_;
+  // Usually 0. Low half: how many noted steps' chains read this memory. High half: the number of
+  // the notebook that will write it, or `later` where it has yet to be allocated.
+  static constexpr uint32_t one_writer = 1 << 16;
+  static constexpr uint32_t later = 0xFFFFU;
+  mutable std::atomic<uint32_t> noted_ = 0;
 };
 using Storage = Ref<StorageImpl>;
 

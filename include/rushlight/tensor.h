@@ -552,6 +552,42 @@ class RL_API Tensor {
   Tensor q_per_channel_zero_points() const;
   int64_t q_per_channel_axis() const;
 
+  // By libtorch's inner names (internal_functions.h).
+#define RL_WRITES_BITS(name, op)             \
+  template <class T>                         \
+  Tensor& __i##name##__(const T& other) const { \
+    return bitwise_##op##_(other);           \
+  }
+  RL_WRITES_BITS(and, and)
+  RL_WRITES_BITS(or, or)
+  RL_WRITES_BITS(xor, xor)
+  RL_WRITES_BITS(lshift, left_shift)
+  RL_WRITES_BITS(rshift, right_shift)
+#undef RL_WRITES_BITS
+  Tensor chalf(std::optional<MemoryFormat> format = {}) const;
+  Tensor meta() const { return to(kMeta); }
+  bool is_nested() const { return false; }
+  bool is_distributed() const { return false; }
+  bool _is_zerotensor() const { return false; }
+  bool is_uniquely_owned() const { return use_count() == 1; }
+  Tensor _fw_primal(int64_t level) const;
+  // To float from 16 bits, and back, where autocast is said to be on for the tensor's device.
+  Tensor _autocast_to_full_precision(bool cuda_enabled, bool cpu_enabled) const;
+  Tensor _autocast_to_reduced_precision(bool cuda_enabled, bool cpu_enabled, ScalarType cuda_dtype,
+                                        ScalarType cpu_dtype) const;
+  Tensor _to_dense(std::optional<ScalarType> dtype = {}, std::optional<bool> masked_grad = {}) const;
+  Tensor _to_sparse(int64_t sparse_dim) const;
+  Tensor _to_sparse(std::optional<Layout> layout = {}, OptionalIntArrayRef blocksize = {},
+                    std::optional<int64_t> dense_dim = {}) const;
+  Tensor _to_sparse_csr(std::optional<int64_t> dense_dim = {}) const;
+  Tensor _to_sparse_csc(std::optional<int64_t> dense_dim = {}) const;
+  Tensor _to_sparse_bsr(IntArrayRef blocksize, std::optional<int64_t> dense_dim = {}) const;
+  Tensor _to_sparse_bsc(IntArrayRef blocksize, std::optional<int64_t> dense_dim = {}) const;
+  // These raise (absent_functions.h).
+  Tensor _sparse_mask_projection(const Tensor& mask, bool accumulate_matches = false) const;
+  Tensor to_mkldnn(std::optional<ScalarType> dtype = {}) const;
+  Tensor to_padded_tensor(double padding, OptionalIntArrayRef output_size = {}) const;
+
   // Of all elements, with a dtype alone: x.sum(kFloat64).
 #define RL_WITH_DTYPE(op)                                             \
   template <class T, std::enable_if_t<is_dtype_argument<T>, int> = 0> \

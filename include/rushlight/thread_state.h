@@ -14,6 +14,7 @@ struct Mode;
 struct SavedTensorHooks;
 class Node;
 class Run;
+class Notebook;
 
 struct ThreadState {
   // The topmost mode above autocast and autograd, and below them; usually null.
@@ -47,6 +48,7 @@ struct ThreadState {
   Node* current_node = nullptr;             // whose backward runs
   Run* run = nullptr;                       // the innermost backward run
   Run* wanted_by = nullptr;             // the same where it wants only some gradients; usually null
+  Notebook* notebook = nullptr;             // where formulas are noted, not run; usually null
   uint32_t backward_depth = 0;          // backward runs nested on this thread
   uint64_t forward_limit = UINT64_MAX;  // tangents of later levels are not seen (forward.h)
   // Where a gradient is being added to a leaf further up: what tells this thread's additions from

@@ -14,25 +14,29 @@ struct TypeOf<Value> {
   static Value box(Value v) { return v; }
   static Value get(const Value& v) { return v; }
 };
-#define RL_TYPE(T, Held, type_kind)                           \
-  template <>                                                 \
-  struct TypeOf<T> {                                          \
-    static Type type() { return {Type::Kind::type_kind}; }    \
-    static Value box(T v) { return Value(std::move(v)); }     \
-    static Held get(const Value& v) { return v.get<Held>(); } \
+// T, what is read from a value, and the kind. Compiled once (src/core/type_of.cpp): programs would
+// pay for the choice among a Value's constructors.
+#define RL_FOR_EACH_PLAIN_TYPE(F)             \
+  F(Tensor, Tensor, Tensor)                   \
+  F(Scalar, Scalar, Scalar)                   \
+  F(int64_t, int64_t, Int)                    \
+  F(double, double, Float)                    \
+  F(bool, bool, Bool)                         \
+  F(std::string, std::string, String)         \
+  F(std::string_view, std::string, String)    \
+  F(ScalarType, ScalarType, ScalarType)       \
+  F(Device, Device, Device)                   \
+  F(Layout, Layout, Layout)                   \
+  F(MemoryFormat, MemoryFormat, MemoryFormat) \
+  F(Generator, Generator, Generator)
+#define RL_TYPE(T, Held, kind)         \
+  template <>                          \
+  struct RL_API TypeOf<T> {            \
+    static Type type();                \
+    static Value box(T v);             \
+    static Held get(const Value& v);   \
   };
-RL_TYPE(Tensor, Tensor, Tensor)
-RL_TYPE(Scalar, Scalar, Scalar)
-RL_TYPE(int64_t, int64_t, Int)
-RL_TYPE(double, double, Float)
-RL_TYPE(bool, bool, Bool)
-RL_TYPE(std::string, std::string, String)
-RL_TYPE(std::string_view, std::string, String)
-RL_TYPE(ScalarType, ScalarType, ScalarType)
-RL_TYPE(Device, Device, Device)
-RL_TYPE(Layout, Layout, Layout)
-RL_TYPE(MemoryFormat, MemoryFormat, MemoryFormat)
-RL_TYPE(Generator, Generator, Generator)
+RL_FOR_EACH_PLAIN_TYPE(RL_TYPE)
 #undef RL_TYPE
 // Numbers that are stored as int64_t and double.
 template <class T>

@@ -34,6 +34,7 @@ struct ConstantString;
 }  // namespace ivalue
 namespace jit {
 class Module;
+class ObjectRef;
 }  // namespace jit
 namespace script_types {
 struct Type;
@@ -168,6 +169,7 @@ class RL_API Value {
 
   Kind kind() const { return kind_; }
   const char* kind_name() const;
+  std::string tagKind() const { return kind_name(); }
   // is<T> for each T that ops take; is<Scalar> for every number.
   template <class T>
   bool is() const {
@@ -228,6 +230,8 @@ class RL_API Value {
   std::string_view toStringView() const { return toStringRef(); }
   intrusive_ptr<ivalue::ConstantString> toString() const;
   jit::Module toModule() const;  // RuntimeError where it is none; by <rushlight/script.h>
+  jit::ObjectRef toObjectRef() const;  // the same of any object of a class of programs
+  jit::ObjectRef toObject() const;
   const Value& toIValue() const { return *this; }
   std::nullopt_t toNone() const;
   complex<double> toComplexDouble() const { return toScalar().toComplexDouble(); }

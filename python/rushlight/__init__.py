@@ -44,12 +44,6 @@ _notes = _later("rushlight.foreign.notes")
 _python_ops = _later("rushlight._library.python_ops")
 _storage = _later("rushlight.storage")
 
-_FORMS = ("coo", "compressed", "csr", "csc", "bsr", "bsc")
-_SPARSE = " ".join(
-    f"sparse_{form}_tensor _sparse_{form}_tensor_unsafe _validate_sparse_{form}_tensor_args"
-    for form in _FORMS
-)
-
 
 def _is_shown(name):
     """Whether `dir` shows a name."""
@@ -59,6 +53,14 @@ def _is_shown(name):
 
 
 if TYPE_CHECKING:
+    from rushlight._C import *
+    from rushlight._functions import *
+
+_OF_KINDS = {
+    "rushlight._names.legacy": " ".join(f"{kind}Tensor" for kind in _KINDS),
+    "rushlight.storage": " ".join(f"{kind}Storage" for kind in (*_KINDS, *_CODE_KINDS)),
+}
+with lazy(__name__, _OF_KINDS, _is_shown):
     from rushlight import (
         __config__,
         __future__,
@@ -115,7 +117,6 @@ if TYPE_CHECKING:
         version,
         xpu,
     )
-    from rushlight._C import *
     from rushlight._checks import (
         _check,
         _check_index,
@@ -128,7 +129,6 @@ if TYPE_CHECKING:
         _check_with,
     )
     from rushlight._files.archive import PyTorchFileReader, PyTorchFileWriter
-    from rushlight._functions import *
     from rushlight._higher_order_ops import cond, while_loop
     from rushlight._library.classes import classes
     from rushlight._library.python_ops import (
@@ -265,82 +265,6 @@ if TYPE_CHECKING:
     from rushlight.storage import Storage, TypedStorage, UntypedStorage
     from rushlight.torch_version import __version__
     from rushlight.utils.dlpack import from_dlpack, to_dlpack
-else:
-    __getattr__, __dir__ = lazy(
-        __name__,
-        "__config__ __future__ _dynamo _higher_order_ops _library _prims_common _subclasses "
-        "_tensor_str _utils accelerator amp ao autograd "
-        "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
-        "library linalg masked monitor mps mtia multiprocessing nested nn onnx optim overrides "
-        "package profiler quantization quasirandom random safetensors serialization signal sparse "
-        "special storage testing torch_version types utils version xpu",
-        {
-            "_files.archive": "PyTorchFileReader PyTorchFileWriter",
-            "_names.built": "has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp "
-            "has_spectral",
-            "_library.tags": "Tag",
-            "_library.classes": "classes",
-            "_checks": (
-                "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
-                "_check_tensor_all_with "
-                "_check_type _check_value _check_with"
-            ),
-            "nested._functions": "_nested_from_padded _nested_tensor_from_mask "
-            "_nested_tensor_from_mask_left_aligned",
-            "_higher_order_ops": "cond while_loop",
-            "nn._products": "_grouped_mm _scaled_mm",
-            "_names.limits": "finfo iinfo",
-            "sparse._lobpcg": "lobpcg",
-            "_names.legacy": "set_default_tensor_type "
-            + " ".join(f"{kind}Tensor" for kind in _KINDS),
-            "_library.python_ops": "ops _assert_scalar _assert_tensor_metadata "
-            "_functional_assert_async _functional_assert_scalar _convert_indices_from_coo_to_csr "
-            "_convert_indices_from_csr_to_coo sym_constrain_range sym_constrain_range_for_size "
-            "_functional_sym_constrain_range _functional_sym_constrain_range_for_size",
-            "_quantized.fake": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine "
-            "fused_moving_avg_obs_fake_quant",
-            "_quantized": (
-                "choose_qparams_optimized dequantize int_repr per_channel_affine "
-                "per_channel_affine_float_qparams per_channel_symmetric "
-                "per_tensor_affine per_tensor_symmetric q_per_channel_axis "
-                "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point "
-                "qscheme quantize_per_channel quantize_per_tensor "
-                "quantize_per_tensor_dynamic _empty_affine_quantized "
-                "_make_per_channel_quantized_tensor _make_per_tensor_quantized_tensor"
-            ),
-            "_settings": (
-                "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
-                "get_float32_matmul_precision get_num_interop_threads "
-                "is_deterministic_algorithms_warn_only_enabled read_vitals "
-                "set_deterministic_debug_mode set_vital "
-                "set_float32_matmul_precision set_num_interop_threads "
-                "use_deterministic_algorithms"
-            ),
-            "_sym": (
-                "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not "
-                "sym_sqrt sym_sum"
-            ),
-            "_tensor_str": "get_printoptions set_printoptions",
-            "amp": "GradScaler autocast",
-            "amp._by_device": (
-                "get_autocast_cpu_dtype get_autocast_gpu_dtype is_autocast_cpu_enabled "
-                "set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_gpu_dtype"
-            ),
-            "autograd.grad_mode": "enable_grad inference_mode no_grad set_grad_enabled",
-            "compiler": "compile",
-            "func": "vmap",
-            "futures": "Future",
-            "jit": "ScriptFunction ScriptModule",
-            "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state",
-            "serialization": "load save",
-            "sparse._make": _SPARSE,
-            "torch_version": "__version__",
-            "storage": "Storage TypedStorage UntypedStorage "
-            + " ".join(f"{kind}Storage" for kind in (*_KINDS, *_CODE_KINDS)),
-            "utils.dlpack": "from_dlpack to_dlpack",
-        },
-        _is_shown,
-    )
 
 newaxis = None
 legacy_contiguous_format = _C.contiguous_format

@@ -1,56 +1,120 @@
 """Names of a package that are loaded when they are first used.
 
-    __getattr__, __dir__ = lazy(__name__, "data dlpack", {"dlpack": "from_dlpack to_dlpack"})
+    with lazy(__name__):
+        from rushlight.utils import data
+        from rushlight.utils.dlpack import from_dlpack, to_dlpack
 
-The package then has two modules, and two functions of the second. Type checkers do not see this:
-they read the same names below `if TYPE_CHECKING`, and a test compares the two. What is not among
-them, a name or a module, may be one that programs know from PyTorch: `rushlight.foreign` says so.
+Imports of such a block are noted instead of run: `rushlight.utils` then has a module and two
+functions of another, and has loaded neither. Type checkers read the block as it stands. What is not
+among these names may be one that programs know from PyTorch: `rushlight.foreign` says so.
 """
 
 from __future__ import annotations
 
+import _thread
+import builtins
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from typing import Any, cast
 
 
-def lazy(
-    package: str,
-    modules: str = "",
-    names: Mapping[str, str] | None = None,
-    shown: Callable[[str], bool] | None = None,
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package.
+class _Noted:
+    """Where a name stands; an imported name is this until its block ends."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module = module
+        self.name = name
+
+
+class _Notes:
+    """What an import of the block gives in the place of a module: names are noted."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> _Noted:
+        return _Noted(self._module, name)
+
+
+# The namespaces of packages that are within a block, in whatever thread; while there are any,
+# `_noting_import` stands in the place of Python's own `__import__`.
+_open: list[dict[str, Any]] = []
+_opening = _thread.allocate_lock()
+_python_import = builtins.__import__
+
+
+def _noting_import(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] = (), level: int = 0
+) -> Any:
+    if not any(space is globals for space in _open):
+        return _python_import(name, globals, locals, fromlist, level)
+    if not fromlist or "*" in fromlist:
+        raise ImportError(f"import {name}: a lazy block has `from module import name` alone")
+    package = globals["__package__"].split(".")
+    base = package[: len(package) + 1 - level] if level else []
+    return _Notes(".".join([*base, name] if name else base))
+
+
+class lazy:  # it stands where imports do
+    """Gives a package names that are loaded when they are first used.
 
     Args:
         package: its `__name__`.
-        modules: those of its modules that are its names, separated by spaces.
-        names: what else it has from modules: by module, names separated by spaces.
+        names: those that are no text of its file: by module, separated by spaces.
         shown: which of its names `dir` shows; without it all but what it imports.
     """
-    places = {module: (module, "") for module in modules.split()}
-    for module, text in (names or {}).items():
-        places.update((name, (module, name)) for name in text.split())
-    space = vars(sys.modules[package])
 
-    def __getattr__(name: str) -> Any:
-        value: Any
-        if name not in places:
-            value = _foreign().name_of(package, name)
-            space[name] = value
-            return value
-        module, attribute = places[name]
-        value = importlib.import_module(f"{package}.{module}")
-        if attribute:
-            value = getattr(value, attribute)
-        space[name] = value
+    def __init__(
+        self,
+        package: str,
+        names: Mapping[str, str] | None = None,
+        shown: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._package = package
+        self._shown = shown or _is_own
+        self.places = {
+            name: _Noted(module, name)
+            for module, text in (names or {}).items()
+            for name in text.split()
+        }
+        self._space = vars(sys.modules[package])
+        self._space.update(__getattr__=self._get, __dir__=self._list)
+
+    def __enter__(self) -> None:
+        global _python_import
+        with _opening:
+            if not _open:
+                _python_import = builtins.__import__
+                builtins.__import__ = _noting_import
+            _open.append(self._space)
+
+    def __exit__(self, *_: object) -> None:
+        with _opening:
+            _open[:] = [space for space in _open if space is not self._space]
+            if not _open:
+                builtins.__import__ = _python_import
+        noted = {name: v for name, v in self._space.items() if isinstance(v, _Noted)}
+        for name in noted:
+            del self._space[name]
+        self.places.update(noted)
+
+    def _get(self, name: str) -> Any:
+        place = self.places.get(name)
+        if place is None:
+            value = foreign_name(self._package, name)
+        elif place.module == self._package:
+            value = importlib.import_module(f"{place.module}.{place.name}")
+        else:
+            value = getattr(importlib.import_module(place.module), place.name)
+        self._space[name] = value
         return value
 
-    def __dir__() -> list[str]:
-        return sorted(name for name in {*space, *places} if (shown or _is_own)(name))
-
-    return __getattr__, __dir__
+    def _list(self) -> list[str]:
+        return sorted(filter(self._shown, {*self._space, *self.places}))
 
 
 class later:  # it stands where an import would
@@ -75,6 +139,23 @@ class later:  # it stands where an import would
 
 def _is_own(name: str) -> bool:
     return name not in ("Any", "TYPE_CHECKING", "annotations", "later", "lazy")
+
+
+def foreign_name(module: str, name: str) -> Any:
+    """What a module of ours has by the manifest alone; AttributeError if it is nothing.
+
+    At imports Python asks for `__path__`, and for modules that it is about to load: no reason to
+    load the manifest.
+    """
+    if name.startswith("__") or ("rushlight.foreign" not in sys.modules and _is_file(module, name)):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return _foreign().name_of(module, name)
+
+
+def _is_file(package: str, name: str) -> bool:
+    """Whether a package has a module of that name, which nobody has loaded yet."""
+    place = getattr(sys.modules[package], "__path__", None)
+    return place is not None and PathFinder.find_spec(f"{package}.{name}", place) is not None
 
 
 def _foreign() -> Any:

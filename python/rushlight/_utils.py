@@ -55,10 +55,20 @@ def _rebuild_tensor_v2(
     if isinstance(metadata, dict):
         # PyTorch keeps these operations undone; here they are carried out.
         if metadata.get("conj"):
-            tensor = tensor.conj()
+            tensor = _elementwise(_C.ops.conj, tensor)
         if metadata.get("neg"):
-            tensor = -tensor
+            tensor = _elementwise(_C.ops.neg, tensor)
     return _with_grad(tensor, requires_grad)
+
+
+def _elementwise(op, tensor):
+    """What an op makes of a tensor; where elements share memory, those of the result do."""
+    there = tensor.untyped_storage().nbytes() // tensor.element_size()
+    if tensor.numel() <= there:
+        return op(tensor)
+    whole = _C._tensor_on(tensor.untyped_storage(), tensor.dtype, 0, (there,), (1,))
+    place = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
+    return _C._tensor_on(op(whole).untyped_storage(), tensor.dtype, *place)
 
 
 def _rebuild_tensor_v3(

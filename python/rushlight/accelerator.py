@@ -87,6 +87,8 @@ def current_device_index():
     """The index of the current accelerator; RuntimeError if there is none.
 
     For an example see `accelerator.device_index`.
+
+    For an example see `accelerator.device_index`.
     """
     return _C._current_device(_present())
 
@@ -96,6 +98,8 @@ current_device_idx = current_device_index
 
 def set_device_index(device):
     """Make an accelerator the current one; RuntimeError if there is none.
+
+    For an example see `accelerator.device_index`.
 
     For an example see `accelerator.device_index`.
 

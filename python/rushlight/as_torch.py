@@ -13,20 +13,17 @@ tests so.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.machinery
 import importlib.util
-import opcode
 import os
 import sys
 import types
 from typing import Any
 
 import rushlight
-from rushlight import _C, foreign
-
-VERSION = str(rushlight.__version__)
+from rushlight import _C
+from rushlight._lazy import foreign_name
 
 # What is found in what; the longest name of ours counts.
 _ROOTS = {
@@ -39,15 +36,17 @@ _PLACES = tuple((ours, root) for root, ours in sorted(_ROOTS.items(), reverse=Tr
 # What is asked for its module.
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, _C._Offered)
 
-_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
+
+class _PublicModules(dict[str, str]):
+    """Our names of modules → PyTorch's; other names stay as they are."""
+
+    def __missing__(self, name: str) -> str:
+        found = next((p for p in _PLACES if f"{name}.".startswith(f"{p[0]}.")), ("", ""))
+        self[name] = public = found[1] + name.removeprefix(found[0])
+        return public
 
 
-def _public_module(name: str) -> str:
-    """PyTorch's name of a module of ours."""
-    for ours, root in _PLACES:
-        if name == ours or name.startswith(ours + "."):
-            return root + name[len(ours) :]
-    return name
+_PUBLIC = _PublicModules()
 
 
 def _ours(name: str) -> str | None:
@@ -56,9 +55,16 @@ def _ours(name: str) -> str | None:
     return _ROOTS[root] + ("." + rest if rest else "") if root in _ROOTS else None
 
 
+def _is_imported_from(frame: types.FrameType) -> bool:
+    """Whether a frame is within `from module import name`."""
+    from opcode import opmap
+
+    return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
+
+
 def _missing(module: types.ModuleType, ours: str, name: str):
     """A `__getattr__` for a module, by our and PyTorch's name: what is missing is named so."""
-    inner = vars(module).get("__getattr__") or functools.partial(foreign.name_of, ours)
+    inner = vars(module).get("__getattr__") or (lambda attribute: foreign_name(ours, attribute))
 
     def __getattr__(attribute: str) -> Any:
         try:
@@ -70,8 +76,7 @@ def _missing(module: types.ModuleType, ours: str, name: str):
             raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
         message = f"rushlight has no {name}.{attribute} yet"
         # `from module import attribute` would put a message of its own in the place of this.
-        caller = sys._getframe(1)
-        if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
+        if _is_imported_from(sys._getframe(1)):
             raise ImportError(message, name=name)
         raise AttributeError(message, name=attribute, obj=module)
 
@@ -80,21 +85,17 @@ def _missing(module: types.ModuleType, ours: str, name: str):
 
 def _mirror(module: types.ModuleType, name: str) -> None:
     """Gives a module of ours, called `name`, and what it holds, PyTorch's name as well."""
-    public = _public_module(name)
+    public = _PUBLIC[name]
     sys.modules[public] = module
     module.__name__ = public  # the import system goes by the spec
     for value in list(vars(module).values()):
         if isinstance(value, _NAMED):
-            home = getattr(value, "__module__", None) or ""
-            if isinstance(home, str) and home.partition(".")[0] == "rushlight":
+            home = getattr(value, "__module__", None)
+            if isinstance(home, str) and _PUBLIC[home] != home:
                 try:
-                    value.__module__ = _public_module(home)
+                    value.__module__ = _PUBLIC[home]
                 except TypeError:  # a type of the extension
                     continue
-    for child, place in foreign.children_of(name).items():
-        # At once: the import system puts a module that it loads over a function of that name.
-        if child in vars(module):
-            sys.modules[f"{public}.{child}"] = importlib.import_module(place)
     vars(module)["__getattr__"] = _missing(module, name, public)
 
 
@@ -176,7 +177,7 @@ class _Finder:
 
         name = None if context is None else context.name
         if name in (None, "torch"):
-            yield NameAndVersion("torch", VERSION)
+            yield NameAndVersion("torch", str(rushlight.__version__))
         if name in (None, "torchvision"):
             yield NameAndVersion(
                 "torchvision", importlib.import_module("rushlight.vision").__version__

@@ -1,9 +1,10 @@
-"""`compile` and related names, which are no-ops: programs run as they are.
+"""`compile` and related names: pointwise ops that are computed together.
 
-Programs are run as they are written: `compile` gives the function or module back in a wrapper that
-calls it. There is nothing to compile, so the arguments that say how change nothing, but those that
-PyTorch does not know are refused; what programs rely on (names, `_orig_mod`, `disable`,
-`is_compiling`) is as in PyTorch.
+`compile` gives a function or module back in a wrapper. A call runs the program as it is written, in
+Python, with the shapes, checks, errors and gradients that it has otherwise; but pointwise ops on
+the CPU are noted instead of run, and a chain of them is computed in one pass over memory when
+somebody looks at a result (docs/compile.md). Nothing is traced or assumed, so there is nothing to
+guard and nothing to compile again, and the bits are those of the program without `compile`.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
-from rushlight import nn
+from rushlight import _C, nn
+from rushlight._lazy import later
 from rushlight.utils import _pytree
+
+_graphs = later("rushlight._dynamo._graphs")
 
 __all__ = [
     "allow_in_graph",
@@ -72,27 +76,36 @@ def compile(
     disable: bool = False,
     name=None,
 ):
-    """Return `model` in a wrapper that calls it unchanged; without `model`, a decorator.
+    """Return `model` in a wrapper whose calls compute chains of pointwise ops in one pass.
 
-    A module comes back as an `OptimizedModule`, whose state has the prefix `_orig_mod.`.
+    A module comes back as an `OptimizedModule`, whose state has the prefix `_orig_mod.`; without
+    `model`, a decorator. Results have the bits that they have without `compile`, for any number of
+    threads; backward of what was computed in the wrapper is computed so, too.
+
+    Args:
+        model: a module or a function.
+        fullgraph: where the backend is a function, raise instead of warning for a program that no
+            graph holds; otherwise without effect: any program is taken whole.
+        dynamic: accepted, without effect: no size is assumed.
+        backend: `"inductor"`; the names that run the program as it is (`"eager"`, `"aot_eager"` and
+            their variants) do so, and other names are as `"inductor"`. Or a function of a
+            `GraphModule` and a list of tensors: it gets the graph of the ops that the program calls
+            (parameters are attributes of it) for each kind of arguments, and what it returns is
+            called in the program's place with the tensors among the arguments.
+        mode: accepted, without effect.
+        options: accepted, without effect.
+        disable: if True, `model` is returned.
+        name: accepted, without effect.
 
     Raises:
         RuntimeError: both `mode` and `options` are given, or a mode or backend that there is not.
 
-    Args:
-        model: a module or a function.
-        fullgraph: accepted, without effect.
-        dynamic: accepted, without effect.
-        backend: accepted, without effect.
-        mode: accepted, without effect.
-        options: accepted, without effect.
-        disable: accepted, without effect.
-        name: accepted, without effect.
-
     Example:
-        >>> f = torch.compile(lambda x: x + 1)
-        >>> f(torch.tensor([1]))
-        tensor([2])
+        >>> @torch.compile
+        ... def gelu(x):
+        ...     return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))
+        >>> gelu(torch.tensor([-1.5, 0.5]))
+        tensor([-0.1004,  0.3457])
     """
     if mode is not None and options is not None:
         raise RuntimeError(
@@ -118,17 +131,33 @@ def compile(
         raise RuntimeError(f"torch.compile expects a function or module, but got {type(model)}")
     if disable:
         return model
+    if callable(backend):
+        call = _graphs.GraphCall(backend, fullgraph)
+    else:
+        call = _C._call_noted if has_effect(backend) else _call_as_it_is
     if isinstance(model, nn.Module):
-        return OptimizedModule(model)
+        return OptimizedModule(model, call)
     if inspect.isclass(model):
         return model
 
     @functools.wraps(model)
     def call_model(*args, **kwargs):
-        return model(*args, **kwargs)
+        return call(model, *args, **kwargs)
 
     call_model._torchdynamo_orig_callable = model  # type: ignore
     return call_model
+
+
+def has_effect(backend="inductor", disable: bool = False):
+    """Whether `compile` with these arguments computes ops together."""
+    return not disable and isinstance(backend, str) and backend not in _AS_IT_IS
+
+
+def _call_as_it_is(function, *args, **kwargs):
+    return function(*args, **kwargs)
+
+
+_AS_IT_IS = frozenset(name for name in _BACKENDS if "eager" in name)
 
 
 class TorchDynamoException(RuntimeError):
@@ -137,6 +166,10 @@ class TorchDynamoException(RuntimeError):
 
 class InvalidBackend(TorchDynamoException):
     """There is no compiler of this name."""
+
+
+class Unsupported(TorchDynamoException):
+    """A program that no graph can hold."""
 
 
 def _check_backend(backend):
@@ -158,14 +191,15 @@ class OptimizedModule(nn.Module):
 
     __module__ = "rushlight._dynamo.eval_frame"
 
-    def __init__(self, mod) -> None:
+    def __init__(self, mod, call=None) -> None:
         super().__init__()
         # Shares what the wrapped module keeps, as its state is one's own under a prefix.
         self._orig_mod = mod
+        self._call = _C._call_noted if call is None else call
         self.training = mod.training
 
     def forward(self, *args, **kwargs):
-        return self._orig_mod(*args, **kwargs)
+        return self._call(self._orig_mod, *args, **kwargs)
 
     def __getattr__(self, name):
         if name == "_orig_mod":
@@ -221,7 +255,6 @@ def is_dynamo_compiling():
 
     Example:
         >>> torch.compiler.is_dynamo_compiling()
-        False
     """
     return False
 
@@ -231,17 +264,17 @@ def is_exporting():
 
     Example:
         >>> torch.compiler.is_exporting()
-        False
     """
     return _exporting
 
 
 def disable(fn=None, recursive: bool = True, *, reason=None):
-    """Return the function unchanged; also a decorator.
+    """Return the function in a wrapper whose ops run at once, where `compile` is on too.
 
     Args:
-        fn: the function; None for a decorator.
-        recursive: accepted, without effect.
+        fn: the function, or a module, whose calls are changed in place; None for a decorator.
+        recursive: if False, `fn` is returned: what it calls is not disabled, and it has no ops
+            of its own.
         reason: accepted, without effect.
 
     Example:
@@ -250,7 +283,18 @@ def disable(fn=None, recursive: bool = True, *, reason=None):
     """
     if fn is None:
         return lambda function: disable(function, recursive)
-    return fn
+    if not recursive or inspect.isclass(fn):
+        return fn
+    if isinstance(fn, nn.Module):
+        fn.forward = disable(fn.forward)
+        return fn
+
+    @functools.wraps(fn)
+    def call_now(*args, **kwargs):
+        return _C._call_now(fn, *args, **kwargs)
+
+    call_now._torchdynamo_disable = True  # type: ignore
+    return call_now
 
 
 def allow_in_graph(fn: Callable[..., Any]):
@@ -261,7 +305,6 @@ def allow_in_graph(fn: Callable[..., Any]):
 
     Example:
         >>> torch.compiler.allow_in_graph(len) is len
-        True
     """
     return fn
 
@@ -274,7 +317,6 @@ def assume_constant_result(fn: Callable[..., Any]):
 
     Example:
         >>> torch.compiler.assume_constant_result(len) is len
-        True
     """
     return fn
 
@@ -294,7 +336,6 @@ def substitute_in_graph(
         ... def length(x):
         ...     return 0
         >>> len("abc")
-        3
     """
     return lambda function: function
 
@@ -309,7 +350,6 @@ def wrap_numpy(fn: Callable[..., Any]):
         >>> import numpy
         >>> cumulated = torch.compiler.wrap_numpy(numpy.cumsum)
         >>> cumulated(torch.tensor([2, 5, 1]))
-        tensor([2, 7, 8])
     """
 
     @functools.wraps(fn)
@@ -334,11 +374,12 @@ def cudagraph_mark_step_begin():
 
 
 def reset():
-    """A no-op: nothing is cached.
+    """Forget the code that has been made for chains; it is made again when it is needed.
 
     Example:
         >>> torch.compiler.reset()
     """
+    _C._forget_code()
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
@@ -349,22 +390,26 @@ def list_backends(exclude_tags=("debug", "experimental")):
 
     Example:
         >>> torch.compiler.list_backends()
-        []
     """
     return []
 
 
 class set_stance:
-    """A no-op as a function, context manager or decorator.
+    """Whether `compile` has an effect, from now on; also a context manager and a decorator.
 
     Args:
-        stance: "default", "force_eager" or another of PyTorch's; without effect.
-        skip_guard_eval_unsafe: without effect.
-        force_backend: without effect.
+        stance: `"force_eager"`: compiled functions run as they are written; with every other name
+            they are compiled, and as nothing is ever compiled again, all of those mean one thing.
+        skip_guard_eval_unsafe: accepted, without effect: there are no guards.
+        force_backend: accepted, without effect.
+
+    Raises:
+        RuntimeError: a stance that there is not, or one with `force_backend`.
 
     Example:
         >>> with torch.compiler.set_stance("force_eager"):
-        ...     pass
+        ...     torch.compile(torch.relu)(torch.tensor([-2.5, 4.0]))
+        tensor([0., 4.])
     """
 
     def __init__(
@@ -381,12 +426,22 @@ class set_stance:
                 "default one takes it"
             )
         self.stance = stance
+        self._before = _C._regions_note(stance != "force_eager")
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, value, trace):
+        _C._regions_note(self._before)
         return False
 
     def __call__(self, function: Callable[..., Any]):
-        return function
+        """The function, with this stance while it runs."""
+        _C._regions_note(self._before)
+
+        @functools.wraps(function)
+        def call_with_stance(*args, **kwargs):
+            with set_stance(self.stance):
+                return function(*args, **kwargs)
+
+        return call_with_stance

@@ -286,6 +286,8 @@ def list(
 
     For an example see `hub.load`, which works without a network.
 
+    For an example see `hub.load`, which works without a network.
+
     Args:
         github: "owner/name[:ref]" of GitHub.
         force_reload: whether the repository is downloaded anew.
@@ -299,6 +301,8 @@ def list(
 
 def help(github, model, force_reload: bool = False, skip_validation: bool = False, trust_repo=None):
     """The docstring of a model of a repository.
+
+    For an example see `hub.load`, which works without a network.
 
     For an example see `hub.load`, which works without a network.
 

@@ -203,6 +203,8 @@ def impl_abstract(qualname, func=None, *, lib=None, _stacklevel: int = 1):
 
     For an example see `library.register_fake`.
 
+    For an example see `library.register_fake`.
+
     Args:
         qualname: "namespace::name".
         func: makes results of the right shape and dtype; None: a decorator.
@@ -299,6 +301,8 @@ def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
 
 def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
     """A decorator that registers what a class of modes or tensors does with an op.
+
+    For an example see `library.register_kernel`, which registers in the same way.
 
     For an example see `library.register_kernel`, which registers in the same way.
 
@@ -601,6 +605,8 @@ def triton_op(name: str, fn=None, /, *, mutates_args, schema=None):
     """Define an op from a function that starts Triton kernels; without `fn`, a decorator.
 
     Its body says what fake tensors become as well.
+
+    For an example see `library.custom_op`, which defines an op in the same way.
 
     For an example see `library.custom_op`, which defines an op in the same way.
 

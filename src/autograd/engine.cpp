@@ -11,6 +11,7 @@
 #include <rushlight/record_function.h>
 #include <rushlight/ops.h>
 
+#include "core/region.h"
 #include "core/sparse.h"
 
 namespace rushlight {
@@ -159,6 +160,7 @@ uint32_t Run::find_or_add(Node& node) {
   RL_CHECK(slot != UINT32_MAX, "backward through more than four billion operations");
   states_.push_back({});
   states_.back().node = &node;
+  noted_ |= node.was_noted();
   uint32_t unclaimed = 0;
   if (node.slot_.compare_exchange_strong(unclaimed, slot + 1, std::memory_order_relaxed)) {
     states_.back().claimed = true;
@@ -317,6 +319,10 @@ void Run::run_all() {
     }
   };
   const Depth depth;
+  std::optional<Region> region;
+  if (RL_UNLIKELY(noted_)) {
+    region.emplace();
+  }
   tls.run = this;
   recorded_ = RangeRecorder::innermost() != nullptr;
   for (const Ref<Node>& root : roots_) {
@@ -337,6 +343,9 @@ void Run::run_all() {
   }
   if (RL_UNLIKELY(!callbacks_.empty())) {
     run_callbacks();
+  }
+  if (region.has_value()) {
+    region->close();
   }
 }
 

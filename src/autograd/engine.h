@@ -99,6 +99,7 @@ class Run {
   const bool create_graph_;
   std::vector<int64_t> kept_levels_;
   bool restricted_ = false;
+  bool noted_ = false;  // formulas are, as when a node of it was recorded
   bool recorded_ = false;  // a profiler looks at this thread
   std::vector<State> states_;
   std::vector<Ready> ready_;

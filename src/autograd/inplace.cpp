@@ -32,12 +32,12 @@ void check_view_kind(const Tensor& view, bool itself) {
                       "forward returned: the write would stand in for the Function's own backward. "
                       "Write to a clone() of it."));
     case ViewKind::NoGrad:
-      throw Error(str("A view was created in no_grad mode and ", what,
+      throw Error(str("A view was created in no_grad mode", itself ? " and " : " ", what,
                       " with grad mode enabled. Whether the write is meant to be recorded is "
                       "ambiguous: move both the view and the write inside the no_grad block, or "
                       "both outside."));
     case ViewKind::Inference:
-      throw Error(str("A view was created in inference mode and ", what,
+      throw Error(str("A view was created in inference mode", itself ? " and " : " ", what,
                       " in normal mode. Whether the write is meant to be recorded is ambiguous: "
                       "move both the view and the write inside the inference_mode block, or both "
                       "outside."));
@@ -45,6 +45,21 @@ void check_view_kind(const Tensor& view, bool itself) {
 }
 
 namespace {
+// A root that nobody else holds was made on the way to its view, as the product of matrices behind
+// a product of batches: then the view is all there is.
+void become_own_root(TensorImpl* view) {
+  ViewInfo& info = view->view();
+  const TensorImpl& root = *info.root;
+  const AutogradMeta* const meta = view->autograd();
+  if (root.use_count() != 1 || root.python() != nullptr || root.requires_grad() ||
+      (meta != nullptr && meta->dual)) {
+    return;
+  }
+  view->set_version_cell(view->share_version());
+  view->set_late_view(false);
+  info = {};
+}
+
 void check_not_captured(const char* op, const Tensor& self) {
   // Numbers wrap around, so their difference tells which is earlier.
   const bool captured =
@@ -70,6 +85,9 @@ void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   }
   if (!needs_grad) {
     return;
+  }
+  if (impl->is_view() && impl->view().kind == ViewKind::NoGrad) {
+    become_own_root(impl);
   }
   if (impl->is_view()) {
     check_view_kind(self, /*itself=*/true);

@@ -178,20 +178,21 @@ bool TensorIterator::build_simple(const PointwiseRule& rule) {
   if (like == nullptr) {
     return false;
   }
+  late_ = late_ && like->numel() >= least_noted;
   if (first == 2) {
     const TensorImpl* condition = is_input_number(1) ? nullptr : tensors_[1]->impl();
     if (condition == nullptr || !condition->is_contiguous() ||
         condition->device() != like->device() || !(condition->sizes() == like->sizes())) {
       return false;
     }
-    data_[1] = condition->data();
+    take_address(1);
     strides_[1][0] = itemsize(condition->dtype());
   }
   const ScalarType dtype = like->dtype();
   const int64_t size = itemsize(dtype);
   for (int i = first; i < num_operands_; i++) {
     if (!is_input_number(i) && !tensors_[i]->impl()->is_wrapped_number()) {
-      data_[i] = tensors_[i]->impl()->data();
+      take_address(i);
       strides_[i][0] = size;
       continue;
     }
@@ -200,7 +201,7 @@ bool TensorIterator::build_simple(const PointwiseRule& rule) {
     }
     strides_[i][0] = 0;
     if (!is_input_number(i)) {
-      data_[i] = tensors_[i]->impl()->data();
+      take_address(i);
     }
   }
   const Tensor& out = *tensors_[0];
@@ -220,20 +221,39 @@ bool TensorIterator::build_simple(const PointwiseRule& rule) {
   device_ = like->device();
   numel_ = like->numel();
   if (!out.defined()) {
-    allocated_[0] = make_empty(like->sizes(), result_dtype_, device_);
+    allocated_[0] = new_output(like->sizes(), {});
     tensors_[0] = &allocated_[0];
     dtypes_[0] = result_dtype_;
   } else if (!can_cast(result_dtype_, dtypes_[0])) {
     return false;  // the long way raises
   }
-  data_[0] = tensors_[0]->impl()->data();
+  take_address(0);
   strides_[0][0] = itemsize(dtypes_[0]);
   ndim_ = 1;
   shape_[0] = numel_;
   return true;
 }
 
+// Uninitialised memory, contiguous where there are no strides.
+Tensor TensorIterator::new_output(IntArrayRef sizes, IntArrayRef strides) const {
+  if (RL_UNLIKELY(late_) && device_.is_cpu()) {
+    return make_empty_later(sizes, strides, result_dtype_);
+  }
+  return strides.empty() ? make_empty(sizes, result_dtype_, device_)
+                         : make_empty_strided(sizes, strides, result_dtype_, device_);
+}
+
+void TensorIterator::take_addresses() const {
+  late_ = false;
+  for (int i = 0; i < num_operands_; i++) {
+    if (!is_input_number(i)) {
+      data_[i] = tensors_[i]->impl()->data();
+    }
+  }
+}
+
 void TensorIterator::build(const PointwiseRule& rule) {
+  late_ = tls.notebook != nullptr;
   if (RL_LIKELY(build_simple(rule))) {
     return;
   }
@@ -296,6 +316,7 @@ void TensorIterator::broadcast() {
   }
   ndim_ = ndim;
   numel_ = product({shape_, static_cast<size_t>(ndim)});
+  late_ = late_ && numel_ >= least_noted;
   for (int i = num_outputs_; i < num_operands_; i++) {
     expand_strides(i);
   }
@@ -314,7 +335,7 @@ void TensorIterator::expand_strides(int operand) {
     strides_[operand][d] =
         t.sizes()[d - shift] == 1 && shape_[d] != 1 ? 0 : times(t.strides()[d - shift], size);
   }
-  data_[operand] = t.impl()->data();
+  take_address(operand);
 }
 
 void TensorIterator::build_to_output() {
@@ -401,6 +422,20 @@ DimVector TensorIterator::shared_strides() const {
 
 void TensorIterator::prepare_outputs() {
   const IntArrayRef sizes(shape_, static_cast<size_t>(ndim_));
+  // Before an output is resized whoever shares its memory is refused, or copied.
+  const auto keep_inputs = [this](const Tensor& out) {
+    copies_.reserve(max_operands);  // their addresses stay
+    for (int j = num_outputs_; j < num_operands_; j++) {
+      if (is_input_number(j) || tensors_[j]->storage() != out.storage()) {
+        continue;
+      }
+      check_no_partial_overlap(op_, memory_overlap(out, *tensors_[j]));
+      copies_.push_back(make_empty_like(*tensors_[j], dtypes_[j]));
+      copy_raw(copies_.back(), *tensors_[j]);
+      tensors_[j] = &copies_.back();
+      expand_strides(j);
+    }
+  };
   for (int i = 0; i < num_outputs_; i++) {
     if (!tensors_[i]->defined()) {
       DimVector strides = shared_strides();
@@ -412,7 +447,7 @@ void TensorIterator::prepare_outputs() {
           step = d + 1 < ndim_ ? next_stride(step, shape_[order_[d]]) : step;
         }
       }
-      allocated_[i] = make_empty_strided(sizes, strides, result_dtype_, device_);
+      allocated_[i] = new_output(sizes, strides);
       tensors_[i] = &allocated_[i];
       dtypes_[i] = result_dtype_;
     } else {
@@ -426,6 +461,7 @@ void TensorIterator::prepare_outputs() {
         }
         RL_CHECK(resize_ && !is_input, "the output of shape ", out.sizes(),
                  " doesn't match the broadcast shape ", sizes);
+        keep_inputs(out);
         resize_out(out, sizes);
       }
       check_no_internal_overlap(op_, out);
@@ -501,6 +537,9 @@ void TensorIterator::merge() {
 void TensorIterator::run(Loop loop, void* context, int64_t grain) const {
   if (numel_ == 0) {
     return;
+  }
+  if (RL_UNLIKELY(late_)) {
+    take_addresses();
   }
   const auto walk = [&](int64_t begin, int64_t end) {
     int64_t at[max_dims];

@@ -72,7 +72,17 @@ class RL_API TensorIterator {
   IntArrayRef shape() const { return {shape_, static_cast<size_t>(ndim_)}; }
   // In bytes, innermost first.
   IntArrayRef strides(int operand) const { return {strides_[operand], static_cast<size_t>(ndim_)}; }
-  char* data(int operand) const { return data_[operand]; }
+  // Where formulas are noted (cpu/chain.h), addresses are taken when somebody asks for them.
+  char* data(int operand) const {
+    return RL_UNLIKELY(late_) && tensors_[operand] != nullptr ? tensors_[operand]->impl()->data()
+                                                              : data_[operand];
+  }
+  void take_addresses() const;
+  static constexpr int64_t least_noted = 8192;  // fewer elements are computed faster than noted
+  bool is_late() const { return late_; }
+  const Tensor* tensor(int operand) const { return tensors_[operand]; }  // null for a number
+  const char* number(int operand) const { return numbers_[operand].bytes; }
+  bool allocates(int output) const { return tensors_[output] == &allocated_[output]; }
   bool is_scalar(int operand) const;  // one element, read by all (a number or a 0-d tensor)
   // It lies in the host's memory, whatever the device: a number or a 0-d CPU tensor.
   bool is_on_host(int operand) const {
@@ -106,18 +116,25 @@ class RL_API TensorIterator {
   void prepare_outputs();
   void separate_inputs(const Tensor& out);
   void merge();
+  void take_address(int operand) {
+    if (!late_) {
+      data_[operand] = tensors_[operand]->impl()->data();
+    }
+  }
+  Tensor new_output(IntArrayRef sizes, IntArrayRef strides) const;
   bool is_input_number(int operand) const { return tensors_[operand] == nullptr; }
 
   const char* op_;
   int num_outputs_ = 0;
   int num_operands_ = 0;
   bool resize_ = false;
+  mutable bool late_ = false;  // addresses are still to be taken
   Device device_;
   ScalarType common_dtype_ = ScalarType::Undefined;
   ScalarType result_dtype_ = ScalarType::Undefined;
   const Tensor* tensors_[max_operands];  // null for a number
   ScalarType dtypes_[max_operands];      // Undefined for an output to be allocated
-  char* data_[max_operands];
+  mutable char* data_[max_operands];
   Tensor allocated_[max_outputs];
   std::vector<Tensor> copies_;  // of inputs that the output may overlap; never grows when full
   struct Number {

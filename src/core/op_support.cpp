@@ -207,6 +207,18 @@ Tensor make_empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dty
   return Tensor(std::move(impl));
 }
 
+Tensor make_empty_later(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
+  auto impl = TensorImpl::make(Storage(), dtype, kCPU);
+  if (strides.empty()) {
+    impl->set_sizes_contiguous(sizes);
+  } else {
+    impl->set_sizes_and_strides(sizes, strides);
+  }
+  impl->set_storage(
+      StorageImpl::allocate_later(static_cast<size_t>(impl->numel() * itemsize(dtype))));
+  return Tensor(std::move(impl));
+}
+
 namespace {
 DimVector strides_of(const OutSpec& spec) {
   if (!spec.strides.empty() || spec.sizes.empty()) {

@@ -60,6 +60,9 @@ RL_API DimVector reduced_sizes(IntArrayRef sizes, IntArrayRef wrapped_dims, bool
 RL_API Tensor make_empty(IntArrayRef sizes, ScalarType dtype, Device device);
 RL_API Tensor make_empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype,
                                  Device device);
+// The same on the CPU, contiguous where there are no strides, with memory that is allocated when its
+// address is first taken. Strides are dense.
+RL_API Tensor make_empty_later(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype);
 RL_API Tensor make_output(const OutSpec& spec, Device device);
 // Dense in the memory order of `like` (what preserve_format means), new dtype.
 RL_API Tensor make_empty_like(const Tensor& like, ScalarType dtype);

@@ -61,6 +61,20 @@ Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
   return storage;
 }
 
+Ref<StorageImpl> StorageImpl::allocate_later(size_t nbytes) {
+  auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());
+  storage->device_ = kCPU;
+  storage->nbytes_ = nbytes;
+  storage->noted_.store(later * one_writer, std::memory_order_relaxed);
+  return storage;
+}
+
+void StorageImpl::take_memory() const {
+  Allowance::take_bytes(nbytes_);
+  data_ = rushlight::allocate(nbytes_);
+  deleter_ = free_cpu;
+}
+
 Ref<StorageImpl> StorageImpl::borrow(void* data, size_t nbytes, Device device, Deleter deleter,
                                      void* context) {
   auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());
@@ -70,6 +84,7 @@ Ref<StorageImpl> StorageImpl::borrow(void* data, size_t nbytes, Device device, D
   storage->deleter_ = deleter;
   storage->context_ = context;
   storage->resizable_ = false;
+  storage->exposed_.store(true, std::memory_order_relaxed);
   return storage;
 }
 
@@ -87,6 +102,9 @@ StorageImpl::~StorageImpl() {
   if (RL_UNLIKELY(weak_storage::any())) {
     weak_storage::mark_freed(this);
   }
+  if (RL_UNLIKELY(noted_.load(std::memory_order_acquire) != 0)) {
+    forget();
+  }
   if (deleter_ != nullptr) {
     deleter_(data_, nbytes_, context_);
   }
@@ -101,6 +119,7 @@ void StorageImpl::resize(size_t nbytes) {
   if (nbytes == nbytes_) {
     return;
   }
+  data();  // what has been noted of this memory
   const Ref<StorageImpl> fresh = allocate(nbytes, device_);
   const size_t kept = nbytes < nbytes_ ? nbytes : nbytes_;
   if (kept != 0 && device_.is_cpu()) {

@@ -255,8 +255,10 @@ const char* refusal(const Shapes& s, bool few_pixels) {
   // Where a result of few channels is added up with strides, other ways compute each phase of the
   // strides by itself, with few taps.
   const bool phases = s.c.transposed && s.large_channels < 16 && s.c.stride != Dims3{1, 1, 1};
-  // A column's element costs as much as some 30 multiplications.
-  if (s.small_channels < (phases ? 8 : 128) && !is_convolution_forced()) {
+  // A column's element costs as much as some 30 multiplications, but windows of a few pixels cost
+  // more for any number of channels.
+  const int64_t least = phases ? 8 : !s.c.transposed && s.pixels <= 8 ? 1 : 128;
+  if (s.small_channels < least && !is_convolution_forced()) {
     return "few channels";
   }
   constexpr int64_t largest = int64_t{1} << 22;

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <vector>
 
+#include <rushlight/context.h>
 #include <rushlight/error.h>
 
 namespace rushlight::cpu::lapack {
@@ -472,3 +473,15 @@ RL_INSTANTIATE(complex<double>)
 #undef RL_INSTANTIATE
 
 }  // namespace rushlight::cpu::lapack
+
+namespace rushlight {
+
+bool has_lapack() {
+#ifdef RL_HAVE_OPENBLAS
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace rushlight

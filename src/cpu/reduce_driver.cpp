@@ -81,12 +81,13 @@ class Cascade {
 class Reduction {
  public:
   Reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read,
-            bool direct, const Emit& emit)
+            bool direct, const Source* source, const Emit& emit)
       : op_(op),
         plan_(plan),
         data_(static_cast<const char*>(data)),
         read_(read),
         direct_(direct),
+        source_(source),
         turned_(plan.rows_lie && plan.count <= tile_rows &&
                 plan.count * op.element_size <= short_row_bytes),
         emit_(emit) {}
@@ -113,6 +114,14 @@ class Reduction {
   }
 
  private:
+  void read(char* to, const char* from, int64_t stride, int64_t n) const {
+    if (source_ != nullptr) {
+      source_->read((from - data_) / op_.element_size, n, to);
+    } else {
+      read_(to, from, stride, n);
+    }
+  }
+
   void emit(int64_t first, const char* states, int64_t n) const {
     emit_.call(emit_.context, first, states, n);
   }
@@ -141,7 +150,7 @@ class Reduction {
     }
     for (int64_t done = 0; done < n;) {
       const int64_t m = std::min(walk.run(), n - done);
-      read_(buffer + done * op_.element_size, base + walk.offset(), walk.stride(), m);
+      read(buffer + done * op_.element_size, base + walk.offset(), walk.stride(), m);
       walk.advance(m);
       done += m;
     }
@@ -191,7 +200,7 @@ class Reduction {
             if (!direct_) {
               rows = std::min(rows, row_leaf / plan_.count);
               ld = plan_.count;
-              read_(buffer.data(), base, plan_.reduced.stride[0], rows * plan_.count);
+              read(buffer.data(), base, plan_.reduced.stride[0], rows * plan_.count);
               base = buffer.data();
             }
             op_.rows(op_.context, base, ld, rows, plan_.count, 0, state);
@@ -259,7 +268,7 @@ class Reduction {
           const int64_t n = std::min(row_leaf, last - i);
           const char* from = base + i * plan_.reduced.stride[0];
           if (!direct_) {
-            read_(staging.data(), from, plan_.kept.stride[0], n * inner);
+            read(staging.data(), from, plan_.kept.stride[0], n * inner);
             from = staging.data();
           }
           op_.transpose(turned.data(), n * size, from, inner * size, size, inner, n);
@@ -292,10 +301,10 @@ class Reduction {
       char* const rows = buffer + n * cols * size;
       const int64_t in_size = plan_.reduced.stride[0];
       if (row_bytes == n * in_size) {
-        read_(rows, base, in_size, n * cols);
+        read(rows, base, in_size, n * cols);
       } else {
         for (int64_t c = 0; c < cols; c++) {
-          read_(rows + c * n * size, base + c * row_bytes, in_size, n);
+          read(rows + c * n * size, base + c * row_bytes, in_size, n);
         }
       }
       base = rows;
@@ -324,12 +333,12 @@ class Reduction {
                     cascade.leaf());
         walk.advance(rows);
       } else if (walk.run() >= rows && walk.stride() == cols * plan_.kept.stride[0]) {
-        read_(buffer, base + walk.offset(), plan_.kept.stride[0], rows * cols);
+        read(buffer, base + walk.offset(), plan_.kept.stride[0], rows * cols);
         walk.advance(rows);
         op_.columns(op_.context, buffer, cols, rows, cols, i, cascade.leaf());
       } else {
         for (int64_t r = 0; r < rows; r++) {
-          read_(buffer + r * cols * size, base + walk.offset(), plan_.kept.stride[0], cols);
+          read(buffer + r * cols * size, base + walk.offset(), plan_.kept.stride[0], cols);
           walk.advance(1);
         }
         op_.columns(op_.context, buffer, cols, rows, cols, i, cascade.leaf());
@@ -392,6 +401,7 @@ class Reduction {
   const char* data_;
   ConvertRun read_;
   bool direct_;
+  const Source* source_;  // or null; then `data_` only counts elements
   bool turned_;  // short rows are taken as columns
   const Emit& emit_;
 };
@@ -400,7 +410,12 @@ class Reduction {
 
 void run_reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read,
                    bool direct, const Emit& emit) {
-  Reduction(op, plan, data, read, direct, emit).run();
+  Reduction(op, plan, data, read, direct, nullptr, emit).run();
+}
+
+void run_reduction(const ReduceOp& op, const ReducePlan& plan, const Source& source,
+                   const Emit& emit) {
+  Reduction(op, plan, &source, nullptr, false, &source, emit).run();
 }
 
 }  // namespace rushlight::cpu

@@ -54,8 +54,20 @@ struct Emit {
   void (*call)(const void* context, int64_t first, const void* states, int64_t n);
 };
 
+// Elements that are in no memory: computed when they are wanted, n from number `first` on in the
+// order of the input, which is contiguous. From several threads.
+struct Source {
+  virtual void read(int64_t first, int64_t n, char* to) const = 0;
+
+ protected:
+  ~Source() = default;
+};
+
 // `read` brings elements of `data` into the form that the op takes; `direct`: they have it already.
 void run_reduction(const ReduceOp& op, const ReducePlan& plan, const void* data, ConvertRun read,
                    bool direct, const Emit& emit);
+// The same of the elements of a source, which gives them in this form.
+void run_reduction(const ReduceOp& op, const ReducePlan& plan, const Source& source,
+                   const Emit& emit);
 
 }  // namespace rushlight::cpu

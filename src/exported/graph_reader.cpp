@@ -37,7 +37,8 @@ constexpr std::pair<std::string_view, const char*> number_functions[] = {
     {"_operator.gt", "aten::gt"},       {"_operator.ge", "aten::ge"},
     {"torch.sym_max", "prim::max"},     {"torch.sym_min", "prim::min"},
     {"torch.sym_float", "aten::Float"}, {"torch.sym_int", "aten::Int"},
-    {"torch.sym_not", "aten::__not__"}, {"torch.sym_sqrt", "aten::sqrt"}};
+    {"torch.sym_not", "aten::__not__"}, {"torch.sym_sqrt", "aten::sqrt"},
+    {"torch.sym_ite", "prim::sym_ite"}};
 
 // Null where it is none of them.
 const char* number_function(std::string_view target) {

@@ -12,8 +12,9 @@ struct Table {
   std::unordered_map<std::string, std::vector<const Builtin*>> by_name;
 
   Table() {
-    for (const BuiltinRows& rows : {number_builtins(), math_builtins(), string_builtins(),
-                                    list_builtins(), dict_builtins(), tensor_builtins()}) {
+    for (const BuiltinRows& rows :
+         {number_builtins(), math_builtins(), string_builtins(), list_builtins(), dict_builtins(),
+          tensor_builtins(), vision_builtins()}) {
       for (const BuiltinRow& row : rows) {
         owned.push_back(
             std::make_unique<const Builtin>(Builtin{parse_schema(row.schema), row.call, row.pure}));

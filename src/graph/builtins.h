@@ -20,6 +20,7 @@ BuiltinRows list_builtins();
 BuiltinRows dict_builtins();
 BuiltinRows string_builtins();
 BuiltinRows tensor_builtins();
+BuiltinRows vision_builtins();
 
 // ---- C++ functions as functions of the language ----
 

@@ -38,6 +38,9 @@ Scalar implicit_scalar(Tensor t) {
   implicit<double>(t);
   return t.item();
 }
+bool holds(const IValue& number) {
+  return number.isBool() ? number.toBool() : number.toScalar().to<double>() != 0;
+}
 Tensor number_to_tensor(Scalar number) { return scalar_tensor(number, number.dtype()); }
 
 // ---- tensors of numbers ----
@@ -181,6 +184,15 @@ Object& enum_member(const IValue& value) {
   return *member;
 }
 
+// a &= b and the like, by a tensor and by a number.
+#define RL_IN_PLACE(name, function)                                        \
+  {"aten::" name ".Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",   \
+   call_of<+[](Tensor a, Tensor b) { return function(a, b); }>, false},    \
+  {                                                                        \
+    "aten::" name ".Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",  \
+        call_of<+[](Tensor a, Scalar b) { return function(a, b); }>, false \
+  }
+
 const BuiltinRow rows[] = {
     {"aten::Int.Tensor(Tensor a) -> int", call_of<number_in<int64_t>>},
     {"aten::Float.Tensor(Tensor a) -> float", call_of<number_in<double>>},
@@ -190,11 +202,10 @@ const BuiltinRow rows[] = {
     {"aten::ScalarImplicit(Tensor a) -> Scalar", call_of<implicit_scalar>},
     {"aten::item(Tensor self) -> Scalar", call_of<scalar_in>},
     {"aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
-     [](IValue* a, size_t, IValue*) {
-       const bool holds = a[0].isBool() ? a[0].toBool() : a[0].toScalar().to<double>() != 0;
-       RL_CHECK(holds, a[1].toStringRef());
-     },
+     [](IValue* a, size_t, IValue*) { RL_CHECK(holds(a[0]), a[1].toStringRef()); },
      false},
+    {"prim::sym_ite(Scalar b, t t, t f) -> t",
+     [](IValue* a, size_t, IValue* out) { out[0] = std::move(a[holds(a[0]) ? 1 : 2]); }},
     {"prim::NumToTensor.Scalar(Scalar a) -> Tensor", call_of<number_to_tensor>},
     {"prim::NumToTensor.bool(bool a) -> Tensor", call_of<number_to_tensor>},
     {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool "
@@ -289,6 +300,11 @@ const BuiltinRow rows[] = {
      call_of<+[](Tensor t, std::optional<Tensor> gradient, std::optional<bool> retain,
                  bool create) { t.backward(gradient.value_or(Tensor()), retain, create); }>,
      false},
+    RL_IN_PLACE("__iand__", bitwise_and_),
+    RL_IN_PLACE("__ior__", bitwise_or_),
+    RL_IN_PLACE("__ixor__", bitwise_xor_),
+    RL_IN_PLACE("__ilshift__", bitwise_left_shift_),
+    RL_IN_PLACE("__irshift__", bitwise_right_shift_),
     {"aten::copy_.int(Tensor(a!) self, int other) -> Tensor(a!)",
      call_of<+[](Tensor t, Scalar number) { return t.fill_(number); }>, false},
     {"aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)",

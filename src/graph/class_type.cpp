@@ -192,6 +192,10 @@ bool is_of(const IValue& value, const Type& type) {
       });
     }
     case Kind::Tuple:
+      if (!type.name.empty()) {  // of any contents
+        return value.isTuple();
+      }
+      [[fallthrough]];
     case Kind::NamedTuple:
       return value.isTuple() &&
              std::equal(graph::items_of(value).begin(), graph::items_of(value).end(),

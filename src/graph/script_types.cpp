@@ -153,6 +153,12 @@ graph::Function& ClassType::getMethod(const std::string& name) const {
 const std::vector<graph::Function*>& ClassType::methods() const {
   return definition_of(*this).methods;
 }
+void ClassType::addMethod(graph::Function* method) const {
+  RL_CHECK(method != nullptr, "addMethod: expected a function, got null");
+  RL_CHECK(findMethod(method->base_name()) == nullptr, str(), " has a method '",
+           method->base_name(), "' already");
+  type().definition->add_method(*method);
+}
 
 }  // namespace script_types
 

@@ -80,7 +80,8 @@ bool Type::operator==(const Type& other) const {
   if (kind != other.kind || definition != other.definition || of.size() != other.of.size()) {
     return false;
   }
-  if ((kind == Kind::Object || kind == Kind::Variable) && name != other.name) {
+  const bool is_named = kind == Kind::Object || kind == Kind::Variable || kind == Kind::Tuple;
+  if (is_named && name != other.name) {
     return false;
   }
   if (kind == Kind::Union) {  // in any order
@@ -127,8 +128,8 @@ bool Type::is_subtype_of(const Type& other) const {
              kind == Kind::Bool;
     case Kind::Int:
       return is_number_name(kind);
-    case Kind::Tuple:
-      return is_tuple() && all_subtypes(of, other.of);
+    case Kind::Tuple:  // by a name: of any contents
+      return is_tuple() && (!other.name.empty() || all_subtypes(of, other.of));
     case Kind::NamedTuple:
       return kind == Kind::NamedTuple && name == other.name && all_subtypes(of, other.of);
     case Kind::Interface:
@@ -291,6 +292,9 @@ std::string Type::str() const {
 }
 
 std::string Type::annotation() const {
+  if ((kind == Kind::List || kind == Kind::Tuple) && !name.empty()) {  // isinstance(x, list)
+    return name;
+  }
   if (kind == Kind::Tuple && of.empty()) {
     return "Tuple[()]";
   }

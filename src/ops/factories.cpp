@@ -209,4 +209,13 @@ std::ostream& operator<<(std::ostream& out, const Tensor& t) {
   return out << text << " ]";
 }
 
+Tensor TensorMaker::make_tensor() {
+  char* const from = static_cast<char*>(data_) + offset_ * itemsize(options_.dtype());
+  const DimVector strides = strides_.has_value() ? DimVector(*strides_)
+                                                 : detail::contiguous_strides_of(sizes_);
+  return deleter_ != nullptr
+             ? detail::from_owned_blob(from, sizes_, strides, deleter_, context_, options_)
+             : from_blob(from, sizes_, strides, options_);
+}
+
 }  // namespace rushlight

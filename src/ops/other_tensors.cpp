@@ -1,5 +1,6 @@
 // What says that there are no tensors of a kind.
 #include <rushlight/other_tensors.h>
+#include <rushlight/out_functions.h>
 
 namespace rushlight {
 
@@ -21,6 +22,20 @@ void refuse_quantized(const char* name) {
   throw NotImplementedError(str(name,
                                 ": C++ has no quantised tensors; those of Python are in "
                                 "torch.ao.quantization"));
+}
+
+std::vector<Tensor> dequantize(TensorList tensors) {
+  std::vector<Tensor> out;
+  for (const Tensor& t : tensors) {
+    out.push_back(t.dequantize());
+  }
+  return out;
+}
+Tensor& dequantize_out(const Tensor& out, const Tensor& self) {
+  return write_result(out, self.dequantize());
+}
+void dequantize_out(TensorList out, TensorList tensors) {
+  write_results(out, dequantize(tensors));
 }
 
 }  // namespace rushlight

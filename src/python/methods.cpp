@@ -44,7 +44,12 @@ PyObject* storage_offset(const Tensor& t) {
                       [&] { return PyLong_FromLongLong(t.storage_offset()); });
 }
 PyObject* data_ptr(const Tensor& t) {
-  return PyLong_FromVoidPtr(t.is_meta() || t.numel() == 0 ? nullptr : t.data_ptr());
+  if (t.is_meta() || t.numel() == 0) {
+    return PyLong_FromLong(0);
+  }
+  void* const address = t.data_ptr();
+  t.storage()->expose();
+  return PyLong_FromVoidPtr(address);
 }
 PyObject* item(const Tensor& t) { return wrap_number(t.item()); }
 PyObject* is_floating_point(const Tensor& t) { return PyBool_FromLong(t.is_floating_point()); }

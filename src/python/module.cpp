@@ -72,6 +72,7 @@ void init(PyObject* module) {
   init_ending();
   init_extension_api(module);
   init_settings(module);
+  init_compiler(module);
   init_autocast(module);
   init_calls(module);
   init_library(module);

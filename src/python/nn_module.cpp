@@ -6,6 +6,9 @@
 // `_buffers` and `_modules`. A call runs `forward` directly where no hook exists, else
 // `call_with_hooks` of nn/modules/_hooks.py; an error on the way out is told to `note_error` of
 // nn/modules/_errors.py, which names the module.
+#include <optional>
+
+#include "core/region.h"
 #include "python/bindings.h"
 
 namespace rushlight::python {
@@ -19,6 +22,7 @@ struct Names {
   PyObject* tables[3];
   PyObject* hooks[4];
   PyObject* forward;
+  PyObject* is_compiled;  // in the dict of an instance whose calls are noted (cpu/chain.h)
   PyObject* getattr;
   PyObject* getattribute;
 };
@@ -163,6 +167,10 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (watcher != nullptr) {
       watcher->begin_module(self);
     }
+    std::optional<Region> region;
+    if (RL_UNLIKELY(PyDict_GetItemWithError(dict.get(), names.is_compiled) != nullptr)) {
+      region.emplace();
+    }
     PyObject* result = nullptr;
     if (is_hooked(self, dict.get())) {
       const Object keywords =
@@ -173,6 +181,10 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     if (result == nullptr) {
       pass_on_error(self, args);
+    } else if (region.has_value()) {
+      Object kept = Object::maybe(result);
+      region->close();
+      result = kept.release();
     }
     if (watcher != nullptr && watcher == module_watcher) {
       watcher->end_module();
@@ -270,6 +282,7 @@ void init_nn_module(PyObject* module) {
            {intern("_forward_hooks"), intern("_forward_pre_hooks"), intern("_backward_hooks"),
             intern("_backward_pre_hooks")},
            intern("forward"),
+           intern("_is_compiled"),
            intern("__getattr__"),
            intern("__getattribute__")};
   global_hooks = check(PyTuple_New(0));

@@ -26,6 +26,15 @@ struct PackedConv3d final : PackedLayer {
   using PackedLayer::PackedLayer;
 };
 
+// The parameters of a recurrent layer in one direction, as archives have them: the kind of weights,
+// biases, numbers, and the packed weights of inputs and of states.
+using CellState = std::tuple<std::string, std::vector<Tensor>, std::vector<double>,
+                             std::vector<int64_t>, std::vector<intrusive_ptr<PackedLinear>>>;
+struct PackedCell final : CustomClassHolder {
+  explicit PackedCell(CellState state) : state(std::move(state)) {}
+  CellState state;
+};
+
 // A packed weight from what archives have of it: (weight, bias).
 intrusive_ptr<PackedLinear> linear_from(const IValue& state) {
   RL_CHECK(state.isTuple() && state.items().size() == 2,
@@ -55,6 +64,11 @@ void init_packed_layers() {
             return std::make_tuple(self->weight, self->bias);
           },
           linear_from);
+  class_<PackedCell>("rnn", "CellParamsBase")
+      .def(init<CellState>())
+      .def_property("state", [](const intrusive_ptr<PackedCell>& self) { return self->state; })
+      .def_pickle([](const intrusive_ptr<PackedCell>& self) { return self->state; },
+                  [](CellState state) { return make_intrusive<PackedCell>(std::move(state)); });
   bind<PackedConv2d>("Conv2dPackedParamsBase");
   bind<PackedConv3d>("Conv3dPackedParamsBase");
 }

@@ -34,37 +34,8 @@ class Builder {
       : p_(pickle), f_(functions), objects_(p_.nodes.size()) {}
 
   Object run() {
-    for (const PickleStep& step : p_.steps) {
-      PyObject* target = objects_[step.node].get();
-      switch (step.kind) {
-        case PickleStep::Kind::Make:
-          objects_[step.node] = make(p_.nodes[step.node]);
-          break;
-        case PickleStep::Kind::Append:
-          expect(PyList_CheckExact(target), "only lists can be appended to", target);
-          for (uint32_t i = 0; i < step.count; i++) {
-            check(PyList_Append(target, item(step, i)));
-          }
-          break;
-        case PickleStep::Kind::SetItems:
-          expect(PyDict_Check(target), "only dicts can be given items", target);
-          for (uint32_t i = 0; i < step.count; i += 2) {
-            check(PyObject_SetItem(target, item(step, i), item(step, i + 1)));
-          }
-          break;
-        case PickleStep::Kind::Add:
-          expect(PySet_CheckExact(target), "only sets can be added to", target);
-          for (uint32_t i = 0; i < step.count; i++) {
-            check(PySet_Add(target, item(step, i)));
-          }
-          break;
-        case PickleStep::Kind::Build: {
-          const Object done =
-              Object::check(PyObject_CallFunctionObjArgs(f_[3], target, item(step, 0), nullptr));
-          break;
-        }
-      }
-    }
+    p_.replay([&](uint32_t id) { objects_[id] = make(p_.nodes[id]); },
+              [&](const PickleStep& step) { fill(objects_[step.node].get(), step); });
     return objects_[p_.root];
   }
 
@@ -72,6 +43,33 @@ class Builder {
   static void expect(bool good, const char* what, PyObject* object) {
     if (!good) {
       throw UnpicklingError(str(what, ", not ", type_name(object)));
+    }
+  }
+  void fill(PyObject* target, const PickleStep& step) const {
+    switch (step.kind) {
+      case PickleStep::Kind::Append:
+        expect(PyList_CheckExact(target), "only lists can be appended to", target);
+        for (uint32_t i = 0; i < step.count; i++) {
+          check(PyList_Append(target, item(step, i)));
+        }
+        break;
+      case PickleStep::Kind::SetItems:
+        expect(PyDict_Check(target), "only dicts can be given items", target);
+        for (uint32_t i = 0; i < step.count; i += 2) {
+          check(PyObject_SetItem(target, item(step, i), item(step, i + 1)));
+        }
+        break;
+      case PickleStep::Kind::Add:
+        expect(PySet_CheckExact(target), "only sets can be added to", target);
+        for (uint32_t i = 0; i < step.count; i++) {
+          check(PySet_Add(target, item(step, i)));
+        }
+        break;
+      case PickleStep::Kind::Build: {
+        const Object done =
+            Object::check(PyObject_CallFunctionObjArgs(f_[3], target, item(step, 0), nullptr));
+        break;
+      }
     }
   }
   PyObject* item(const PickleStep& step, uint32_t i) const {
@@ -86,8 +84,9 @@ class Builder {
   }
 
   Object make(const PickleNode& n) const {
-    const char* data = n.bytes.data();
-    const auto size = static_cast<Py_ssize_t>(n.bytes.size());
+    const std::string_view bytes = n.bytes();
+    const char* data = bytes.data();
+    const auto size = static_cast<Py_ssize_t>(bytes.size());
     switch (n.kind) {
       case Kind::None:
         return Object::borrow(Py_None);
@@ -97,15 +96,15 @@ class Builder {
         return Object::check(PyLong_FromLongLong(n.value.i));
       case Kind::BigInt: {
         const auto* digits = reinterpret_cast<const unsigned char*>(data);
-        return Object::check(_PyLong_FromByteArray(digits, n.bytes.size(), 1, 1));
+        return Object::check(_PyLong_FromByteArray(digits, bytes.size(), 1, 1));
       }
       case Kind::Float:
         return Object::check(PyFloat_FromDouble(n.value.d));
       case Kind::String:
-        return unicode(n.bytes);
+        return unicode(bytes);
       case Kind::OldString: {
-        const Object bytes = Object::check(PyBytes_FromStringAndSize(data, size));
-        return Object::check(PyObject_CallOneArg(f_[4], bytes.get()));
+        const Object text = Object::check(PyBytes_FromStringAndSize(data, size));
+        return Object::check(PyObject_CallOneArg(f_[4], text.get()));
       }
       case Kind::Bytes:
         return Object::check(PyBytes_FromStringAndSize(data, size));
@@ -125,9 +124,9 @@ class Builder {
         return tuple;
       }
       case Kind::Global: {
-        const size_t line = n.bytes.find('\n');
-        const Object module = unicode(n.bytes.substr(0, line));
-        const Object name = unicode(n.bytes.substr(line + 1));
+        const size_t line = bytes.find('\n');
+        const Object module = unicode(bytes.substr(0, line));
+        const Object name = unicode(bytes.substr(line + 1));
         return Object::check(
             PyObject_CallFunctionObjArgs(f_[0], module.get(), name.get(), nullptr));
       }

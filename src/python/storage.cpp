@@ -53,6 +53,7 @@ PyObject* nbytes(PyObject* self, PyObject*) {
   return PyLong_FromSize_t(storage_of(self)->nbytes());
 }
 PyObject* address(PyObject* self, PyObject*) {
+  storage_of(self)->expose();
   return PyLong_FromVoidPtr(storage_of(self)->data());
 }
 // sys.getsizeof counts the bytes below.

@@ -82,6 +82,19 @@ graph::Node* stft_of_padded(graph::Graph& graph, graph::Node* node) {
 }
 }  // namespace
 
+// An op that is neither in the registry nor a function of the language. Where it is unknown the
+// program raises there: it may hold what never comes to that place. Its results count as one
+// tensor, or as many as they are unpacked into.
+Meaning Lowering::unknown_call(const std::string& name, const Arguments& arguments, Span span) {
+  Value* const message = constant(
+      str("Unknown builtin op: ", name, ": no op and no function of the language has this name"),
+      Type{TypeKind::String});
+  graph_->append(NodeKind::RaiseException, {message, none()}, 0);
+  Value* const out = uninitialized(Type{TypeKind::Tensor});
+  unknown_.insert(out->node());
+  return Meaning::of_value(out);
+}
+
 Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments, Span span) {
   const bool formats = name == "aten::percentFormat" && arguments.positional.size() == 2;
   if (formats && arguments.positional[1]->type.is_tuple()) {
@@ -251,7 +264,38 @@ Meaning Lowering::call(const Meaning& what, const Arguments& arguments, Span spa
   }
 }
 
+// modules[index](…) of an index that is known when it runs; nothing of other calls.
+std::optional<Meaning> Lowering::call_of_chosen_module(const Expr& e) {
+  const Expr& called = *e.of[0];
+  const bool plain = called.is(Kind::Subscript) && called.of.size() == 2 &&
+                     (called.of[0]->is(Kind::Name) || called.of[0]->is(Kind::Attribute));
+  if (!plain || called.of[1]->is(Kind::Slice) || called.of[1]->is(Kind::Tuple)) {
+    return {};
+  }
+  const Meaning modules = meaning(*called.of[0]);
+  if (!modules.is(Meaning::Kind::Value)) {
+    return {};
+  }
+  const std::optional<std::vector<std::string>> names = submodule_names(modules.value);
+  if (!names) {
+    return {};
+  }
+  const Meaning index = meaning(*called.of[1]);
+  if (constant_of(index) != nullptr || index.is(Meaning::Kind::Slice)) {
+    return {};
+  }
+  Value* const number = as_value(index, called.span);
+  const Arguments given = arguments(e);
+  const auto call_it = [&](Value* module) {
+    return as_value(call(Meaning::of_value(module), given, e.span), e.span);
+  };
+  return Meaning::of_value(choose_module(modules.value, *names, number, call_it, e.span));
+}
+
 Meaning Lowering::call(const Expr& e, const Type* hint) {
+  if (std::optional<Meaning> chosen = call_of_chosen_module(e)) {
+    return *std::move(chosen);
+  }
   const Meaning what = meaning(*e.of[0]);
   if (what.is(Meaning::Kind::Special)) {
     return special(what, e, hint);

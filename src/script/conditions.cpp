@@ -162,6 +162,17 @@ Condition Lowering::is_none(const Expr& e) {
   return out;
 }
 
+namespace {
+// `list`, `tuple` or `dict` alone, asked of what may be anything.
+Type of_any_contents(const std::string& name) {
+  const Type any{TypeKind::Any};
+  return name == "list"    ? Type{TypeKind::List, {any}, name}
+         : name == "tuple" ? Type{TypeKind::Tuple, {}, name}
+                           : Type::dict(any, any);
+}
+bool is_any_tuple(const Type& type) { return type.is(TypeKind::Tuple) && !type.name.empty(); }
+}  // namespace
+
 // isinstance(x, T), isinstance(x, (T, U)).
 Condition Lowering::is_instance(const Expr& e) {
   if (e.of.size() != 3) {
@@ -190,9 +201,8 @@ Condition Lowering::is_instance(const Expr& e) {
                                  : t.is(TypeKind::Dict);
       };
       out.known = out.known || is_bare(type);
-      const Type any{TypeKind::Any};
-      if (type.is(TypeKind::Any) && name != "tuple") {
-        types.push_back(name == "list" ? Type::list(any) : Type::dict(any, any));
+      if (type.is(TypeKind::Any)) {
+        types.push_back(of_any_contents(name));
       }
       for (const Type& member : type.members()) {
         if (is_bare(member)) {
@@ -229,7 +239,8 @@ Condition Lowering::is_instance(const Expr& e) {
   Node* const node = graph_->append(NodeKind::IsInstance, {value});
   node->types = types;
   out.value = node->output()->set_type(Type{TypeKind::Bool});
-  if (e.of[1]->is(Kind::Name)) {
+  const bool is_open = std::any_of(inside.begin(), inside.end(), is_any_tuple);
+  if (e.of[1]->is(Kind::Name) && !is_open) {
     out.if_true = {{e.of[1]->text, Type::union_of(inside)}};
     if (!outside.empty()) {
       out.if_false = {{e.of[1]->text, Type::union_of(outside)}};

@@ -128,6 +128,8 @@ class RL_API Lowering {
   Rounds iterations_of_value(Value* value, Span span);
   Rounds iterations_of_range(const Meaning& over, Span span);
   Rounds zip_iterations(const Meaning& over, Span span);
+  void require_length(Value* length, Value* wanted, Span span);
+  Rounds of_length(const Rounds& open, size_t size, Span span);
   void loop_of_comprehension(const Expr& e, const std::function<void()>& inner);
   Value* comprehension(const Expr& e, const Type* hint);
 
@@ -161,8 +163,8 @@ class RL_API Lowering {
 
   // ---- subscripts.cpp ----
   Meaning subscript(const Expr& e, const Type* hint);
-  Value* chosen_module(Value* modules, const std::vector<std::string>& names, Value* index,
-                       const Type& type, Span span);
+  Value* choose_module(Value* modules, const std::vector<std::string>& names, Value* index,
+                       const std::function<Value*(Value*)>& chosen, Span span);
   Value* tensor_subscript(Value* tensor, const Expr& e, std::vector<Value*>& indices);
   void assign_subscript(const Expr& target, Value* value);
   void augment_subscript(const Expr& target, const std::string& op, Value* by);
@@ -179,6 +181,7 @@ class RL_API Lowering {
   // ---- calls.cpp ----
   Meaning call(const Expr& e, const Type* hint);
   Meaning call(const Meaning& what, const Arguments& arguments, Span span);
+  std::optional<Meaning> call_of_chosen_module(const Expr& e);
   Value* collect_list(const Meaning& over, Span span);
   Arguments arguments(const Expr& e);
   bool is_open(const Meaning& many, Span span);
@@ -186,7 +189,6 @@ class RL_API Lowering {
                                 bool& joined);
   Value* op(const std::string& name, const std::vector<Value*>& arguments, Span span);
   Meaning call_op_at(const std::string& name, const Arguments& arguments, Span span);
-  Node* vision_call(const std::string& name, const Arguments& arguments, Span span);
   Meaning unknown_call(const std::string& name, const Arguments& arguments, Span span);
   Value* call_function(graph::Function& function, const Arguments& arguments, Span span,
                        Value* self = nullptr);
@@ -204,6 +206,7 @@ class RL_API Lowering {
   Meaning fork(const Expr& e);
   void lift(Node& node);
   Value* to_list(Value* value, const Type* hint, Span span);
+  Value* sorted(const Expr& e);
 
   // Where nodes come from, for the length of a scope.
   struct At {

@@ -24,11 +24,9 @@ class Objects {
         values_(pickle.nodes.size()) {}
 
   ArchiveObjects run() {
-    for (const PickleStep& step : pickle_.steps) {
+    const auto make = [&](uint32_t id) { values_[id] = make_value(tensors_.node(id)); };
+    pickle_.replay(make, [&](const PickleStep& step) {
       switch (step.kind) {
-        case PickleStep::Kind::Make:
-          values_[step.node] = make_value(tensors_.node(step.node));
-          break;
         case PickleStep::Kind::Append:
           append(step);
           break;
@@ -41,7 +39,7 @@ class Objects {
         case PickleStep::Kind::Add:
           throw UnpicklingError("an archive holds no sets");
       }
-    }
+    });
     out_.root = values_[pickle_.root];
     return std::move(out_);
   }
@@ -59,7 +57,7 @@ class Objects {
         return n.value.d;
       case Kind::String:
       case Kind::OldString:
-        return std::string(n.bytes);
+        return std::string(n.bytes());
       case Kind::List:
         return IValue::list(IValue::Items());
       case Kind::Dict:

@@ -20,6 +20,10 @@ graph::Value* Lowering::unary(const Expr& e) {
     const char* const method = e.text == "-" ? "__neg__" : "__invert__";
     return as_value(call(attribute_of_value(of, method, e.span), {}, e.span), e.span);
   }
+  if (e.text == "~" && (of->type.is(TypeKind::Int) || of->type.is(TypeKind::Bool))) {
+    Value* const number = of->type.is(TypeKind::Int) ? of : op("aten::Int", {of}, e.span);
+    return op("aten::__xor__", {number, integer(-1)}, e.span);
+  }
   return op(e.text == "-" ? "aten::neg" : "aten::bitwise_not", {of}, e.span);
 }
 
@@ -72,6 +76,15 @@ graph::Value* Lowering::operation(const std::string& text, Value* left, Value* r
       parts.push_back(std::move(part));
     }
     return as_value(Meaning::list(Meaning::Kind::Tuple, "", std::move(parts)), span);
+  }
+  const auto is_repeated = [](const Value* text, const Value* times) {
+    return text->type.is(TypeKind::String) && times->type.is(TypeKind::Int);
+  };
+  if (text == "*" && (is_repeated(left, right) || is_repeated(right, left))) {
+    const bool first = left->type.is(TypeKind::String);
+    Value* const one = list_of({first ? left : right}, nullptr, span);
+    Value* const all = op("aten::mul", {one, first ? right : left}, span);
+    return op("aten::join", {constant("", Type{TypeKind::String}), all}, span);
   }
   if (text == "//" && (left->type.is(TypeKind::Tensor) || right->type.is(TypeKind::Tensor))) {
     return op("aten::floor_divide", {left, right}, span);

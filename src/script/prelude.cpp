@@ -36,6 +36,30 @@ def _native_multi_head_attention(query: Tensor, key: Tensor, value: Tensor, embe
     return out, shares.mean(1)
   return out, shares
 
+def _pack_padded_sequence(input: Tensor, lengths: Tensor,
+    batch_first: bool) -> Tuple[Tensor, Tensor]:
+  x = input.transpose(0, 1) if batch_first else input
+  falling = lengths.numel() < 2 or bool((lengths[1:] <= lengths[:-1]).all())
+  if lengths.numel() != x.size(1) or not falling or int(lengths.min()) <= 0:
+    raise RuntimeError(f"lengths are positive, one for each of {x.size(1)} sequences, and do not grow")
+  steps = int(lengths[0])
+  if steps > x.size(0):
+    raise RuntimeError(f"a sequence of {steps} steps in a tensor of {x.size(0)}")
+  runs = torch.arange(steps).unsqueeze(1) < lengths.unsqueeze(0)
+  return x[:steps][runs.to(x.device)], runs.sum(1)
+
+def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool,
+    padding_value: number, total_length: int) -> Tuple[Tensor, Tensor]:
+  steps = batch_sizes.size(0)
+  if total_length > 0 and total_length < steps:
+    raise RuntimeError(f"total_length is {total_length}, and the longest sequence has {steps} steps")
+  n = int(batch_sizes[0])
+  sizes = [max(steps, total_length), n] + data.size()[1:]
+  out = torch.full(sizes, padding_value, dtype=data.dtype, device=data.device)
+  runs = torch.arange(n).unsqueeze(0) < batch_sizes.unsqueeze(1)
+  out[:steps][runs.to(data.device)] = data
+  return out.transpose(0, 1) if batch_first else out, runs.sum(0)
+
 def mH(self: Tensor) -> Tensor:
   return self.transpose(-2, -1).conj()
 

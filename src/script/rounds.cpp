@@ -1,4 +1,6 @@
 // What loops and comprehensions go over.
+#include <algorithm>
+
 #include "script/lower.h"
 
 namespace rushlight::script {
@@ -69,6 +71,27 @@ Lowering::Rounds Lowering::iterations_of_range(const Meaning& over, Span span) {
   return out;
 }
 
+// Raises where a zip that wants equal lengths gets others.
+void Lowering::require_length(Value* length, Value* wanted, Span span) {
+  Condition differ;
+  differ.value = op("aten::ne", {length, wanted}, span);
+  const auto goes_on = [] { return Exit::Falls; };
+  const auto raises = [&] {
+    raise_error("builtins.ValueError", "zip() arguments are of different lengths");
+    return Exit::Raises;
+  };
+  branch(differ, span, raises, goes_on, goes_on);
+}
+
+// What is as long as is known when it runs, gone over beside what is of a fixed length.
+Lowering::Rounds Lowering::of_length(const Rounds& open, size_t size, Span span) {
+  require_length(open.count, integer(static_cast<int64_t>(size)), span);
+  Rounds out;
+  out.fixed = size;
+  out.fixed_item = [this, open](size_t i) { return open.item(integer(static_cast<int64_t>(i))); };
+  return out;
+}
+
 // zip, and enumerate as a zip with numbers; "strict zip" raises where lengths differ.
 Lowering::Rounds Lowering::zip_iterations(const Meaning& over, Span span) {
   const bool strict = over.name == "strict zip";
@@ -80,11 +103,20 @@ Lowering::Rounds Lowering::zip_iterations(const Meaning& over, Span span) {
     fail(span, "zip needs something to go over");
   }
   Rounds out;
-  for (const Rounds& one : all) {
-    if (one.fixed.has_value() != all[0].fixed.has_value()) {
-      fail(span,
-           "Can not iterate over a module list or tuple together with what has no fixed length");
+  const auto is_fixed = [](const Rounds& one) { return one.fixed.has_value(); };
+  const auto fixed = std::find_if(all.begin(), all.end(), is_fixed);
+  if (fixed != all.end()) {
+    const size_t size = *fixed->fixed;
+    for (Rounds& one : all) {
+      if (!one.fixed && !strict) {
+        fail(span,
+             "Can not iterate over a module list or tuple together with what has no fixed length, "
+             "but by zip(…, strict=True)");
+      }
+      one = one.fixed ? one : of_length(one, size, span);
     }
+  }
+  for (const Rounds& one : all) {
     if (one.fixed) {
       if (strict && *one.fixed != *all[0].fixed) {
         fail(span, "zip() with strict=True got arguments of different lengths");
@@ -92,14 +124,7 @@ Lowering::Rounds Lowering::zip_iterations(const Meaning& over, Span span) {
       out.fixed = std::min(out.fixed.value_or(*one.fixed), *one.fixed);
     } else {
       if (strict && out.count != nullptr) {
-        Condition differ;
-        differ.value = op("aten::ne", {one.count, out.count}, span);
-        const auto goes_on = [] { return Exit::Falls; };
-        const auto raises = [&] {
-          raise_error("builtins.ValueError", "zip() arguments are of different lengths");
-          return Exit::Raises;
-        };
-        branch(differ, span, raises, goes_on, goes_on);
+        require_length(one.count, out.count, span);
       }
       out.count = out.count == nullptr ? one.count : op("prim::min", {out.count, one.count}, span);
     }

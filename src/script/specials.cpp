@@ -11,22 +11,22 @@ using TypeKind = Type::Kind;
 
 std::optional<Meaning> language_name(std::string_view name) {
   constexpr std::string_view specials[] = {
-      "annotate", "isinstance", "hasattr",        "getattr",       "range", "enumerate", "zip",
-      "reversed", "int",        "float",          "bool",          "str",   "complex",   "list",
-      "dict",     "tuple",      "unchecked_cast", "uninitialized", "fork",  "super",     "slice"};
+      "annotate", "isinstance", "hasattr", "getattr", "range",          "enumerate",
+      "zip",      "reversed",   "int",     "float",   "bool",           "str",
+      "complex",  "list",       "dict",    "tuple",   "unchecked_cast", "uninitialized",
+      "fork",     "super",      "slice",   "sorted"};
   for (const std::string_view special : specials) {
     if (special == name) {
       return Meaning::named(Meaning::Kind::Special, std::string(name));
     }
   }
   constexpr std::pair<std::string_view, std::string_view> functions[] = {
-      {"len", "aten::len"},       {"print", "prim::Print"},   {"min", "prim::min"},
-      {"max", "prim::max"},       {"abs", "prim::abs"},       {"round", "aten::round"},
-      {"sum", "aten::sum"},       {"sorted", "aten::sorted"}, {"pow", "aten::pow"},
-      {"divmod", "aten::divmod"}, {"hex", "aten::hex"},       {"oct", "aten::oct"},
-      {"bin", "aten::bin"},       {"ord", "aten::ord"},       {"chr", "aten::chr"},
-      {"hash", "aten::hash"},     {"id", "prim::id"},         {"all", "aten::all"},
-      {"any", "aten::any"}};
+      {"len", "aten::len"}, {"print", "prim::Print"}, {"min", "prim::min"},
+      {"max", "prim::max"}, {"abs", "prim::abs"},     {"round", "aten::round"},
+      {"sum", "aten::sum"}, {"pow", "aten::pow"},     {"divmod", "aten::divmod"},
+      {"hex", "aten::hex"}, {"oct", "aten::oct"},     {"bin", "aten::bin"},
+      {"ord", "aten::ord"}, {"chr", "aten::chr"},     {"hash", "aten::hash"},
+      {"id", "prim::id"},   {"all", "aten::all"},     {"any", "aten::any"}};
   for (const auto& [text, function] : functions) {
     if (text == name) {
       return Meaning::named(Meaning::Kind::Op, std::string(function));
@@ -131,6 +131,24 @@ graph::Value* Lowering::collect_list(const Meaning& over, Span span) {
   op("aten::append", {made->output(), item}, span);
   block.add_return(constant(true, Type{TypeKind::Bool}));
   return made->output();
+}
+
+// sorted(list), sorted(what a loop goes over, reverse=…).
+graph::Value* Lowering::sorted(const Expr& e) {
+  const Keyword* const reverse = e.keywords.empty() ? nullptr : &e.keywords[0];
+  if (e.of.size() != 2 || e.keywords.size() > 1 ||
+      (reverse != nullptr && reverse->name != "reverse")) {
+    fail(e.span, "sorted takes one argument, and 'reverse' by its name");
+  }
+  const Meaning of = meaning(*e.of[1]);
+  const bool is_list = of.is(Meaning::Kind::Value) && of.value->type.is(TypeKind::List);
+  Value* const list = is_list ? of.value : collect_list(of, e.span);
+  if (reverse == nullptr) {
+    return op("aten::sorted", {list}, e.span);
+  }
+  Value* const made = is_list ? op("aten::list", {list}, e.span) : list;
+  op("aten::sort", {made, value(*reverse->value)}, e.span);
+  return made;
 }
 
 // fork(function, arguments…), fork(closure): a task with its own graph.
@@ -243,7 +261,13 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
   if (name == "range" || name == "enumerate" || name == "zip" || name == "reversed") {
     std::vector<Meaning> of;
     for (size_t i = 1; i < e.of.size(); i++) {
-      of.push_back(meaning(*e.of[i]));
+      if (!e.of[i]->is(Kind::Starred)) {
+        of.push_back(meaning(*e.of[i]));
+        continue;
+      }
+      for (Meaning& part : parts_of(meaning(*e.of[i]->of[0]), e.of[i]->span)) {
+        of.push_back(std::move(part));
+      }
     }
     bool strict = false;
     for (const Keyword& keyword : e.keywords) {
@@ -439,6 +463,9 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
                                                            : collect_list(of, e.span));
     }
     return Meaning::list(Meaning::Kind::Tuple, "", parts_of(of, e.span));
+  }
+  if (name == "sorted") {
+    return Meaning::of_value(sorted(e));
   }
   if (name == "dict") {
     return Meaning::of_value(dict_call(e, hint));

@@ -118,15 +118,35 @@ Meaning Lowering::part_at(const std::vector<Meaning>& parts, const Expr& index, 
   return parts[static_cast<size_t>(*place < 0 ? *place + size : *place)];
 }
 
-// modules[index] of an index that is known when it runs: the type is that of an interface.
-graph::Value* Lowering::chosen_module(Value* modules, const std::vector<std::string>& names,
-                                      Value* index, const Type& type, Span span) {
+// What `chosen` makes of modules[index], by an index that is known when it runs: a branch for each
+// module, whose values are of one type.
+graph::Value* Lowering::choose_module(Value* modules, const std::vector<std::string>& names,
+                                      Value* index, const std::function<Value*(Value*)>& chosen,
+                                      Span span) {
   const bool by_name = index->type.is(TypeKind::String);
+  if (names.empty() || (!by_name && !index->type.is(TypeKind::Int))) {
+    fail(span, names.empty() ? "there is no module to choose from"
+                             : "modules are chosen by integers or by names");
+  }
+  Value* const asked = index;
+  if (!by_name) {  // negative ones count from the end
+    Value* const size = integer(static_cast<int64_t>(names.size()));
+    Condition negative;
+    negative.value = op("aten::lt", {index, integer(0)}, span);
+    const auto from_the_end = [&] { return op("aten::add", {index, size}, span); };
+    index = select_value(negative, from_the_end, [&] { return index; }, span, "the index");
+  }
+  Type type;
   const std::function<Value*(size_t)> from = [&](size_t i) -> Value* {
     if (i == names.size()) {
-      Value* const message =
-          constant("list index out of range, or a key that there is not", Type{TypeKind::String});
-      graph_->append(NodeKind::RaiseException, {message, none()}, 0);
+      const auto text = [&](const char* words) { return constant(words, Type{TypeKind::String}); };
+      Value* message = asked;
+      if (!by_name) {
+        message = op("aten::add", {text("index "), op("aten::str", {asked}, span)}, span);
+        message = op("aten::add", {message, text(" is out of range")}, span);
+      }
+      Value* const kind = text(by_name ? "builtins.KeyError" : "builtins.IndexError");
+      graph_->append(NodeKind::RaiseException, {message, kind}, 0);
       return uninitialized(type);
     }
     Value* const key =
@@ -134,11 +154,9 @@ graph::Value* Lowering::chosen_module(Value* modules, const std::vector<std::str
     Condition here;
     here.value = op("aten::eq", {index, key}, span);
     const auto found = [&] {
-      Value* const module = get_attribute(modules, names[i]);
-      if (!module->type.is_subtype_of(type)) {
-        fail(span, str("the module '", names[i], "' has not all methods of ", type.annotation()));
-      }
-      return graph_->append(NodeKind::UncheckedCast, {module})->output()->set_type(type);
+      Value* const made = chosen(get_attribute(modules, names[i]));
+      type = made->type;
+      return made;
     };
     return select_value(here, found, [&] { return from(i + 1); }, span, "the module");
   };
@@ -201,7 +219,14 @@ Meaning Lowering::subscript(const Expr& e, const Type* hint) {
   if (type.is(TypeKind::Class)) {
     if (const auto names = resolver_.submodules(type)) {
       if (hint != nullptr && hint->is(TypeKind::Interface) && !slice) {
-        return Meaning::of_value(chosen_module(base, *names, value(index), *hint, e.span));
+        const auto as_interface = [&](Value* module) {
+          if (!module->type.is_subtype_of(*hint)) {
+            fail(e.span, str("the module ", module->type.annotation(), " has not all methods of ",
+                             hint->annotation()));
+          }
+          return graph_->append(NodeKind::UncheckedCast, {module})->output()->set_type(*hint);
+        };
+        return Meaning::of_value(choose_module(base, *names, value(index), as_interface, e.span));
       }
       std::vector<Meaning> parts;
       const Meaning key = index.is(Kind::String) ? meaning(index) : Meaning();

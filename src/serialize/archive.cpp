@@ -1,6 +1,8 @@
 // Archives: nested ones are names joined by dots.
 #include <rushlight/archive.h>
 
+#include <sstream>
+
 #include <rushlight/factories.h>
 
 namespace rushlight::serialize {
@@ -106,3 +108,22 @@ void InputArchive::load_from(const char* data, size_t n, std::optional<Device> d
 }
 
 }  // namespace rushlight::serialize
+
+namespace rushlight {
+
+std::string bytes_of(const StateDict& state) {
+  std::ostringstream stream;
+  save(state, stream);
+  return std::move(stream).str();
+}
+std::string bytes_of(const Tensor& tensor) {
+  std::ostringstream stream;
+  save(tensor, stream);
+  return std::move(stream).str();
+}
+void load(Tensor& tensor, const char* data, size_t n) {
+  std::istringstream stream(std::string(data, n));
+  load(tensor, stream);
+}
+
+}  // namespace rushlight

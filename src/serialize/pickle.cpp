@@ -1,11 +1,11 @@
-// The pickle machine: a stack, marks on it, and a memo. Opcodes are in one table with their names
-// and how their argument lies in the stream; to read one more, add its row and its case.
+// The pickle machine: a stack, marks on it, and a memo.
 #include "serialize/pickle.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+
+#include "serialize/pickle_stream.h"
 
 namespace rushlight::serialize {
 namespace {
@@ -15,199 +15,18 @@ using Step = PickleStep::Kind;
 constexpr uint32_t none = PickleNode::none;
 // Objects nested deeper than this overflow the stack of those who hash or compare them.
 constexpr uint32_t max_depth = 1000;
-
-// How the argument of an opcode lies in the stream.
-enum class Argument : uint8_t {
-  Unknown,  // no opcode of this reader
-  Nothing,
-  Fixed1,
-  Fixed2,
-  Fixed4,
-  Fixed8,
-  Counted1,  // that many bytes, after a count of 1, 4 or 8 bytes
-  Counted4,
-  Counted8,
-  Line,
-  TwoLines,
-};
-
-struct Opcode {
-  const char* name = nullptr;
-  Argument argument = Argument::Unknown;
-};
-
-constexpr auto opcodes = [] {
-  std::array<Opcode, 256> t{};
-  const auto set = [&t](char c, const char* name, Argument a) {
-    t[static_cast<unsigned char>(c)] = {name, a};
-  };
-  using enum Argument;
-  set('(', "MARK", Nothing);
-  set('.', "STOP", Nothing);
-  set('0', "POP", Nothing);
-  set('1', "POP_MARK", Nothing);
-  set('2', "DUP", Nothing);
-  set('N', "NONE", Nothing);
-  set('\x88', "NEWTRUE", Nothing);
-  set('\x89', "NEWFALSE", Nothing);
-  set('J', "BININT", Fixed4);
-  set('K', "BININT1", Fixed1);
-  set('M', "BININT2", Fixed2);
-  set('\x8a', "LONG1", Counted1);
-  set('\x8b', "LONG4", Counted4);
-  set('G', "BINFLOAT", Fixed8);
-  set('X', "BINUNICODE", Counted4);
-  set('\x8c', "SHORT_BINUNICODE", Counted1);
-  set('\x8d', "BINUNICODE8", Counted8);
-  set('T', "BINSTRING", Counted4);
-  set('U', "SHORT_BINSTRING", Counted1);
-  set('B', "BINBYTES", Counted4);
-  set('C', "SHORT_BINBYTES", Counted1);
-  set('\x8e', "BINBYTES8", Counted8);
-  set('\x96', "BYTEARRAY8", Counted8);
-  set(']', "EMPTY_LIST", Nothing);
-  set('l', "LIST", Nothing);
-  set('a', "APPEND", Nothing);
-  set('e', "APPENDS", Nothing);
-  set(')', "EMPTY_TUPLE", Nothing);
-  set('t', "TUPLE", Nothing);
-  set('\x85', "TUPLE1", Nothing);
-  set('\x86', "TUPLE2", Nothing);
-  set('\x87', "TUPLE3", Nothing);
-  set('}', "EMPTY_DICT", Nothing);
-  set('d', "DICT", Nothing);
-  set('s', "SETITEM", Nothing);
-  set('u', "SETITEMS", Nothing);
-  set('\x8f', "EMPTY_SET", Nothing);
-  set('\x90', "ADDITEMS", Nothing);
-  set('h', "BINGET", Fixed1);
-  set('j', "LONG_BINGET", Fixed4);
-  set('q', "BINPUT", Fixed1);
-  set('r', "LONG_BINPUT", Fixed4);
-  set('\x94', "MEMOIZE", Nothing);
-  set('c', "GLOBAL", TwoLines);
-  set('\x93', "STACK_GLOBAL", Nothing);
-  set('R', "REDUCE", Nothing);
-  set('b', "BUILD", Nothing);
-  set('\x81', "NEWOBJ", Nothing);
-  set('Q', "BINPERSID", Nothing);
-  set('\x80', "PROTO", Fixed1);
-  set('\x95', "FRAME", Fixed8);
-  // Known, so that errors can name them, and skipped over when names are changed.
-  set('I', "INT", Line);
-  set('L', "LONG", Line);
-  set('F', "FLOAT", Line);
-  set('S', "STRING", Line);
-  set('V', "UNICODE", Line);
-  set('g', "GET", Line);
-  set('p', "PUT", Line);
-  set('P', "PERSID", Line);
-  set('i', "INST", TwoLines);
-  set('o', "OBJ", Nothing);
-  set('\x82', "EXT1", Fixed1);
-  set('\x83', "EXT2", Fixed2);
-  set('\x84', "EXT4", Fixed4);
-  set('\x91', "FROZENSET", Nothing);
-  set('\x92', "NEWOBJ_EX", Nothing);
-  set('\x97', "NEXT_BUFFER", Nothing);
-  set('\x98', "READONLY_BUFFER", Nothing);
-  return t;
-}();
-
-template <class T>
-T number_at(const char* p) {
-  T value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
-
-// One opcode after the other, with its argument.
-class Stream {
- public:
-  explicit Stream(std::string_view bytes) : bytes_(bytes) {}
-
-  // Moves to the next opcode.
-  void next() {
-    start_ = position_;
-    code_ = take(1)[0];
-    const Opcode& op = opcodes[static_cast<unsigned char>(code_)];
-    switch (op.argument) {
-      case Argument::Unknown:
-        fail("unknown opcode ", static_cast<int>(static_cast<unsigned char>(code_)));
-      case Argument::Nothing:
-        argument_ = {};
-        break;
-      case Argument::Fixed1:
-        argument_ = take(1);
-        break;
-      case Argument::Fixed2:
-        argument_ = take(2);
-        break;
-      case Argument::Fixed4:
-        argument_ = take(4);
-        break;
-      case Argument::Fixed8:
-        argument_ = take(8);
-        break;
-      case Argument::Counted1:
-        argument_ = take(number_at<uint8_t>(take(1).data()));
-        break;
-      case Argument::Counted4:
-        argument_ = take(number_at<uint32_t>(take(4).data()));
-        break;
-      case Argument::Counted8:
-        argument_ = take(number_at<uint64_t>(take(8).data()));
-        break;
-      case Argument::Line:
-        argument_ = take_lines(1);
-        break;
-      case Argument::TwoLines:
-        argument_ = take_lines(2);
-        break;
-    }
-  }
-  char code() const { return code_; }
-  const char* name() const { return opcodes[static_cast<unsigned char>(code_)].name; }
-  std::string_view argument() const { return argument_; }
-  std::string_view whole() const { return bytes_.substr(start_, position_ - start_); }
-  size_t start() const { return start_; }
-  size_t position() const { return position_; }
-
-  template <class... Parts>
-  [[noreturn]] void fail(const Parts&... parts) const {
-    throw UnpicklingError(str(parts..., " at byte ", start_, " of the pickle"));
-  }
-
- private:
-  std::string_view take(uint64_t n) {
-    if (n > bytes_.size() - position_) {
-      fail("pickle data was truncated");
-    }
-    const std::string_view piece = bytes_.substr(position_, n);
-    position_ += n;
-    return piece;
-  }
-  // Without the last newline.
-  std::string_view take_lines(int lines) {
-    size_t end = position_;
-    for (int i = 0; i < lines; i++) {
-      end = bytes_.find('\n', end);
-      if (end == std::string_view::npos) {
-        fail("pickle data was truncated");
-      }
-      end++;
-    }
-    const std::string_view text = bytes_.substr(position_, end - 1 - position_);
-    position_ = end;
-    return text;
-  }
-
-  std::string_view bytes_;
-  std::string_view argument_;
-  size_t position_ = 0;
-  size_t start_ = 0;
-  char code_ = 0;
-};
+// Objects take a hundred bytes and more, which one byte of a pickle may ask for, or ask to have
+// copied again. Whoever writes a pickle has some bytes for each: a name by which it is remembered,
+// or what is in it.
+constexpr uint64_t objects_anyway = uint64_t{1} << 19;
+constexpr uint64_t bytes_per_object = 4;
+// In objects: what an empty set and the result of a call take, what may be copied without being
+// counted, and how much of a text or of a tuple that is hashed counts as one.
+constexpr uint64_t for_a_set = 3;
+constexpr uint64_t for_a_call = 4;
+constexpr uint64_t copied_freely = 8;
+constexpr uint64_t bytes_copied = 32;
+constexpr uint64_t elements_hashed = 16;
 
 class Reader {
  public:
@@ -245,20 +64,22 @@ class Reader {
         stack_.push_back(top());
         break;
       case 'N':
-        make(Kind::None);
+        make_once(none_, Kind::None, 0);
         break;
       case 0x88:
-        make(Kind::Bool).value.i = 1;
+        make_once(true_, Kind::Bool, 1);
         break;
       case 0x89:
-        make(Kind::Bool).value.i = 0;
+        make_once(false_, Kind::Bool, 0);
         break;
       case 'J':
         make(Kind::Int).value.i = number_at<int32_t>(a.data());
         break;
-      case 'K':
-        make(Kind::Int).value.i = number_at<uint8_t>(a.data());
+      case 'K': {
+        const uint8_t i = number_at<uint8_t>(a.data());
+        make_once(small_[i], Kind::Int, i);
         break;
+      }
       case 'M':
         make(Kind::Int).value.i = number_at<uint16_t>(a.data());
         break;
@@ -273,28 +94,28 @@ class Reader {
       case 'X':
       case 0x8c:
       case 0x8d:
-        make(Kind::String).bytes = a;
+        make(Kind::String).value.bytes = a;
         break;
       case 'T':
       case 'U':
-        make(Kind::OldString).bytes = a;
+        make(Kind::OldString).value.bytes = a;
         break;
       case 'B':
       case 'C':
       case 0x8e:
-        make(Kind::Bytes).bytes = a;
+        make(Kind::Bytes).value.bytes = a;
         break;
       case 0x96:
-        make(Kind::ByteArray).bytes = a;
+        make(Kind::ByteArray).value.bytes = a;
         break;
       case ']':
-        make(Kind::List);
+        make_container(Kind::List);
         break;
       case '}':
-        make(Kind::Dict);
+        make_container(Kind::Dict);
         break;
       case 0x8f:
-        make(Kind::Set);
+        make_container(Kind::Set);
         break;
       case 'l':
         make_filled(Kind::List, Step::Append);
@@ -321,7 +142,7 @@ class Reader {
         fill(Step::Build, height() - 1);
         break;
       case ')':
-        make_of_items(Kind::Tuple, height());
+        make_once(empty_tuple_, Kind::Tuple, 0);
         break;
       case 't':
         make_of_items(Kind::Tuple, pop_mark());
@@ -345,7 +166,7 @@ class Reader {
         make_of_items(Kind::Persistent, height() - 1);
         break;
       case 'c':
-        make(Kind::Global).bytes = a;
+        make(Kind::Global).value.bytes = a;
         break;
       case 0x93:
         make_global_of_strings();
@@ -445,27 +266,47 @@ class Reader {
     if (nodes.size() >= none - 1) {
       s_.fail("the pickle is too large");
     }
-    const uint32_t id = static_cast<uint32_t>(nodes.size());
+    stack_.push_back(static_cast<uint32_t>(nodes.size()));
     PickleNode& node = nodes.emplace_back();
     node.kind = kind;
-    result_.steps.push_back({Step::Make, id});
-    stack_.push_back(id);
     return node;
+  }
+
+  // What nobody can tell from another of its value is one node.
+  void make_once(uint32_t& id, Kind kind, int64_t value) {
+    if (id != none) {
+      stack_.push_back(id);
+      return;
+    }
+    PickleNode& node = make(kind);
+    node.value.i = value;
+    if (kind == Kind::Tuple) {
+      node.value.items = {};
+    }
+    id = stack_.back();
+  }
+
+  void make_container(Kind kind) {
+    spend(kind == Kind::Set ? for_a_set : 1);
+    make(kind).value.items = {};
   }
 
   void make_of_items(Kind kind, int64_t from) {
     const uint32_t first = take_items(from);
     const uint32_t count = static_cast<uint32_t>(result_.items.size()) - first;
     uint32_t depth = 1;
+    uint64_t size = count;
     for (uint32_t i = 0; i < count; i++) {
-      depth = std::max(depth, result_.nodes[result_.items[first + i]].depth + 1);
+      const PickleNode& item = result_.nodes[result_.items[first + i]];
+      depth = std::max(depth, item.depth + 1U);
+      size += size_within(item);
     }
     if (depth > max_depth) {
       s_.fail("objects are nested more than ", max_depth, " deep");
     }
     PickleNode& node = make(kind);
-    node.depth = depth;
-    node.value.items = {first, count};
+    node.depth = static_cast<uint16_t>(depth);
+    node.value.items = {first, count, up_to_most(size)};
   }
 
   void make_call(Kind kind) {
@@ -474,16 +315,47 @@ class Reader {
     }
     // TorchScript calls the enums of its programs with the value itself.
     const PickleNode& function = result_.nodes[stack_[stack_.size() - 2]];
-    const bool is_enum = function.kind == Kind::Global && function.bytes.starts_with("__torch__");
-    if (result_.nodes[stack_.back()].kind != Kind::Tuple && !is_enum) {
+    const PickleNode& arguments = result_.nodes[stack_.back()];
+    const bool is_enum =
+        function.kind == Kind::Global && function.bytes().starts_with("__torch__");
+    if (arguments.kind != Kind::Tuple && !is_enum) {
       s_.fail(s_.name(), " without a tuple of arguments");
     }
+    uint64_t copied = 0;
+    for (uint32_t i = 0; arguments.kind == Kind::Tuple && i < arguments.value.items.count; i++) {
+      copied += size_to_copy(result_.nodes[result_.items[arguments.value.items.first + i]]);
+    }
+    spend(for_a_call + copied);
     make_of_items(kind, height() - 2);
+    result_.nodes.back().value.items.size = up_to_most(copied);
+  }
+
+  // ---- what is spent ----
+
+  void spend(uint64_t objects) {
+    spent_ += objects;
+    if (spent_ > objects_anyway + s_.size() / bytes_per_object) {
+      s_.fail("the pickle makes or copies far more objects than its ", s_.size(),
+              " bytes have room for, found");
+    }
+  }
+  static uint32_t up_to_most(uint64_t size) {
+    return static_cast<uint32_t>(std::min(size, uint64_t{none}));
+  }
+  static uint64_t size_within(const PickleNode& n) {
+    return n.kind == Kind::Tuple ? n.value.items.size : 0;
+  }
+  // Storages, which persistent ids are of, are shared.
+  static uint64_t size_to_copy(const PickleNode& n) {
+    const uint64_t size = n.kind == Kind::Persistent ? 0
+                          : n.has_items()            ? n.value.items.size
+                                                     : n.bytes().size() / bytes_copied;
+    return size - std::min(size, copied_freely);
   }
 
   void make_long(std::string_view bytes) {
     if (bytes.size() > 8) {
-      make(Kind::BigInt).bytes = bytes;
+      make(Kind::BigInt).value.bytes = bytes;
       return;
     }
     uint64_t value = 0;
@@ -506,9 +378,10 @@ class Reader {
     if (module.kind != Kind::String || name.kind != Kind::String) {
       s_.fail("STACK_GLOBAL requires str");
     }
-    result_.names.push_back(std::make_unique<std::string>(str(module.bytes, '\n', name.bytes)));
+    const std::string& full =
+        result_.names.emplace_back(str(module.bytes(), '\n', name.bytes()));
     stack_.resize(stack_.size() - 2);
-    make(Kind::Global).bytes = *result_.names.back();
+    make(Kind::Global).value.bytes = full;
   }
 
   // Fills the object below `from` with those from there on.
@@ -521,7 +394,7 @@ class Reader {
   void make_filled(Kind kind, Step step) {
     const uint32_t first = take_items(pop_mark());
     const uint32_t count = static_cast<uint32_t>(result_.items.size()) - first;
-    make(kind);
+    make_container(kind);
     add_step(step, top(), first, count);
   }
 
@@ -529,18 +402,43 @@ class Reader {
     if (kind == Step::SetItems && count % 2 != 0) {
       s_.fail("odd number of items for ", s_.name());
     }
-    const uint32_t id = static_cast<uint32_t>(result_.steps.size());
-    result_.steps.push_back({kind, target, first, count});
     PickleNode& node = result_.nodes[target];
-    (node.last_step == none ? node.first_step : result_.steps[node.last_step].next) = id;
-    node.last_step = id;
+    uint64_t size = count;
+    for (uint32_t i = 0; i < count; i++) {
+      const PickleNode& item = result_.nodes[result_.items[first + i]];
+      size += size_within(item);
+      const bool is_hashed = kind == Step::Add || (kind == Step::SetItems && i % 2 == 0);
+      spend(is_hashed          ? size_within(item) / elements_hashed
+            : kind == Step::Build ? size_to_copy(item)
+                                  : 0);
+    }
+    if (node.has_items()) {
+      node.value.items.size = up_to_most(size + node.value.items.size);
+    }
+    const uint32_t id = static_cast<uint32_t>(result_.steps.size());
+    const uint32_t last = std::exchange(node.last_step, id);
+    const uint32_t next = last == none ? id : std::exchange(result_.steps[last].next, id);
+    const uint32_t made = static_cast<uint32_t>(result_.nodes.size());
+    result_.steps.push_back({kind, target, first, count, made, next});
   }
 
   Stream s_;
   Pickle result_;
-  std::vector<uint32_t> stack_;
-  std::vector<uint32_t> marks_;  // heights of the stack
-  std::vector<uint32_t> memo_;
+  uint64_t spent_ = 0;
+  std::deque<uint32_t> stack_;
+  std::deque<uint32_t> marks_;  // heights of the stack
+  std::deque<uint32_t> memo_;
+  uint32_t none_ = none;
+  uint32_t true_ = none;
+  uint32_t false_ = none;
+  uint32_t empty_tuple_ = none;
+  std::array<uint32_t, 256> small_ = filled_small();
+
+  static constexpr std::array<uint32_t, 256> filled_small() {
+    std::array<uint32_t, 256> all{};
+    all.fill(none);
+    return all;
+  }
 };
 
 }  // namespace

@@ -2,13 +2,13 @@
 // for what state consists of, and the renaming of the globals that a pickle mentions.
 //
 // A pickle is a program that builds objects. The reader records what it would build (nodes) and in
-// which order it would fill it (steps); to make real objects, one walks over the steps once,
-// without recursion. What a global name stands for, and what calling it would mean, is for the
+// which order it would fill it (steps); to make real objects, one replays both once, without
+// recursion. What a global name stands for, and what calling it would mean, is for the
 // walker to decide: here both are only nodes.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,34 +29,46 @@ struct PickleNode {
     OldString,   // bytes: a str of Python 2
     Bytes,       // bytes
     ByteArray,   // bytes
+    Global,      // bytes: module, newline, name
     List,        // empty at first
     Dict,        // empty at first
     Set,         // empty at first
     Tuple,       // items
-    Global,      // bytes: module, newline, name
     Call,        // items: what is called, the tuple of arguments
     New,         // the same, for a class whose __new__ is called
     Persistent,  // items: the id
   };
-  Kind kind = Kind::None;
-  uint32_t depth = 1;  // of tuples, calls and ids nested in each other
-  union {
+  struct Items {
+    uint32_t first;  // into Pickle::items
+    uint32_t count;
+    // How many elements whoever copies or hashes it goes through, at least: those of tuples within
+    // are its own, those that fill it count.
+    uint32_t size;
+  };
+  union Value {
+    constexpr Value() : i(0) {}
     int64_t i;
     double d;
-    struct {
-      uint32_t first;  // into Pickle::items
-      uint32_t count;
-    } items;
-  } value = {};
-  std::string_view bytes;      // into the pickle itself or Pickle::names
-  uint32_t first_step = none;  // the steps that fill this node, chained by PickleStep::next
-  uint32_t last_step = none;
+    Items items;
+    std::string_view bytes;  // into the pickle itself or Pickle::names
+  };
   static constexpr uint32_t none = UINT32_MAX;
+
+  bool has_bytes() const {
+    return kind == Kind::BigInt || (kind >= Kind::String && kind <= Kind::Global);
+  }
+  bool has_items() const { return kind >= Kind::List; }
+  std::string_view bytes() const { return has_bytes() ? value.bytes : std::string_view(); }
+
+  Kind kind = Kind::None;
+  uint16_t depth = 1;         // of tuples, calls and ids nested in each other
+  uint32_t last_step = none;  // of those that fill this node; the first one is its `next`
+  Value value;
 };
 
+// Items go into a node that has been made.
 struct PickleStep {
   enum class Kind : uint8_t {
-    Make,      // the node comes into being; its items have been made
     Append,    // items are appended to a list
     SetItems,  // items are keys and values by turns
     Add,       // items go into a set
@@ -64,19 +76,46 @@ struct PickleStep {
   };
   Kind kind;
   uint32_t node;
-  uint32_t first = 0;  // into Pickle::items
-  uint32_t count = 0;
-  uint32_t next = PickleNode::none;
+  uint32_t first;  // into Pickle::items
+  uint32_t count;
+  uint32_t made;  // how many nodes there are by then
+  uint32_t next;  // that fills the same node; after the last one comes the first
 };
 
+// Lists that grow in pieces: a pickle of many bytes is one of many more objects.
 struct Pickle {
-  std::vector<PickleNode> nodes;
-  std::vector<PickleStep> steps;
-  std::vector<uint32_t> items;  // nodes
-  std::vector<std::unique_ptr<std::string>>
-      names;  // globals that the pickle does not hold in one piece
+  std::deque<PickleNode> nodes;
+  std::deque<PickleStep> steps;
+  std::deque<uint32_t> items;     // nodes
+  std::deque<std::string> names;  // globals that the pickle does not hold in one piece
   uint32_t root = 0;
   size_t end = 0;  // bytes read
+
+  // Calls make(id) for each node, whose items have been made, and fill(step), in the order of the
+  // pickle.
+  template <class Make, class Fill>
+  void replay(const Make& make, const Fill& fill) const {
+    uint32_t id = 0;
+    for (const PickleStep& step : steps) {
+      for (; id < step.made; id++) {
+        make(id);
+      }
+      fill(step);
+    }
+    for (; id < nodes.size(); id++) {
+      make(id);
+    }
+  }
+  // Calls fill(step) for those of one node.
+  template <class Fill>
+  void each_step(const PickleNode& node, const Fill& fill) const {
+    uint32_t id = node.last_step;
+    while (id != PickleNode::none) {
+      id = steps[id].next;
+      fill(steps[id]);
+      id = id == node.last_step ? PickleNode::none : id;
+    }
+  }
 };
 
 // Reads one pickle from the front of `bytes`, which must outlive the result. UnpicklingError where

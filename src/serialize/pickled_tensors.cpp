@@ -29,7 +29,7 @@ std::string_view PickledTensors::function_name(const PickleNode& call) const {
   if (function.kind != Kind::Global) {
     throw UnpicklingError("this file calls what is no global name");
   }
-  return function.bytes;
+  return function.bytes();
 }
 
 Tensor PickledTensors::tensor(const PickleNode& call) {
@@ -90,10 +90,10 @@ std::optional<ScalarType> dtype_of_codes(std::string_view storage_class) {
 }  // namespace
 
 ScalarType PickledTensors::named_dtype(const PickleNode& name) const {
-  expect(name.kind == Kind::Global && name.bytes.starts_with("torch\n"), "dtype");
+  expect(name.kind == Kind::Global && name.bytes().starts_with("torch\n"), "dtype");
   for (int i = 0; i < num_dtypes; i++) {
     const auto t = static_cast<ScalarType>(i);
-    if (name.bytes.substr(6) == dtype_info(t).name && t != kBool) {
+    if (name.bytes().substr(6) == dtype_info(t).name && t != kBool) {
       return t;
     }
   }
@@ -106,15 +106,15 @@ Storage PickledTensors::storage(const PickleNode& id, ScalarType& dtype, bool of
   const PickleNode& type = item(parts, 1);
   const PickleNode& key = item(parts, 2);
   const PickleNode& numel = item(parts, 4);
-  expect(item(parts, 0).kind == Kind::String && item(parts, 0).bytes == "storage", "storage");
+  expect(item(parts, 0).kind == Kind::String && item(parts, 0).bytes() == "storage", "storage");
   expect(type.kind == Kind::Global && key.kind == Kind::String && numel.kind == Kind::Int,
          "storage");
-  const std::string_view name = type.bytes.substr(type.bytes.find('\n') + 1);
+  const std::string_view name = type.bytes().substr(type.bytes().find('\n') + 1);
   const std::optional<ScalarType> found =
       of_codes ? dtype_of_codes(name) : dtype_of_storage_class(name);
   expect(found.has_value(), "storage type");
   dtype = *found;
-  return reader_.storage(std::string(key.bytes), dtype, numel.value.i, folder_);
+  return reader_.storage(std::string(key.bytes()), dtype, numel.value.i, folder_);
 }
 
 DimVector PickledTensors::integers(const PickleNode& tuple) const {

@@ -176,15 +176,14 @@ class Loader {
       visit_list(n.value.items.first, n.value.items.count, 0, name, depth);
     }
     int64_t index = 0;
-    for (uint32_t i = n.first_step; i != PickleNode::none; i = pickle_.steps[i].next) {
-      const PickleStep& step = pickle_.steps[i];
+    pickle_.each_step(n, [&](const PickleStep& step) {
       if (step.kind == PickleStep::Kind::Append) {
         visit_list(step.first, step.count, index, name, depth);
         index += step.count;
       } else if (step.kind == PickleStep::Kind::SetItems) {
         visit_dict(step, name, depth);
       }
-    }
+    });
   }
 
   // What a node stands for. Containers that are mentioned again are the same ones.
@@ -204,7 +203,7 @@ class Loader {
         return n.value.d;
       case Kind::String:
       case Kind::OldString:
-        return std::string(n.bytes);
+        return std::string(n.bytes());
       default:
         break;
     }
@@ -241,19 +240,21 @@ class Loader {
     }
     auto dict = make_intrusive<ivalue::DictItems>();
     IValue::Items list;
-    for (uint32_t i = n.first_step; i != PickleNode::none; i = pickle_.steps[i].next) {
-      const PickleStep& step = pickle_.steps[i];
-      const uint32_t* const ids = pickle_.items.data() + step.first;
+    pickle_.each_step(n, [&](const PickleStep& step) {
+      const auto part = [&](uint32_t k) {
+        return value(pickle_.items[step.first + k], depth + 1);
+      };
       if (is_dict && step.kind == PickleStep::Kind::SetItems) {
         for (uint32_t k = 0; k + 1 < step.count; k += 2) {
-          dict->insert(value(ids[k], depth + 1), value(ids[k + 1], depth + 1), true);
+          IValue key = part(k);
+          dict->insert(std::move(key), part(k + 1), true);
         }
       } else if (!is_dict && step.kind == PickleStep::Kind::Append) {
         for (uint32_t k = 0; k < step.count; k++) {
-          list.push_back(value(ids[k], depth + 1));
+          list.push_back(part(k));
         }
       }
-    }
+    });
     return is_dict ? IValue::dict(std::move(dict)) : IValue::list(std::move(list));
   }
 
@@ -273,7 +274,7 @@ class Loader {
       const PickleNode& key = node(pickle_.items[step.first + k]);
       if (key.kind == Kind::String || key.kind == Kind::Int) {
         const std::string text =
-            key.kind == Kind::Int ? std::to_string(key.value.i) : std::string(key.bytes);
+            key.kind == Kind::Int ? std::to_string(key.value.i) : std::string(key.bytes());
         visit(pickle_.items[step.first + k + 1], join_name(name, text), depth + 1);
       }
     }

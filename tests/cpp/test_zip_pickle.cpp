@@ -157,7 +157,7 @@ RL_TEST(pickles) {
   CHECK(p.end == list.size() - 4);
   const PickleNode& root = p.nodes[p.root];
   CHECK(root.kind == PickleNode::Kind::List);
-  const PickleStep& fill = p.steps[root.first_step];
+  const PickleStep& fill = p.steps[root.last_step];
   CHECK(fill.kind == PickleStep::Kind::Append && fill.count == 8);
   const auto item = [&](uint32_t i) -> const PickleNode& {
     return p.nodes[p.items[fill.first + i]];
@@ -166,7 +166,7 @@ RL_TEST(pickles) {
   CHECK(item(1).value.i == -2);
   CHECK(item(2).value.i == -32768);
   CHECK(item(3).value.d == 1.5);
-  CHECK(item(4).bytes == "hi");
+  CHECK(item(4).bytes() == "hi");
   CHECK(item(5).kind == PickleNode::Kind::None);
   CHECK(item(6).kind == PickleNode::Kind::Bool && item(6).value.i == 1);
   CHECK(&item(7) == &root);
@@ -175,7 +175,7 @@ RL_TEST(pickles) {
       "cos\nsystem\nX\x02\0\0\0ls\x85R.");
   const Pickle q = read_pickle(call);  // read, not run
   CHECK(q.nodes[q.root].kind == PickleNode::Kind::Call);
-  CHECK(q.nodes[q.items[q.nodes[q.root].value.items.first]].bytes == "os\nsystem");
+  CHECK(q.nodes[q.items[q.nodes[q.root].value.items.first]].bytes() == "os\nsystem");
 }
 
 RL_TEST(bad_pickles) {

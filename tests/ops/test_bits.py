@@ -40,33 +40,64 @@ class LargeMakers(Makers):
         return super().mask(*self._sizes(shape))
 
 
-def fresh(value):
-    """Copies of all tensors, leaves as before."""
+def mapped(change, value):
+    """The same with all tensors changed."""
     if isinstance(value, rushlight.Tensor):
-        return value.detach().clone(memory_format=rushlight.preserve_format).requires_grad_(value.requires_grad)
-    if isinstance(value, (list, tuple)):
-        return type(value)(fresh(v) for v in value)
+        return change(value)
+    if type(value) in (list, tuple):
+        return type(value)(mapped(change, v) for v in value)
     return value
 
 
-def outcome(case, args, kwargs, threads):
-    """All that a call leaves: results, gradients of what required them, arguments that it wrote to, other values."""
+def fresh(value):
+    """Copies of all tensors, leaves as before."""
+
+    def copy(t):
+        return (
+            t.detach()
+            .clone(memory_format=rushlight.preserve_format)
+            .requires_grad_(t.requires_grad)
+        )
+
+    return mapped(copy, value)
+
+
+def same(value):
+    return value
+
+
+def outcome(case, args, kwargs, threads, before=same, after=same):
+    """All that a call leaves: results, gradients of what required them, arguments that it wrote to, other values.
+
+    Arguments are what `before` makes of tensors, and results what `after` makes of them.
+    """
     rushlight.set_num_threads(threads)
     rushlight.manual_seed(5)
-    args, kwargs = fresh(args), {k: fresh(v) for k, v in kwargs.items()}
-    result = function_of(rushlight, case.op)(*args, **kwargs)
+    leaves, more = fresh(args), {k: fresh(v) for k, v in kwargs.items()}
+    args, kwargs = mapped(before, leaves), {k: mapped(before, v) for k, v in more.items()}
+    result = mapped(after, function_of(rushlight, case.op)(*args, **kwargs))
     outputs = [t for t in tensors_of(result) if t.requires_grad]
-    inputs = [t for t in tensors_of([*args, *kwargs.values()]) if t.requires_grad and t.is_leaf]
+    inputs = [t for t in tensors_of([*leaves, *more.values()]) if t.requires_grad and t.is_leaf]
     found = [*tensors_of(result), *tensors_of([*args, *kwargs.values()])]
     if outputs and inputs and "backward" not in case.skips and not case.refuses:
         ones = [rushlight.ones_like(t) for t in outputs]
-        found += [g for g in rushlight.autograd.grad(outputs, inputs, ones, allow_unused=True) if g is not None]
-    values = [v for v in (result if isinstance(result, tuple) else (result,)) if isinstance(v, (bool, int, float))]
+        found += [
+            g
+            for g in rushlight.autograd.grad(outputs, inputs, ones, allow_unused=True)
+            if g is not None
+        ]
+    values = [
+        v
+        for v in (result if isinstance(result, tuple) else (result,))
+        if isinstance(v, (bool, int, float))
+    ]
     return [array(t).tobytes() for t in found], values
 
 
 def arguments(case, text, factor):
-    makers = LargeMakers(rushlight, case.dtypes[0], case.key + text, requires_grad=not case.writes, factor=factor)
+    makers = LargeMakers(
+        rushlight, case.dtypes[0], case.key + text, requires_grad=not case.writes, factor=factor
+    )
     return makers.arguments(text)
 
 
@@ -109,7 +140,37 @@ def test_bits_do_not_depend_on_threads(case):
         rushlight.set_num_threads(before)
 
 
+def step(t):
+    """The same values, computed by pointwise steps where there are such of its dtype."""
+    if (
+        t.is_sparse
+        or t.layout != rushlight.strided
+        or t.is_quantized
+        or not (t.is_floating_point() or t.is_complex())
+    ):
+        return t
+    return (t * 2) * 0.5
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=key) for key, c in CASES.items()])
+def test_bits_do_not_depend_on_compile(case):
+    """An op between pointwise ones, run as it is written and in a region where those are computed together."""
+    before = rushlight.get_num_threads()
+    compiled = rushlight.compile(outcome)
+    try:
+        chosen = [(text, *enlarged(case, text)) for text in case.samples[:4]]
+        for text, (args, kwargs), _ in sorted(chosen, key=lambda c: not c[2])[:2]:
+            expected = outcome(case, args, kwargs, 1, step, step)
+            for threads in (1, 2, 3, 5):
+                found = compiled(case, args, kwargs, threads, step, step)
+                assert found == expected, (text, threads)
+    finally:
+        rushlight.set_num_threads(before)
+
+
 def test_every_op_has_samples():
     missing = sorted(key for key, case in CASES.items() if not case.samples)
     assert not missing, f"add samples of these to tests/ops/<family>.py: {missing}"
-    assert {harness.key_of(op) for op in harness.table.load()} == CASES.keys() | harness.without().keys()
+    assert {
+        harness.key_of(op) for op in harness.table.load()
+    } == CASES.keys() | harness.without().keys()

@@ -77,6 +77,63 @@ def test_quantised_networks(name, form):
     np.testing.assert_allclose(found.numpy(), program(x).numpy(), rtol=1e-5, atol=1e-5)
 
 
+RECURRENT = {
+    "lstm": (nn.LSTM, {"num_layers": 2, "bidirectional": True}, (6, 2, 4)),
+    "batch_first": (nn.LSTM, {"batch_first": True}, (2, 6, 4)),
+    "gru": (nn.GRU, {"num_layers": 2, "bidirectional": True}, (6, 2, 4)),
+    "lstm_cell": (nn.LSTMCell, {}, (2, 4)),
+    "gru_cell": (nn.GRUCell, {}, (2, 4)),
+    "rnn_cell": (nn.RNNCell, {"nonlinearity": "relu"}, (2, 4)),
+}
+
+
+class Recurrent(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Sequences(Recurrent):
+    def forward(self, x):
+        packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([4, 6, 1]), False, False)
+        out, state = self.layer(packed)
+        return out.data, state
+
+
+def compare(mine, theirs):
+    """Both have the same tensors, to 1e-5."""
+    if isinstance(theirs, torch.Tensor):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-5)
+        return
+    for a, b in zip(mine, theirs, strict=True):
+        compare(a, b)
+
+
+def quantised(kind, settings, holder=Recurrent):
+    """A recurrent layer with weights of codes."""
+    torch.manual_seed(0)
+    net = holder(kind(4, 5, **settings)).eval()
+    return torch.ao.quantization.quantize_dynamic(net, {kind}, dtype=torch.qint8)
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_recurrent_layers(name):
+    kind, settings, shape = RECURRENT[name]
+    program = torch.jit.script(quantised(kind, settings))
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    compare(loaded(program)(rushlight.from_numpy(x.numpy())), program(x))
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_recurrent_layers_of_packed_sequences(kind):
+    program = torch.jit.script(quantised(kind, {"bidirectional": True}, Sequences))
+    x = torch.randn((6, 3, 4), generator=torch.Generator().manual_seed(1))
+    compare(loaded(program)(rushlight.from_numpy(x.numpy())), program(x))
+
+
 @pytest.mark.parametrize("zero_point", [0, 60])
 def test_averages_round_to_the_nearest_code(zero_point):
     codes = torch.randint(0, 256, (4, 16, 2, 2), dtype=torch.uint8)

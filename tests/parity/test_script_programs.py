@@ -15,7 +15,7 @@ import pytest
 import rushlight
 from tests.fuzz import scripts
 from tests.fuzz.scripts_names import module_of, outcome, runs
-from tests.python import script_constructs
+from tests.python import script_expressions, script_statements
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -65,27 +65,30 @@ def test_random_programs(first, tmp_path):
     assert failed <= 1
 
 
-def constructs_of_pytorch(tmp_path):
-    """The table of constructs with PyTorch in the place of this library."""
-    text = Path(script_constructs.__file__).read_text()
+def table_of_pytorch(constructs, tmp_path):
+    """A table of constructs with PyTorch in the place of this library."""
+    text = Path(constructs.__file__).read_text()
     path = tmp_path / "constructs_of_pytorch.py"
     path.write_text(text.replace("import rushlight as torch", "import torch"))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     made = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
-    return made
+    return made.TABLE
 
 
-def test_constructs_are_those_of_pytorch(tmp_path):
-    """What is in ROWS compiles there, too, what is in BEYOND and REFUSED does not."""
-    theirs = constructs_of_pytorch(tmp_path)
-    for construct, arguments in theirs.ROWS:
+@pytest.mark.parametrize(
+    "constructs", [script_expressions, script_statements], ids=["expressions", "statements"]
+)
+def test_constructs_are_those_of_pytorch(constructs, tmp_path):
+    """What is in `rows` compiles there, too, what is in `beyond_rows` and `refusals` does not."""
+    theirs = table_of_pytorch(constructs, tmp_path)
+    for construct, arguments in theirs.rows:
         made = construct if not isinstance(construct, type) else construct()
         again = construct if not isinstance(construct, type) else construct()
         eager = outcome(again, copy.deepcopy(arguments))
         assert outcome(torch.jit.script(made), copy.deepcopy(arguments)) == eager, (
             construct.__name__
         )
-    for construct, _ in (*theirs.BEYOND, *theirs.REFUSED):
+    for construct, _ in (*theirs.beyond_rows, *theirs.refusals):
         with pytest.raises(Exception):  # noqa: B017  # each lack has an error of its own
             torch.jit.script(construct() if isinstance(construct, type) else construct)

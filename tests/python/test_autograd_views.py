@@ -150,8 +150,49 @@ def test_in_place_on_special_views():
     with torch.no_grad():
         view = x.view(2, 2)
     assert view.requires_grad and view.is_leaf
-    with raises("A view was created in no_grad mode"):
+    with raises("A view was created in no_grad mode and is being"):
         view.mul_(leaf(1.0, 2.0))
+
+
+# Results that are windows on what was made on the way to them.
+COMPOSED = {
+    "repeat": lambda x: x.repeat(2, 1),
+    "matmul": lambda x: x.expand(3, 2, 2) @ x,
+    "einsum": lambda x: torch.einsum("ij,jk->ki", x, x),
+    "tensordot": lambda x: torch.tensordot(x, x, 1),
+    "kron": lambda x: torch.kron(x, x),
+    "cdist": lambda x: torch.cdist(x, x + 1),
+    "pixel_shuffle": lambda x: torch.pixel_shuffle(x.expand(4, 2, 2), 2),
+    "lstm": lambda x: torch.nn.LSTM(2, 3, batch_first=True)(x.float()[None])[0],
+    "quantile": lambda x: x.quantile(0.3, 0),
+    "bilinear": lambda x: torch.nn.functional.bilinear(x, x, x.expand(3, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_results_without_a_graph_are_written_by_what_has_one(name):
+    """No other tensor has their memory: there is nothing ambiguous about it."""
+    with torch.no_grad():
+        y = COMPOSED[name](torch.arange(1.0, 5, dtype=torch.float64).view(2, 2))
+        kept = y.clone()
+    w = torch.full(y.shape, 3.0, dtype=y.dtype, requires_grad=True)
+    version = y._version
+    y.mul_(w)
+    assert y._version == version + 1 and not y._is_view()
+    y.sin().sum().backward()
+    assert torch.allclose(w.grad, (kept * 3).cos() * kept)
+
+
+def test_windows_without_a_graph_that_others_see_are_not():
+    w = leaf(1.0, 2.0)
+    for held in (lambda base: base, lambda base: base[:1], lambda base: base.view_as(base)):
+        with torch.no_grad():
+            base = torch.ones(2, dtype=torch.float64)
+            view, other = base.view(2), held(base)
+            del base
+        with raises("A view was created in no_grad mode and is being modified inplace"):
+            view.mul_(w)
+        del other
 
 
 def test_split_pieces_cannot_be_written():

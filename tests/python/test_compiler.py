@@ -1,4 +1,4 @@
-"""`compile` and the names around it: programs run as they are written."""
+"""`compile` and the names around it."""
 
 import copy
 import pickle
@@ -14,7 +14,7 @@ def test_programs_run_as_they_are_written():
     def function(x):
         return x + 1
 
-    for mark in (compiler.disable, compiler.allow_in_graph, compiler.assume_constant_result):
+    for mark in (compiler.allow_in_graph, compiler.assume_constant_result):
         assert mark(function) is function
     assert compiler.disable(recursive=False)(function) is function
     assert compiler.substitute_in_graph(len)(function) is function
@@ -42,7 +42,9 @@ def test_modes_and_backends_that_there_are_not_are_refused():
     assert issubclass(torch._dynamo.exc.InvalidBackend, RuntimeError)
     assert torch.compile(function, mode="max-autotune")(1) == 2
     assert torch.compile(function, mode="its own", backend="eager")(1) == 2
-    assert torch.compile(function, backend=lambda graph, inputs: graph)(1) == 2
+    assert (
+        torch.compile(function, backend=lambda graph, inputs: graph)(1) == 2
+    )  # no tensor, no graph
 
 
 def test_compiled_modules_share_state():

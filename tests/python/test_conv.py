@@ -1,5 +1,8 @@
 """Convolutions and pooling: sizes that reach every kernel, layouts, dtypes, threads."""
 
+import math
+import time
+
 import numpy as np
 import pytest
 
@@ -295,6 +298,31 @@ run((1, 3, 40, 40), (8, 3, 5, 5))
     expected = {"matrix product", "one window", "picked pixels", "depthwise", "Winograd", "columns"}
     expected |= {"images side by side", "oneDNN", "windows"}
     assert ran == expected
+
+
+@pytest.mark.parametrize("way", ["", "columns", "images side by side", "oneDNN", "windows"])
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_lanes_without_pixels_multiply_no_leftovers(way, length):
+    """Processors multiply denormal numbers slowly, and memory that was freed may hold such."""
+    x, w = torch.randn(8, 64, length), torch.randn(64, 64, 3)
+
+    def took(left):
+        least = math.inf
+        for _ in range(20):
+            for n in (100, 1_000, 10_000, 100_000, 1_000_000):
+                torch.full((n,), left)
+            start = time.perf_counter()
+            F.conv1d(x, w, stride=1, padding=1)
+            least = min(least, time.perf_counter() - start)
+        return least
+
+    torch._force_convolution(way)
+    try:
+        assert took(1e-40) < 5 * took(1.0)
+    except NotImplementedError:
+        assert way in ("oneDNN", "images side by side")  # which do not take this shape
+    finally:
+        torch._force_convolution("")
 
 
 @pytest.mark.parametrize(

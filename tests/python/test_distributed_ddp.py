@@ -5,6 +5,7 @@ import pytest
 from rushlight import distributed as dist
 
 from . import distributed_accumulation_workers as accumulation
+from . import distributed_ddp_traffic_workers as traffic
 from . import distributed_ddp_workers as workers
 from .distributed_workers import run
 
@@ -19,23 +20,23 @@ pytestmark = [
     [
         "equals_one_process",
         "unused",
-        "hooks",
         "thin",
         "normalised",
         "differentiable",
         "functional_gradients",
-        "shown",
         "sharded_states",
         "mixed",
         "moved",
         "replicated",
-        "hooks_by_name",
-        "overlapped",
-        "in_backward",
     ],
 )
 def test_two_processes(case, tmp_path):
     run(getattr(workers, case), 2, tmp_path)
+
+
+@pytest.mark.parametrize("case", ["hooks", "shown", "hooks_by_name", "overlapped", "in_backward"])
+def test_traffic_of_two_processes(case, tmp_path):
+    run(getattr(traffic, case), 2, tmp_path)
 
 
 def test_uneven_inputs(tmp_path):
@@ -48,7 +49,7 @@ def test_grid(tmp_path):
 
 @pytest.mark.parametrize("hierarchical", [False, True])
 def test_local_sgd(hierarchical, tmp_path):
-    run(workers.local_sgd, 4, tmp_path, hierarchical)
+    run(traffic.local_sgd, 4, tmp_path, hierarchical)
 
 
 @pytest.mark.parametrize("seeds", [2, pytest.param(20, marks=pytest.mark.slow)])

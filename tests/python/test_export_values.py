@@ -40,6 +40,30 @@ def repeat(x, n):
     return torch.repeat_interleave(x, n, dim=0), torch.repeat_interleave(n)
 
 
+def scale(x, y):
+    factor = x.sum().item()
+    return y * factor, torch.full((2,), (factor * 2 - 1) / 3), -factor, y.clamp(max=factor)
+
+
+def listed(x):
+    a, (b, c) = x[0, 0].item(), x[1].tolist()
+    torch._check(c > 1.5)
+    return x * a + b, c * 0.1 * 3
+
+
+def flags(x, y):
+    big = (x > 0).any().item()
+    torch._check((x > -9).all().item())
+    return y + 1, big
+
+
+def distinct(x):
+    values, places, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    rows = torch.unique(x, dim=0, return_counts=True)
+    runs = torch.unique_consecutive(x.flatten(), return_inverse=True)
+    return values * 2, places, counts, rows, runs, torch.unique(x).sum()
+
+
 MATRIX = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [3.0, -4.0]])
 CASES = {
     "item": (zeros_of, [torch.ones(3)], [torch.tensor([0.0, 2.0, 3.0])], "{u0: VR[0, 5]}"),
@@ -54,6 +78,30 @@ CASES = {
         [torch.ones(4, 2)],
         [MATRIX],
         "{u0: VR[0, 8], u1: VR[0, 8], u2: VR[0, 4]}",
+    ),
+    "floats": (
+        scale,
+        [torch.tensor([1.5, 2.0]), torch.ones(3)],
+        [torch.tensor([0.25, -2.0]), torch.rand(3)],
+        "{zuf0: VR[-oo, oo]}",
+    ),
+    "lists": (
+        listed,
+        [torch.tensor([[1.5, 2.0], [3.0, 4.0]])],
+        [torch.tensor([[0.5, 2.5], [-3.0, 2.0]])],
+        "{zuf0: VR[-oo, oo], zuf1: VR[-oo, oo], zuf2: VR[-oo, oo]}",
+    ),
+    "flags": (
+        flags,
+        [torch.tensor([1.0, -1.0]), torch.ones(2)],
+        [torch.tensor([-1.0, -1.0]), torch.rand(2)],
+        "{u0: VR[0, 1], u1: VR[1, 1]}",
+    ),
+    "unique": (
+        distinct,
+        [torch.tensor([[1, 2], [2, 2], [1, 2]])],
+        [torch.tensor([[3, 3], [3, 3], [4, 3]])],
+        "{u0: VR[0, 6], u1: VR[0, 3], u2: VR[0, 6], u3: VR[0, 6]}",
     ),
     "repeat": (
         repeat,
@@ -122,6 +170,11 @@ def test_values_and_open_sizes():
         lambda n, x: x if n.item() > 3 else x + 1,
         lambda n, x: x.narrow(0, 0, n.item()),  # nothing says that it fits
         lambda n, x: x + torch.ones(n.item()),
+        lambda n, x: x if (x > 0).any() else x + 1,
+        lambda n, x: x if (x > 0).any().item() else x + 1,
+        lambda n, x: x if n else x + 1,
+        lambda n, x: x if x.sum() else x + 1,
+        lambda n, x: x if x.sum().item() > 0 else x + 1,
     ],
 )
 def test_what_values_would_decide_is_refused(function):

@@ -10,10 +10,13 @@ import rushlight as torch
 from rushlight import _C, nn
 from rushlight.export import Dim, export, save
 from rushlight.vision import models
+from tests.cpp_programs.installed import make_lenet
 from tests.python.test_export import Branchy, branchy_inputs
 from tests.python.test_export_control import CASES as CONTROL
 from tests.python.test_export_files import changed, with_model
 from tests.python.test_export_sizes import EXPRESSIONS, LAYERS, call
+from tests.python.test_export_values import CASES as VALUES
+from tests.python.test_export_values import module
 
 
 def leaves(tree):
@@ -40,6 +43,14 @@ def assert_same(got, expected):
         assert same and type(a) is type(b)
 
 
+@pytest.mark.parametrize("name", VALUES)
+def test_values_of_tensors(name):
+    function, example, others, _ = VALUES[name]
+    run = cpp(export(module(function), tuple(example)))
+    for args in (example, others):
+        assert_same(run(*args), function(*args))
+
+
 @pytest.mark.parametrize(
     "name", ["resnet18", "mobilenet_v3_small", "shufflenet_v2_x0_5", "vit_b_16"]
 )
@@ -52,6 +63,12 @@ def test_networks(name):
         expected = net(x)
     result = cpp(export(net, (x,)))(x)
     assert torch.equal(result, expected) and not result.requires_grad
+
+
+def test_the_file_that_an_installed_program_serves():
+    run = torch.export.load(make_lenet.FILE).module()
+    x = torch.linspace(0, 1, 28 * 28).view(1, 1, 28, 28)
+    assert torch.equal(run(x), make_lenet.lenet()(x))
 
 
 def test_training_writes_buffers():

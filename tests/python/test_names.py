@@ -1,17 +1,19 @@
 """What `import rushlight` loads, and the names that its packages load on first use."""
 
-import ast
+import builtins
 import importlib
-import inspect
+import math
 import operator
 import pkgutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
 import rushlight
+from rushlight import _lazy
 from rushlight._names import listed as _listed
 
 # `as_torch` acts when it is imported: no name of the package leads there by itself.
@@ -28,8 +30,8 @@ LAZY = [
 
 
 def places(package):
-    """The table of a package: name → (module, attribute)."""
-    return inspect.getclosurevars(package.__getattr__).nonlocals["places"]
+    """Name → where it stands, of the names that a package loads when they are first used."""
+    return package.__getattr__.__self__.places
 
 
 def loaded_by(code):
@@ -77,22 +79,52 @@ def test_what_dir_lists_is_there(name):
         _ = package.nothing
 
 
-@pytest.mark.parametrize("name", LAZY)
-def test_type_checkers_see_the_same_names(name):
-    package = importlib.import_module(name)
-    tree = ast.parse(inspect.getsource(package))
-    blocks = [n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
-    seen = {
-        alias.asname or alias.name
-        for block in blocks
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    # Those made in a loop over dtypes are not written anywhere.
-    made = {f"{kind}{what}" for kind in rushlight._KINDS for what in ("Tensor", "Storage")}
-    made |= {f"{kind}Storage" for kind in rushlight._CODE_KINDS}
-    assert seen - {"*"} == places(package).keys() - made
+def test_names_that_wait_are_no_other_things():
+    """What a block of `lazy` imports is not there already, unless as a module that was loaded."""
+    code = f"""
+import importlib, importlib.util, sys
+spec = importlib.util.spec_from_file_location("rushlight._lazy", {_lazy.__file__!r})
+_lazy = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(_lazy)
+found = []
+
+class lazy(_lazy.lazy):
+    def __enter__(self):
+        self.before = {{n for n, v in self._space.items() if type(v) is not type(sys)}}
+        super().__enter__()
+
+    def __exit__(self, *_):
+        super().__exit__()
+        found.extend(f"{{self._package}}.{{name}}" for name in self.before & {{*self.places}})
+
+_lazy.lazy = lazy
+for name in {LAZY}:
+    importlib.import_module(name)
+print(*found)
+"""
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.split() == [], run.stdout
+
+
+def test_a_block_notes_its_own_imports_alone(monkeypatch):
+    package = types.ModuleType("a_package")
+    package.__package__ = "a_package"
+    monkeypatch.setitem(sys.modules, "a_package", package)
+    space, before = vars(package), builtins.__import__
+    with _lazy.lazy("a_package", {"math": "tau"}):
+        import json  # this file is not the package
+
+        exec("from math import pi as half_turn\nfrom . import nothing", space)
+        with pytest.raises(ImportError, match="from module import name"):
+            exec("import math", space)
+        with pytest.raises(ImportError, match="from module import name"):
+            exec("from math import *", space)
+    assert builtins.__import__ is before and json.dumps([]) == "[]"
+    assert "half_turn" not in space
+    assert (package.half_turn, package.tau) == (math.pi, math.tau)
+    assert {"half_turn", "nothing", "tau"} <= set(dir(package))
+    with pytest.raises(ModuleNotFoundError, match="a_package"):
+        _ = package.nothing
 
 
 def test_public_modules_are_attributes():
@@ -114,3 +146,20 @@ def test_a_function_is_not_replaced_by_its_module():
         "assert t.autograd.gradcheck(t.sin, [t.ones(2, dtype=t.double, requires_grad=True)])"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_function_is_not_replaced_by_a_module_of_the_manifest():
+    code = (
+        "from rushlight.vision.ops.roi_align import RoIAlign\n"
+        "from rushlight.vision import ops\n"
+        "assert callable(ops.roi_align) and ops.RoIAlign is RoIAlign"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_alias_loads_the_manifest_when_something_is_missing():
+    light = loaded_by("import rushlight.as_torch, torch.nn, torch.optim")
+    assert not [m for m in light if m.startswith("rushlight.foreign")]
+    assert "rushlight.foreign.tables.compiler" in loaded_by(
+        "import rushlight.as_torch, torch; hasattr(torch, 'nothing')"
+    )

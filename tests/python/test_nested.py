@@ -11,8 +11,8 @@ import pytest
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import nn
+from rushlight._rules import kinds
 from rushlight.autograd import gradcheck, gradgradcheck
-from rushlight.nested import _kinds
 
 LAYOUTS = [torch.strided, torch.jagged]
 LENGTHS = (2, 4, 1)
@@ -51,7 +51,7 @@ def test_pointwise_ops_of_the_table():
     done = 0
     for name in sorted(n.split("::")[1] for n in torch._C._op_names() if n.startswith("aten::")):
         function = getattr(torch, name, None)
-        if function is None or not _kinds.is_elementwise(name) or name.endswith("_"):
+        if function is None or not kinds.is_elementwise(name) or name.endswith("_"):
             continue
         for count in (1, 2):
             try:

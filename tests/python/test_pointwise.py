@@ -470,6 +470,16 @@ def test_overlapping_memory_is_refused():
         square.add_(square.t())
 
 
+def test_a_refused_output_keeps_its_size():
+    x = torch.arange(12.0).reshape(3, 4)
+    shifted = x.reshape(-1)[3:]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.add(x, x, out=shifted)
+    assert shifted.shape == (9,) and shifted.tolist() == list(range(3, 12))
+    out = torch.tensor(2.0)  # an input is left in the memory that is resized
+    assert torch.add(torch.ones(3, 1), out.view(()), out=out).flatten().tolist() == [3, 3, 3]
+
+
 def test_out_is_resized_and_cast():
     out = torch.empty(0)
     torch.add(torch.ones(2, 3), 1, out=out)

@@ -266,6 +266,11 @@ def test_shared_lists_and_dicts():
         table["a"]
     with pytest.raises(IndexError):
         numbers.pop(9)
+    numbers[1:3] = [5]
+    numbers[-1] = 6
+    assert list(numbers) == [9, 5, 6]
+    del numbers[:1], numbers[-1]
+    assert list(numbers) == [5] and not jit.script([1])[1:]
     with pytest.raises(TypeError, match="int"):
         numbers.append("x")
     with pytest.raises(jit.Error, match="Unable to infer type"):

@@ -7,7 +7,9 @@ import pytest
 
 import rushlight as torch
 from tests.fuzz.scripts_names import plain
-from tests.python import script_constructs as constructs
+from tests.python import script_expressions, script_statements
+
+TABLES = (script_expressions.TABLE, script_statements.TABLE)
 
 
 def outcome(function, arguments):
@@ -25,7 +27,11 @@ def made(construct):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(
     ("construct", "arguments"),
-    [pytest.param(*one, id=one[0].__name__) for one in (*constructs.ROWS, *constructs.BEYOND)],
+    [
+        pytest.param(*one, id=one[0].__name__)
+        for table in TABLES
+        for one in (*table.rows, *table.beyond_rows)
+    ],
 )
 def test_constructs(construct, arguments):
     expected = outcome(made(construct), arguments)
@@ -41,7 +47,11 @@ def test_constructs(construct, arguments):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(
     ("construct", "words"),
-    [pytest.param(one, words, id=one.__name__) for one, (words,) in constructs.REFUSED],
+    [
+        pytest.param(one, words, id=one.__name__)
+        for table in TABLES
+        for one, (words,) in table.refusals
+    ],
 )
 def test_refusals(construct, words):
     with pytest.raises((RuntimeError, torch.jit.frontend.NotSupportedError), match=words):

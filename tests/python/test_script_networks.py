@@ -1,9 +1,14 @@
 """Networks of `vision` as programs: `jit.script` compiles them, and they give the same bits."""
 
+import io
+
 import pytest
 
 import rushlight as torch
 from rushlight.vision import models
+from tests.python import test_vision_one_stage as one_stage
+from tests.python.test_vision_motion import tiny_raft
+from tests.python.test_vision_scenes import scene, tiny_detector
 
 IMAGES, VIDEO = (2, 3, 64, 64), (1, 3, 4, 32, 32)
 # By name, the arguments beside `weights`, and the shape of the input where it is not IMAGES.
@@ -73,6 +78,82 @@ def test_networks_compile(name):
         torch.manual_seed(1)
         for given, expected in zip(tensors(program(x)), wanted, strict=True):
             assert torch.equal(given, expected)
+
+
+def again(program):
+    """The program as its archive has it."""
+    return torch.jit.load(io.BytesIO(program.save_to_buffer()))
+
+
+def equal(given, expected):
+    """Whether both hold the same bits, in containers of the same names."""
+    if isinstance(expected, torch.Tensor):
+        return torch.equal(given, expected)
+    if isinstance(expected, dict):
+        return list(given) == list(expected) and all(equal(given[k], expected[k]) for k in given)
+    return len(given) == len(expected) and all(map(equal, given, expected))
+
+
+# By name, a small detector, or one of torchvision's sizes for small images.
+DETECTORS = {
+    **{kind: (lambda kind=kind: tiny_detector(kind)) for kind in ("boxes", "mask", "keypoint")},
+    **{kind: (lambda kind=kind: one_stage.tiny(kind)) for kind in ("retinanet", "fcos", "ssd")},
+    **{
+        name: (
+            lambda name=name: models.get_model(
+                name, weights=None, weights_backbone=None, min_size=64
+            )
+        )
+        for name in ("fasterrcnn_mobilenet_v3_large_320_fpn", "fcos_resnet50_fpn")
+    },
+    **{
+        name: (lambda name=name: models.get_model(name, weights=None, weights_backbone=None))
+        for name in ("ssd300_vgg16", "ssdlite320_mobilenet_v3_large")
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", DETECTORS)
+def test_detectors_compile(name):
+    torch.manual_seed(0)
+    net = DETECTORS[name]()
+    images, targets = map(list, zip(*(scene(i) for i in range(2)), strict=True))
+    copies = lambda: [dict(target) for target in targets]
+    program = torch.jit.script(net)
+    torch.manual_seed(1)
+    expected = net(images, copies())
+    torch.manual_seed(1)
+    losses, found = program(images, copies())
+    assert not found or all(not one for one in found)
+    assert equal(losses, expected)
+    for one in (net, program):
+        one.eval()
+    for one in net.modules():
+        if hasattr(one, "score_thresh"):
+            one.score_thresh = 0.0
+    images.append(torch.rand(3, 50, 70))
+    with torch.no_grad():
+        expected = net.eval()(images)
+        program = torch.jit.script(net)
+        for one in (program, again(program)):
+            losses, found = one(images)
+            assert losses == {} and equal(found, expected)
+    assert sum(len(one["boxes"]) for one in found) > 0
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["tiny", "raft_small"])
+def test_networks_of_flow_compile(name):
+    torch.manual_seed(0)
+    net = tiny_raft() if name == "tiny" else models.optical_flow.raft_small()
+    size = 64 if name == "tiny" else 128
+    first, second = torch.rand(2, 1, 3, size, size)
+    program = torch.jit.script(net.eval())
+    with torch.no_grad():
+        expected = net(first, second, 2)
+        for one in (program, again(program)):
+            assert equal(one(first, second, 2), expected)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

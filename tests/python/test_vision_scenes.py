@@ -70,9 +70,8 @@ def test_a_detector_learns():
     assert len(overlaps) >= 8 and sum(overlaps) / len(overlaps) > 0.5
 
 
-@pytest.mark.parametrize("kind", ["mask", "keypoint"])
-def test_masks_and_keypoints(kind):
-    torch.manual_seed(0)
+def tiny_detector(kind):
+    """A detector of boxes, or of masks or keypoints as well."""
     pool = ops.MultiScaleRoIAlign(["0"], output_size=4, sampling_ratio=2)
     settings = tiny_settings()
     if kind == "mask":
@@ -81,14 +80,21 @@ def test_masks_and_keypoints(kind):
             "mask_head": detection.mask_rcnn.MaskRCNNHeads(8, (8,), 1),
             "mask_predictor": detection.mask_rcnn.MaskRCNNPredictor(8, 8, 2),
         }
-        model = detection.MaskRCNN(tiny_backbone(), **settings, **more)
-    else:
+        return detection.MaskRCNN(tiny_backbone(), **settings, **more)
+    if kind == "keypoint":
         more = {
             "keypoint_roi_pool": pool,
             "keypoint_head": detection.keypoint_rcnn.KeypointRCNNHeads(8, (8,)),
             "keypoint_predictor": detection.keypoint_rcnn.KeypointRCNNPredictor(8, 1),
         }
-        model = detection.KeypointRCNN(tiny_backbone(), **settings, **more)
+        return detection.KeypointRCNN(tiny_backbone(), **settings, **more)
+    return detection.FasterRCNN(tiny_backbone(), **settings)
+
+
+@pytest.mark.parametrize("kind", ["mask", "keypoint"])
+def test_masks_and_keypoints(kind):
+    torch.manual_seed(0)
+    model = tiny_detector(kind)
     images, targets = zip(*(scene(i) for i in range(2)), strict=True)
     losses = model(list(images), list(targets))
     assert torch.isfinite(losses[f"loss_{kind}"]) and losses[f"loss_{kind}"] > 0

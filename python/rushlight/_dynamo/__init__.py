@@ -7,6 +7,7 @@ from typing import Any
 
 from rushlight._dynamo import config
 from rushlight._dynamo import exc as exc
+from rushlight._dynamo._explain import explain
 from rushlight._dynamo.eval_frame import OptimizedModule, is_dynamo_supported
 from rushlight.compiler import (
     allow_in_graph,
@@ -25,6 +26,7 @@ __all__ = [
     "assume_constant_result",
     "config",
     "disable",
+    "explain",
     "forbid_in_graph",
     "graph_break",
     "is_compiling",
@@ -43,7 +45,7 @@ __all__ = [
 
 def optimize(backend="inductor", *, nopython: bool = False, **options):
     """A decorator: `compile` under its old name."""
-    return lambda model: _compile(model, backend=backend)
+    return lambda model: _compile(model, backend=backend, fullgraph=nopython)
 
 
 def run(fn=None):

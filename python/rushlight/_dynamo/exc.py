@@ -1,8 +1,14 @@
 """What `compile` and `export` raise."""
 
-from rushlight.compiler import InvalidBackend, TorchDynamoException
+from rushlight.compiler import InvalidBackend, TorchDynamoException, Unsupported
 
-__all__ = ["InvalidBackend", "TorchDynamoException", "UncapturedHigherOrderOpError", "UserError"]
+__all__ = [
+    "InvalidBackend",
+    "TorchDynamoException",
+    "UncapturedHigherOrderOpError",
+    "Unsupported",
+    "UserError",
+]
 
 
 class UserError(TorchDynamoException):

@@ -11,9 +11,11 @@ from unittest.mock import patch
 
 import rushlight
 from rushlight import Tensor
+from rushlight._dynamo._graphs import count_ops
 from rushlight._prims_common import is_float_dtype
+from rushlight.fx import GraphModule
 
-__all__ = ["make_test_cls_with_patches", "rand_strided"]
+__all__ = ["CompileCounter", "make_test_cls_with_patches", "rand_strided"]
 
 
 def _with_patches(function: Callable, patches: Sequence[tuple[Any, str, Any]]) -> Callable:
@@ -27,6 +29,23 @@ def _with_patches(function: Callable, patches: Sequence[tuple[Any, str, Any]]) -
             return function(*args, **kwargs)
 
     return call_with_patches
+
+
+class CompileCounter:
+    """A backend that counts its graphs and the ops in them, and runs them as they are."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def __call__(self, gm: GraphModule, example_inputs: list[Tensor]) -> Callable[..., Any]:
+        self.frame_count += 1
+        self.op_count += count_ops(gm)
+        return gm.forward
+
+    def clear(self) -> None:
+        """Begin to count again."""
+        self.frame_count = 0
+        self.op_count = 0
 
 
 def make_test_cls_with_patches(

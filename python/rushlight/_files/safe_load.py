@@ -102,18 +102,29 @@ class safe_globals:
 
 
 def get_layout(name):
-    layout = getattr(_C, str(name).removeprefix("torch."), None)
+    layout = getattr(_C, _text(name).removeprefix("torch."), None)
     if not isinstance(layout, _C.layout):
-        raise RuntimeError(f"layout {name} is not supported")
+        raise RuntimeError(f"layout {name[:100]} is not supported")
     return layout
 
 
+def _text(value):
+    """A str: values of files are not shown otherwise, for those that are shared have endless texts."""
+    if not isinstance(value, str):
+        raise TypeError(f"expected a str, but got {type(value).__name__}")
+    return value
+
+
 def _make_bytes(text, encoding):
-    if encoding != "latin1":
+    if _text(encoding) != "latin1":
         raise pickle.UnpicklingError(
-            f"_codecs.encode with the encoding {encoding!r} is not allowed"
+            f"_codecs.encode with the encoding {encoding[:100]!r} is not allowed"
         )
     return text.encode("latin1")
+
+
+def _make_version(text):
+    return TorchVersion(_text(text))
 
 
 def _make_bytearray(data=b"", encoding="latin1"):
@@ -139,8 +150,8 @@ def member(kind, name, allowed):
     listed = isinstance(kind, enum.EnumMeta) and any(kind is a for a in allowed)
     if not listed or name not in kind.__members__:
         raise pickle.UnpicklingError(
-            f"getattr is carried out for members of Enums that are allowed alone, not for {name!r} "
-            f"of {kind!r}"
+            "getattr is carried out for members of Enums that are allowed alone, not for "
+            f"{_text(name)[:100]!r} of {getattr(kind, '__name__', type(kind).__name__)}"
         )
     return kind.__members__[name]
 
@@ -155,7 +166,7 @@ def _join_members(member, other):
     allowed = isinstance(member, enum.Flag) and any(kind is a for a in _safe_globals.values())
     if not allowed or type(other) not in (kind, int):
         raise pickle.UnpicklingError(
-            f"or_ is carried out for Flags that are allowed alone, not for {member!r}"
+            f"or_ is carried out for Flags that are allowed alone, not for a {kind.__name__}"
         )
     return member | other
 
@@ -219,7 +230,7 @@ _CALLS = {
         (_join_members, _join_members),
         (_C.Size, _make_size),
         (_C.device, _C.device),
-        (TorchVersion, TorchVersion),
+        (TorchVersion, _make_version),
         (get_layout, get_layout),
         *((f, f) for name, f in _NAMES.items() if name.startswith("torch._utils.")),
     )
@@ -325,7 +336,8 @@ class SafeObjects:
             and not _is_nested(kind, "NestedTensor")
             and not any(kind is item for item in _safe_globals.values())
         ):
-            raise pickle.UnpicklingError(f"tensors of the type {kind!r} are not allowed by default")
+            name = getattr(kind, "__name__", type(kind).__name__)
+            raise pickle.UnpicklingError(f"tensors of the type {name} are not allowed by default")
         result = self.call(function, arguments, False)
         return _tensor._rebuild_from_type_v2(lambda: result, kind, (), state)
 

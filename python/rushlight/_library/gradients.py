@@ -30,25 +30,64 @@ class _Context:
         return tuple(self._spec.unflatten(flat[: self._spec.num_leaves]))
 
 
-def function_of(op, backward, setup_context):
-    """`apply` of an `autograd.Function` whose forward is the op behind autograd.
+class _Call:
+    """One call: how its arguments and results are made of the tensors that autograd sees."""
 
-    Raises:
-        RuntimeError: the op writes into an argument, returns a view, or nothing.
-    """
+    def __init__(self, op, values):
+        self.op = op
+        self.flat, self.spec = _pytree.tree_flatten(list(values[: op._num_positional]))
+        self.named = list(values[op._num_positional :])
+        self.results: Any = None
+
+    def values(self, flat):
+        """All arguments, from the leaves of those by position."""
+        return [*self.spec.unflatten(flat), *self.named]
+
+    def flat_gradients(self, made):
+        """The gradients of the leaves, from one for each argument by position."""
+        flat = []
+        for i, (grad, child) in enumerate(zip(made, self._children(), strict=True)):
+            if child is None:
+                flat.append(grad)
+            elif grad is None:
+                flat += [None] * child
+            elif not isinstance(grad, (list, tuple)) or len(grad) != child:
+                raise RuntimeError(
+                    f"{self.op.qualname}: the gradient of argument {i}, a list of {child} tensors, "
+                    f"must be a list of as many or None, got {type(grad).__name__}"
+                )
+            else:
+                flat += grad
+        return flat
+
+    def _children(self):
+        """For each argument how many leaves its list has; None for one that is no list."""
+        whole = self.spec.unflatten(self.flat)
+        return [len(v) if isinstance(v, (list, tuple)) else None for v in whole]
+
+
+def _check_differentiable(op):
     if not schemas.is_functional(op._schema):
         raise RuntimeError(
             f"Cannot register autograd formula for non-functional operator {op}: {op._schema} "
             "writes into an argument, gives a view or gives nothing. An op that does not can "
             "have one."
         )
-    count = op._num_positional
-    arguments = op._schema.arguments
-    named = [a.name for a in arguments[count:]]
-    if any(a.type.startswith("Tensor") for a in arguments[count:]):
+    if any(a.type.startswith("Tensor") for a in op._schema.arguments[op._num_positional :]):
         raise NotImplementedError(
             f"register_autograd with kwarg-only Tensor args is not supported yet. Got {op._schema}"
         )
+
+
+def function_of(op, backward, setup_context):
+    """`apply` of an `autograd.Function` whose forward is the op behind autograd.
+
+    Raises:
+        RuntimeError: the op writes into an argument, returns a view, or nothing.
+    """
+    _check_differentiable(op)
+    count = op._num_positional
+    named = [a.name for a in op._schema.arguments[count:]]
 
     class Function(rushlight.autograd.Function):
         @staticmethod
@@ -76,46 +115,13 @@ def function_of(op, backward, setup_context):
                     f"each argument that was given, but it returned {len(made)}"
                 )
             made = (*made, *[None] * count)[:count]
-            return (None, *call.flat_gradients(op, made))
+            return (None, *call.flat_gradients(made))
 
     name = f"GeneratedBackwardFor_{op.namespace}_{op._opname}_{op._overloadname}"
     Function = type(name, (Function,), {})
 
-    class Call:
-        """One call: how its arguments and results are made of the tensors that autograd sees."""
-
-        def __init__(self, values):
-            self.flat, self.spec = _pytree.tree_flatten(list(values[:count]))
-            self.named = list(values[count:])
-            self.results: Any = None
-
-        def values(self, flat):
-            return [*self.spec.unflatten(flat), *self.named]
-
-        def flat_gradients(self, op, made):
-            flat = []
-            for i, (grad, child) in enumerate(zip(made, self.children(), strict=True)):
-                if child is None:
-                    flat.append(grad)
-                elif grad is None:
-                    flat += [None] * child
-                elif not isinstance(grad, (list, tuple)) or len(grad) != child:
-                    raise RuntimeError(
-                        f"{op.qualname}: the gradient of argument {i}, a list of {child} tensors, "
-                        f"must be a list of as many or None, got {type(grad).__name__}"
-                    )
-                else:
-                    flat += grad
-            return flat
-
-        def children(self):
-            """For each argument how many leaves its list has; None for one that is no list."""
-            whole = self.spec.unflatten(self.flat)
-            return [len(v) if isinstance(v, (list, tuple)) else None for v in whole]
-
     def apply(*args, **kwargs):
-        values = op.bind(args, kwargs)
-        call = Call(values)
+        call = _Call(op, op.bind(args, kwargs))
         flat = Function.apply(call, *call.flat)
         return call.results.unflatten(flat)
 

@@ -54,6 +54,8 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
 
     For an example see `overrides.wrap_torch_function`, which offers calls as well.
 
+    For an example see `overrides.wrap_torch_function`, which offers calls as well.
+
     Args:
         public_api: the function that was called.
         relevant_args: the arguments that may want to see the call.

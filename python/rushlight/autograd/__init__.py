@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rushlight
 from rushlight import _C
@@ -240,12 +240,10 @@ def _batched_backward(run, gradients, retain):
     return tuple(next(found) if d else None for d in defined)
 
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from rushlight.autograd import (  # noqa: F401
         forward_ad,
         functional,
         graph,
         profiler,
     )
-else:
-    __getattr__, __dir__ = lazy(__name__, "forward_ad functional graph profiler")

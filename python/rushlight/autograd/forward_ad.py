@@ -74,6 +74,8 @@ def exit_dual_level(*, level=None):
 
     For an example see `autograd.forward_ad.enter_dual_level`.
 
+    For an example see `autograd.forward_ad.enter_dual_level`.
+
     Args:
         level: the number of the level; None: the one that is open.
     """
@@ -114,6 +116,8 @@ def make_dual(tensor, tangent, *, level=None):
 
     For an example see `autograd.forward_ad.dual_level`.
 
+    For an example see `autograd.forward_ad.dual_level`.
+
     Args:
         tensor: the value.
         tangent: its tangent.
@@ -138,6 +142,8 @@ def make_dual(tensor, tangent, *, level=None):
 
 def unpack_dual(tensor, *, level=None):
     """The value and the tangent of a dual tensor.
+
+    For an example see `autograd.forward_ad.dual_level`.
 
     For an example see `autograd.forward_ad.dual_level`.
 

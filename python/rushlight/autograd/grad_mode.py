@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from rushlight import _C
+from rushlight._warnings import warn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -44,8 +45,11 @@ class ContextDecorator:
 
     def __call__(self, function: _Function) -> _Function:
         if inspect.isclass(function):
-            raise TypeError(
-                f"{type(self).__name__} decorates functions, not the class {function.__name__}"
+            warn(
+                f"Decorating classes is deprecated: {function.__name__} is then a function that makes "
+                "instances within the mode, and their methods run outside of it. Decorate the "
+                "methods.",
+                FutureWarning,
             )
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)

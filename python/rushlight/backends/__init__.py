@@ -4,11 +4,10 @@ Flags of libraries that are not there can be set and read; they change nothing.
 """
 
 import contextlib
-from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from . import (  # noqa: F401
         cpu,
         cuda,
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
         opt_einsum,
         quantized,
         xnnpack,
-    )
-else:
-    __getattr__, __dir__ = lazy(
-        __name__,
-        "cpu cuda cudnn cusparselt mha mkl mkldnn mps nnpack openmp opt_einsum quantized xnnpack",
     )
 
 

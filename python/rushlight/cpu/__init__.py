@@ -10,6 +10,8 @@ from rushlight._lazy import lazy
 
 if TYPE_CHECKING:
     import rushlight.types
+
+with lazy(__name__):
     from rushlight.cpu import amp
 
 __all__ = [
@@ -35,10 +37,6 @@ __all__ = [
     "stream",
     "synchronize",
 ]
-
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, "amp")
 
 
 def is_available():

@@ -6,8 +6,6 @@ seeding and emptying the cache are harmless without a GPU, everything that needs
 AssertionError in an installation without that library and RuntimeError without a driver.
 """
 
-from typing import TYPE_CHECKING
-
 from rushlight import _C, _KINDS
 from rushlight._lazy import lazy
 from rushlight.cuda import memory, random
@@ -74,12 +72,8 @@ from rushlight.cuda.streams import (
     stream,
 )
 
-if TYPE_CHECKING:
+with lazy(__name__, {"rushlight.cuda._types": " ".join(f"{kind}Tensor" for kind in _KINDS)}):
     from rushlight.cuda import amp, nvtx, profiler
-else:
-    __getattr__, __dir__ = lazy(
-        __name__, "amp nvtx profiler", {"_types": " ".join(f"{kind}Tensor" for kind in _KINDS)}
-    )
 
 
 _lazy_init = init

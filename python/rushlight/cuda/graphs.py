@@ -35,6 +35,7 @@ class CUDAGraph:
 
     Raises:
         RuntimeError: always.
+        RuntimeError: always.
 
     Example:
         >>> torch.cuda.CUDAGraph()

@@ -7,8 +7,6 @@ What of PyTorch's is not there yet raises when it is called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rushlight._lazy import lazy
 from rushlight.distributed import distributed_c10d
 from rushlight.distributed.distributed_c10d import *
@@ -30,7 +28,7 @@ __all__ = [
     "is_available",
 ]
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from rushlight.distributed import (
         _functional_collectives,
         algorithms,
@@ -49,13 +47,6 @@ if TYPE_CHECKING:
     )
     from rushlight.distributed._debugger import breakpoint
     from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
-else:
-    __getattr__, __dir__ = lazy(
-        __name__,
-        "_functional_collectives algorithms checkpoint collective_utils "
-        "device_mesh distributed_c10d elastic fsdp launch nn optim run tensor utils",
-        {"device_mesh": "DeviceMesh init_device_mesh", "_debugger": "breakpoint"},
-    )
 
 
 def is_available() -> bool:

@@ -163,6 +163,8 @@ class P2POp:
 
     For an example see the page distributed.
 
+    For an example see the page distributed.
+
     Args:
         op: `isend` or `irecv`.
         tensor: what is sent, or written into.
@@ -172,6 +174,7 @@ class P2POp:
         group_peer: the rank of the other process within the group, instead of `peer`.
 
     Raises:
+        ValueError: `op` is another function, or no process is named.
         ValueError: `op` is another function, or no process is named.
     """
 
@@ -209,6 +212,8 @@ def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
 
     For an example see the page distributed.
 
+    For an example see the page distributed.
+
     Args:
         tensor: what is sent.
         dst: the rank of the receiver.
@@ -218,8 +223,10 @@ def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
 
     Returns:
         A `Work` with `wait()`; until then the tensor must not change.
+        A `Work` with `wait()`; until then the tensor must not change.
 
     Raises:
+        ValueError: the receiver is this process, or is not named.
         ValueError: the receiver is this process, or is not named.
     """
     work = _send(tensor, dst, group, tag, group_dst)
@@ -232,6 +239,8 @@ def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
 
     For an example see the page distributed.
 
+    For an example see the page distributed.
+
     Args:
         tensor: is written into.
         src: the rank of the sender; None: any.
@@ -240,6 +249,7 @@ def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
         group_src: the rank of the sender within the group, instead of `src`.
 
     Returns:
+        A `Work` with `wait()`; until then the tensor has no values.
         A `Work` with `wait()`; until then the tensor has no values.
     """
     _check_tensor(tensor, "tensor")
@@ -259,6 +269,8 @@ def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
 
     For an example see the page distributed.
 
+    For an example see the page distributed.
+
     Args:
         tensor: what is sent.
         dst: the rank of the receiver.
@@ -268,6 +280,7 @@ def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
 
     Raises:
         ValueError: the receiver is this process, or is not named.
+        ValueError: the receiver is this process, or is not named.
     """
     work = _send(tensor, dst, group, tag, group_dst)
     if work is not None:
@@ -276,6 +289,8 @@ def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
 
 def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
     """Receive a tensor; returns the rank that sent it.
+
+    For an example see the page distributed.
 
     For an example see the page distributed.
 
@@ -303,10 +318,13 @@ def batch_isend_irecv(p2p_op_list):
 
     For an example see the page distributed.
 
+    For an example see the page distributed.
+
     Args:
         p2p_op_list: the messages, a list of `P2POp` of one group.
 
     Raises:
+        ValueError: the list is empty, has other things, or belongs to several groups.
         ValueError: the list is empty, has other things, or belongs to several groups.
     """
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
@@ -498,6 +516,8 @@ def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
 
     For an example see `distributed.all_gather_into_tensor`.
 
+    For an example see `distributed.all_gather_into_tensor`.
+
     Args:
         output_tensor: the tensor to write into.
         input_tensor: the input.
@@ -554,6 +574,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
     Raises:
         ValueError: there is a list elsewhere, or none at `dst`.
+        ValueError: there is a list elsewhere, or none at `dst`.
 
     Example:
         >>> store = torch.distributed.HashStore()
@@ -592,6 +613,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
         group_src: that rank within the group, instead of `src`.
 
     Raises:
+        ValueError: there is a list elsewhere, or none at `src`.
         ValueError: there is a list elsewhere, or none at `src`.
 
     Example:
@@ -680,6 +702,8 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
     """Alias of `reduce_scatter_tensor`.
+
+    For an example see `distributed.reduce_scatter_tensor`.
 
     For an example see `distributed.reduce_scatter_tensor`.
 

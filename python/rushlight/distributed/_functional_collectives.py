@@ -38,7 +38,7 @@ __all__ = [
     "wait_tensor",
 ]
 
-__getattr__, __dir__ = lazy(__name__)
+lazy(__name__)
 
 
 def _group_of(group):

@@ -54,6 +54,8 @@ class ReduceOp(metaclass=_ReduceOpType):
 
     Its members are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
 
+    Its members are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
+
     Args:
         op: a member, or the name of one.
         factor: what values are multiplied by before they are summed.
@@ -290,6 +292,7 @@ def set_debug_level_from_env() -> None:
 
     Raises:
         ValueError: it has another value than OFF, INFO or DETAIL.
+        ValueError: it has another value than OFF, INFO or DETAIL.
 
     Example:
         >>> torch.distributed.set_debug_level_from_env()
@@ -376,6 +379,7 @@ class Backend(str):
 
     Raises:
         ValueError: it is no string.
+        ValueError: it is no string.
 
     Example:
         >>> torch.distributed.Backend("GLOO")
@@ -433,6 +437,7 @@ class BackendConfig:
         backend: a backend for all devices, or one for each, as "cpu:gloo,cuda:nccl".
 
     Raises:
+        ValueError: the text is of another form, or names a device twice.
         ValueError: the text is of another form, or names a device twice.
 
     Example:

@@ -91,6 +91,7 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
 
     Raises:
         ValueError: there is a list elsewhere, or none at `dst`.
+        ValueError: there is a list elsewhere, or none at `dst`.
 
     Example:
         >>> store = torch.distributed.HashStore()
@@ -195,6 +196,7 @@ def scatter_object_list(
 
     Raises:
         ValueError: the first list is empty, or there is no second one at `src`.
+        ValueError: the first list is empty, or there is no second one at `src`.
 
     Example:
         >>> store = torch.distributed.HashStore()
@@ -253,6 +255,8 @@ def send_object_list(
 
     For an example see the page distributed.
 
+    For an example see the page distributed.
+
     Args:
         object_list: the objects.
         dst: the rank of the receiver.
@@ -272,6 +276,8 @@ def recv_object_list(
     object_list, src=None, group=None, device=None, group_src=None, use_batch=False
 ):
     """Receive a list of objects; returns the rank that sent it. Objects are pickled.
+
+    For an example see the page distributed.
 
     For an example see the page distributed.
 
@@ -305,6 +311,8 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
         wait_all_ranks: whether all that are missing are named, or the first one.
 
     Raises:
+        ValueError: the group has no engine gloo.
+        RuntimeError: processes did not come in time.
         ValueError: the group has no engine gloo.
         RuntimeError: processes did not come in time.
 

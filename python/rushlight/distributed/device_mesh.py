@@ -6,7 +6,8 @@ import math
 from typing import Any, ClassVar
 
 import rushlight
-from rushlight.distributed import _world
+from rushlight.distributed import _making, _world
+from rushlight.distributed._process_group import ProcessGroup
 
 __all__ = [
     "DeviceMesh",
@@ -56,7 +57,7 @@ class DeviceMesh:
         self._flattened: dict[str, tuple[tuple[int, ...], DeviceMesh]] = {}
         if _init_backend:
             if not _world.is_initialized():
-                _world.init_process_group()
+                _making.init_process_group()
             size = _world.get_world_size()
             if self.mesh.numel() > size:
                 raise RuntimeError(
@@ -382,7 +383,7 @@ def _groups_of(lines: list[list[int]], name, backend) -> Any:
         return _world._get_default_group()
     mine: Any = None
     for ranks in lines:
-        made = _world.new_group(
+        made = _making.new_group(
             ranks,
             timeout=None if options is None else options._timeout,
             backend=kind,
@@ -409,7 +410,7 @@ def _backends_of_dims(override, ndim: int, names) -> tuple:
         value = left.pop(dim if dim in left else name, None)
         if isinstance(value, str):
             value = value, None
-        elif isinstance(value, _world.ProcessGroup.Options):
+        elif isinstance(value, ProcessGroup.Options):
             value = None, value
         found.append(_OF_THE_WORLD if value is None else tuple(value))
     if left:

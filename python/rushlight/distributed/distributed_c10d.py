@@ -11,6 +11,7 @@ from rushlight.distributed import (
     _collectives,
     _engines,
     _kinds,
+    _making,
     _objects,
     _process_group,
     _reducer,
@@ -27,6 +28,8 @@ from rushlight.distributed._collectives import _coalescing_manager, _CoalescingM
 from rushlight.distributed._engines import *
 from rushlight.distributed._kinds import *
 from rushlight.distributed._kinds import _make_nccl_premul_sum
+from rushlight.distributed._making import *
+from rushlight.distributed._making import _store_based_barrier
 from rushlight.distributed._objects import *
 from rushlight.distributed._objects import _object_to_tensor, _tensor_to_object
 from rushlight.distributed._process_group import *
@@ -42,7 +45,6 @@ from rushlight.distributed._world import (
     _rank_not_in_group,
     _resolve_process_group,
     _state,
-    _store_based_barrier,
     _warn_not_in_group,
 )
 from rushlight.distributed.rendezvous import *
@@ -51,6 +53,7 @@ __all__ = [
     *_collectives.__all__,
     *_engines.__all__,
     *_kinds.__all__,
+    *_making.__all__,
     *_objects.__all__,
     *_process_group.__all__,
     *_reducer.__all__,

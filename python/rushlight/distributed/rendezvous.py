@@ -29,12 +29,15 @@ def register_rendezvous_handler(scheme, handler):
 
     For an example see `distributed.init_process_group`, whose addresses these are.
 
+    For an example see `distributed.init_process_group`, whose addresses these are.
+
     Args:
         scheme: the beginning of addresses, as "tcp".
         handler: a generator function of the address, which gives stores, ranks and numbers of
             processes.
 
     Raises:
+        RuntimeError: the scheme has a handler.
         RuntimeError: the scheme has a handler.
     """
     if scheme in _handlers:

@@ -113,25 +113,7 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
     if not 0 < minimum <= maximum:
         raise ValueError(f"nnodes must be N or MIN:MAX, not {args.nnodes}")
     processes = _processes(str(args.nproc_per_node))
-    if args.no_python:
-        if args.module:
-            raise ValueError(
-                "'--no-python' and '--module' say what the script is: both flags cannot be given "
-                "at the same time"
-            )
-        command = [args.training_script]
-    else:
-        command = [sys.executable, "-u", *(["-m"] if args.module else []), args.training_script]
-        if args.run_path:
-            command = [
-                sys.executable,
-                "-u",
-                "-c",
-                "import runpy, sys; sys.argv = sys.argv[1:]; "
-                "runpy.run_path(sys.argv[0], run_name='__main__')",
-                args.training_script,
-            ]
-    command += list(args.training_script_args)
+    command = [*_program(args), *args.training_script_args]
     conf: dict[str, str] = dict(
         part.split("=", 1) for part in str(args.rdzv_conf or "").split(",") if part
     )
@@ -157,8 +139,34 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
     if args.local_ranks_filter:
         settings.shown = {int(rank) for rank in args.local_ranks_filter.split(",")}
     settings.wait_as(conf)
+    _find_host(settings, args)
+    return settings, command
+
+
+def _program(args) -> list[str]:
+    """What is run in each process, without the arguments of the script."""
+    if args.no_python:
+        if args.module:
+            raise ValueError(
+                "'--no-python' and '--module' say what the script is: both flags cannot be given "
+                "at the same time"
+            )
+        return [args.training_script]
+    if args.run_path:
+        code = (
+            "import runpy, sys; sys.argv = sys.argv[1:]; "
+            "runpy.run_path(sys.argv[0], run_name='__main__')"
+        )
+        return [sys.executable, "-u", "-c", code, args.training_script]
+    return [sys.executable, "-u", *(["-m"] if args.module else []), args.training_script]
+
+
+def _find_host(settings: Settings, args) -> None:
+    """Where the machines meet, and which of them holds the store."""
     endpoint_host, _, endpoint_port = args.rdzv_endpoint.rpartition(":")
-    if args.standalone or (maximum == 1 and not args.rdzv_endpoint and args.node_rank is None):
+    if args.standalone or (
+        settings.max_nodes == 1 and not args.rdzv_endpoint and args.node_rank is None
+    ):
         settings.host, settings.hosts_store = "localhost", True
         settings.run_id = uuid.uuid4().hex if args.rdzv_id == "none" else args.rdzv_id
         if not args.standalone and args.master_port != 29500:
@@ -173,7 +181,6 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
         settings.port = int(endpoint_port) if endpoint_host else 29400
     else:
         raise ValueError(f"rdzv_backend {args.rdzv_backend} is not one of: static, c10d")
-    return settings, command
 
 
 def run(args) -> None:

@@ -17,11 +17,13 @@ from rushlight.distributions import (
     _composed,
     _counts,
     _gamma,
+    _kl_families,  # enters its divergences
     _location_scale,
     _mixture,
     _multivariate,
     _normal,
     _powers,
+    _random_matrices,
     constraint_registry,
     constraints,
     distribution,
@@ -43,9 +45,10 @@ from ._counts import Binomial, Geometric, NegativeBinomial, Poisson
 from ._gamma import Beta, Chi2, Dirichlet, Exponential, FisherSnedecor, Gamma, InverseGamma
 from ._location_scale import Cauchy, Gumbel, HalfCauchy, Laplace, StudentT, VonMises
 from ._mixture import MixtureSameFamily
-from ._multivariate import LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, Wishart
+from ._multivariate import LowRankMultivariateNormal, MultivariateNormal
 from ._normal import HalfNormal, LogisticNormal, LogNormal, Normal
 from ._powers import GeneralizedPareto, Kumaraswamy, Pareto, Uniform, Weibull
+from ._random_matrices import LKJCholesky, Wishart
 from .constraint_registry import biject_to, transform_to
 from .distribution import Distribution, ExponentialFamily
 from .kl import kl_divergence, register_kl
@@ -147,11 +150,10 @@ _MODULES = {
     },
     _mixture: {"mixture_same_family": "MixtureSameFamily"},
     _multivariate: {
-        "lkj_cholesky": "LKJCholesky",
         "lowrank_multivariate_normal": "LowRankMultivariateNormal",
         "multivariate_normal": "MultivariateNormal",
-        "wishart": "Wishart",
     },
+    _random_matrices: {"lkj_cholesky": "LKJCholesky", "wishart": "Wishart"},
     _normal: {
         "half_normal": "HalfNormal",
         "log_normal": "LogNormal",

@@ -16,12 +16,11 @@ from rushlight._texts.docstrings import with_arguments
 from rushlight.nn.functional import logsigmoid, pad, softmax, softplus
 
 from . import constraints
+from ._part_transforms import CatTransform, StackTransform
 from ._transform import (
-    CatTransform,
     ComposeTransform,
     IndependentTransform,
     ReshapeTransform,
-    StackTransform,
     Transform,
     _InverseTransform,  # noqa: F401  # pickled objects name it
     _SameType,

@@ -44,7 +44,7 @@ __all__ = [
     "unflatten",
 ]
 
-__getattr__, __dir__ = lazy(__name__)
+lazy(__name__)
 
 
 def register_dataclass(cls: type[Any], *, serialized_type_name: str | None = None) -> None:

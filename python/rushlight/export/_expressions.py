@@ -40,6 +40,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "RoundToInt": round,
     "Abs": abs,
     "FloatMul": lambda a, b: a * b,
+    "FloatAdd": lambda a, b: a + b,
+    "FloatSub": lambda a, b: a - b,
 }
 
 
@@ -255,9 +257,15 @@ def _number_text(value: Number) -> str:
 
 def _atom_text(atom: Atom) -> str:
     if atom.args is None:
+        if atom.name.startswith("zuf"):  # a float that a tensor has
+            return f"Symbol('{atom.name}')"
         positive = "" if atom.name.startswith("u") else "positive=True, "
         return f"Symbol('{atom.name}', {positive}integer=True)"
-    return f"{atom.name}({', '.join(map(sympy_text, atom.args))})"
+    texts = [sympy_text(a) for a in atom.args]
+    if atom.name == "FloatSub":
+        texts[1] = f"Mul(Integer(-1), {texts[1]})"
+    name = {"FloatAdd": "Add", "FloatSub": "Add", "FloatMul": "Mul"}.get(atom.name, atom.name)
+    return f"{name}({', '.join(texts)})"
 
 
 def sympy_text(value: Expression) -> str:

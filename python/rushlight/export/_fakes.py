@@ -8,7 +8,7 @@ from typing import Any
 import rushlight
 from rushlight import _C
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from rushlight.export._sizes import Log, SizeInt
+from rushlight.export._sizes import Log, SizeBool, SizeInt, _plain
 
 __all__ = ["NotingFake", "NotingMode", "SizedFake", "Sizes"]
 
@@ -77,9 +77,22 @@ class NotingFake(_Answers):
     def item(self) -> Any:
         """The number, which only its value says."""
         mode: Any = self.fake_mode
-        mode.number = None
-        value = super().item()
+        mode.number, mode.asks = None, True
+        try:
+            value = super().item()
+        finally:
+            mode.asks = False
         return value if mode.number is None else mode.number
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            return super().__bool__()
+        value = self.item()
+        return bool(value if isinstance(value, SizeBool) else value != 0)
+
+    def tolist(self) -> Any:
+        """Its numbers, in lists."""
+        return [row.tolist() for row in self.unbind(0)] if self.dim() > 0 else self.item()
 
     def sizes(self) -> Any:
         log = self.fake_mode.log  # type: ignore[attr-defined]
@@ -105,12 +118,20 @@ class NotingMode(FakeTensorMode):
         super().__init__(allow_non_fake_inputs=True, export=True)
         self.log = log
         self.number: Any = None  # the last that only a value says
+        self.asks = False  # whether the program asks for it by `item`
 
     def unknown_number(self, func: Any, tensor: Any) -> Any:
-        if tensor.dtype.is_floating_point or tensor.dtype.is_complex or tensor.dtype == _C.bool:
+        whole = not (tensor.dtype.is_floating_point or tensor.dtype == _C.bool)
+        if tensor.dtype.is_complex or not (whole or self.asks):
             return super().unknown_number(func, tensor)
-        self.number = self._unknown(-math.inf, math.inf)
-        return int(self.number)
+        unknowns = self.log.unknowns
+        if tensor.dtype.is_floating_point:
+            self.number = unknowns.new_float(self.log)
+        elif tensor.dtype == _C.bool:
+            self.number = unknowns.new_bool(self.log)
+        else:
+            self.number = self._unknown(-math.inf, math.inf)
+        return _plain(self.number)
 
     def _unknown(self, lower: float, upper: float) -> SizeInt:
         return self.log.unknowns.new(lower, upper, self.log)
@@ -147,6 +168,37 @@ def _places(unknown: Any, repeats: Any, *, output_size: Any = None) -> Any:
     return _repeat(unknown, repeats.new_empty(repeats.shape, dtype=rushlight.int64), repeats, 0)
 
 
+def _unique(
+    unknown: Any, x: Any, sorted: bool = True, inverse: bool = False, counts: bool = False
+) -> Any:
+    n, none = _count(unknown, x.numel()), x.new_empty(0, dtype=rushlight.int64)
+    places = none.new_empty(x.shape) if inverse else none
+    return x.new_empty(n), places, none.new_empty(n) if counts else none
+
+
+def _unique_slices(
+    unknown: Any,
+    x: Any,
+    dim: int,
+    sorted: bool = True,
+    inverse: bool = False,
+    counts: bool = False,
+) -> Any:
+    dim %= x.dim()
+    n, none = _count(unknown, x.shape[dim]), x.new_empty(0, dtype=rushlight.int64)
+    places = none.new_empty(x.shape[dim]) if inverse else none
+    found = x.new_empty((*x.shape[:dim], n, *x.shape[dim + 1 :]))
+    return found, places, none.new_empty(n) if counts else none
+
+
+def _unique_runs(
+    unknown: Any, x: Any, inverse: bool = False, counts: bool = False, dim: int | None = None
+) -> Any:
+    if dim is None:
+        return _unique(unknown, x, True, inverse, counts)
+    return _unique_slices(unknown, x, dim, True, inverse, counts)
+
+
 def _index(unknown: Any, x: Any, indices: Any) -> Any:
     if not any(i is not None and i.dtype == rushlight.bool for i in indices):
         return NotImplemented
@@ -166,4 +218,7 @@ _OF_UNKNOWN_SIZE: dict[Any, Any] = {
     rushlight.ops.aten.repeat_interleave.self_Tensor: _repeat,
     rushlight.ops.aten.repeat_interleave.Tensor: _places,
     rushlight.ops.aten.index.Tensor: _index,
+    rushlight.ops.aten._unique2.default: _unique,
+    rushlight.ops.aten.unique_dim.default: _unique_slices,
+    rushlight.ops.aten.unique_consecutive.default: _unique_runs,
 }

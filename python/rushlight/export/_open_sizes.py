@@ -17,7 +17,12 @@ from rushlight.export._guards import _SPACE, python_text
 from rushlight.export._sizes import SIGNS, Range, SizeBool, SizeFloat, SizeInt
 from rushlight.export._symbols import Symbol, interval, slope
 from rushlight.export._trace import Traced, format_frames
-from rushlight.export.graph_signature import ConstantArgument, SymIntArgument
+from rushlight.export.graph_signature import (
+    ConstantArgument,
+    SymBoolArgument,
+    SymFloatArgument,
+    SymIntArgument,
+)
 from rushlight.fx.node import Node
 
 __all__ = ["OpenSizes"]
@@ -28,12 +33,31 @@ _FUNCTIONS: dict[str, Any] = {
     "IntTrueDiv": operator.truediv,
     "FloatPow": operator.pow,
     "FloatMul": operator.mul,
+    "FloatAdd": operator.add,
+    "FloatSub": operator.sub,
+    "FloatTrueDiv": operator.truediv,
     "Max": rushlight.sym_max,
     "Min": rushlight.sym_min,
     "ToFloat": rushlight.sym_float,
     "TruncToInt": rushlight.sym_int,
     "OpaqueUnaryFn_sqrt": rushlight.sym_sqrt,
 }
+
+
+def _last_part(node: Node) -> Node:
+    """Of a part of a result the last part that is taken of it; other nodes themselves."""
+    is_part = node.target is operator.getitem
+    while is_part and node.next.target is operator.getitem and node.next.args[0] is node.args[0]:
+        node = node.next
+    return node
+
+
+def _number_argument(node: Node) -> Any:
+    """What the signature says of a number that is returned."""
+    kinds = {SizeBool: SymBoolArgument, SizeFloat: SymFloatArgument}
+    return kinds.get(type(node.meta["val"]), SymIntArgument)(node.name)
+
+
 _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
 
@@ -56,6 +80,7 @@ class OpenSizes:
         self.fitter = Fitter(rows)
         self.hints = {name: s.hint for name, s in self.symbols.items()}
         self.steps: dict[Expression, Node] = {}
+        self.truths: dict[Expression, Node] = {}  # by the number that is 1 where they hold
         self.at: Node | None = None
         self.nodes = [run.nodes for run in runs]
         self.ranges: dict[Any, Any] = {}
@@ -216,6 +241,8 @@ class OpenSizes:
         if isinstance(values[0], Tensor):
             node.meta["val"] = self.value(tuple(values), near, node)
             self.sizes_of_values(node)
+        elif isinstance(values[0], SizeBool):
+            self.truth(nodes)
         elif node.target is rushlight.ops.aten.item.default:
             node.meta["val"] = self.sized(self.expression(tuple(values), near, node))
             self.steps[node.meta["val"].expr] = node
@@ -234,13 +261,25 @@ class OpenSizes:
             symbol = self.symbols.get(getattr(getattr(n, "expr", None), "name", ""))
             if symbol is None or not symbol.is_unknown or n.expr in self.steps:
                 continue
-            with self.graph.inserting_after(node):
+            with self.graph.inserting_after(_last_part(node)):
                 read = self.graph.call_function(
                     rushlight.ops.aten.sym_size.int, (node, i), name="sym_size_int"
                 )
             read.meta["val"] = n
             self.steps[n.expr] = read
             self.assert_range(read)
+
+    def truth(self, nodes: tuple[Node, ...]) -> None:
+        """A truth value that a tensor has: the number of its symbol is made of it."""
+        node, question = nodes[0], nodes[0].meta["val"]
+        number = question.operands[0]
+        node.meta["val"] = SizeBool("eq", (self.sized(number.expr), 1), question.result)
+        self.truths[number.expr] = node
+        with self.graph.inserting_after(node):
+            read = self.graph.call_function(rushlight.sym_ite, (node, 1, 0))
+        read.meta["val"] = self.sized(number.expr)
+        self.steps[number.expr] = read
+        self.assert_range(read)
 
     def assert_range(self, node: Node) -> None:
         """Steps behind that of a symbol, which raise where it is outside of its range."""
@@ -277,7 +316,8 @@ class OpenSizes:
             a, b = (Expression.of(expression) for expression in operands)
             scale = slope(a - b)
             symbol = self.symbols.get(next(iter((a - b).symbols()), ""))
-            if scale is None or symbol is None or not symbol.is_unknown or name == "ne":
+            ranged = symbol is not None and symbol.is_unknown and not symbol.is_float
+            if scale is None or symbol is None or not ranged or name == "ne":
                 left.append((name, [a, b]))
                 continue
             low, high = interval(name, a - b, symbol.name, scale)
@@ -310,12 +350,28 @@ class OpenSizes:
             return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
         if isinstance(first, dict):
             return {k: self.merged([v[k] for v in values], near, node) for k in first}
+        if isinstance(first, SizeBool):
+            return self.asked(first)
         if isinstance(first, bool) or not isinstance(first, int | float):
             return first
         numbers = tuple(float(v) if isinstance(v, float) else int(v) for v in values)
         if len(set(numbers)) == 1:
             return numbers[0]
         return self.emitted(self.expression(numbers, near, node))
+
+    def asked(self, question: SizeBool) -> Node:
+        """The node of a truth value that depends on values of tensors."""
+        a, b = (
+            v.expr if isinstance(v, SizeInt | SizeFloat) else Expression.of(v)
+            for v in question.operands
+        )
+        if question.name == "eq" and b.number == 1 and a in self.truths:
+            return self.truths[a]
+        node = self.graph.call_function(
+            getattr(operator, question.name), (self.emitted(a), self.emitted(b))
+        )
+        node.meta["val"] = SizeBool(question.name, question.operands, question.result)
+        return node
 
     def emitted(self, expression: Expression) -> Any:
         """The node of an expression, made of nodes for its parts; a number where it is one."""
@@ -362,7 +418,7 @@ class OpenSizes:
         returned = self.graph.output_node().args[0]
         for value, spec in zip(returned, self.traced.outputs, strict=True):
             if isinstance(value, Node) and isinstance(spec.arg, ConstantArgument):
-                spec.arg = SymIntArgument(value.name)
+                spec.arg = _number_argument(value)
 
     # ---- questions ----
 

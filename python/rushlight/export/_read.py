@@ -24,7 +24,7 @@ from rushlight.export._schema import (
     fake_tensor,
     int_of,
 )
-from rushlight.export._sizes import Range, SizeFloat, int_oo
+from rushlight.export._sizes import FloatRange, Range, SizeFloat, int_oo
 from rushlight.export.exported_program import (
     ExportedProgram,
     ModuleCallEntry,
@@ -38,6 +38,8 @@ from rushlight.export.graph_signature import (
     InputSpec,
     OutputKind,
     OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
     SymIntArgument,
     TensorArgument,
 )
@@ -64,6 +66,11 @@ _OPERATORS = {
     "gt",
     "ge",
     "getitem",
+}
+_NUMBERS: dict[str, Any] = {
+    "as_sym_int": SymIntArgument,
+    "as_sym_float": SymFloatArgument,
+    "as_sym_bool": SymBoolArgument,
 }
 _SYMBOLIC = {"sym_max", "sym_min", "sym_float", "sym_int", "sym_not", "sym_ite", "sym_sqrt"}
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -379,7 +386,7 @@ def _output_spec(record: dict[str, Any]) -> OutputSpec:
             return OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(named["name"]), None)
         if form in ("as_sym_int", "as_sym_float", "as_sym_bool"):
             if "as_name" in named:
-                return OutputSpec(OutputKind.USER_OUTPUT, SymIntArgument(named["as_name"]), None)
+                return OutputSpec(OutputKind.USER_OUTPUT, _NUMBERS[form](named["as_name"]), None)
             form, named = _only(named)
         return OutputSpec(
             OutputKind.USER_OUTPUT, ConstantArgument("", _constant({form: named})), None
@@ -484,5 +491,7 @@ def symbol_of(text: str) -> Any:
 
 def _range(name: str, record: dict[str, Any]) -> Range:
     lower, upper = record.get("min_val"), record.get("max_val")
+    if name.startswith("zuf"):
+        return FloatRange(-int_oo if lower is None else lower, int_oo if upper is None else upper)
     least = -int_oo if name.startswith(("u", "zu")) else 0
     return Range(least if lower is None else int(lower), int_oo if upper is None else int(upper))

@@ -10,7 +10,7 @@ from typing import Any
 from rushlight._sym import SymBool, SymFloat, SymInt
 from rushlight.export._expressions import Expression
 
-__all__ = ["Log", "Range", "SizeBool", "SizeFloat", "SizeInt", "int_oo"]
+__all__ = ["FloatRange", "Log", "Range", "SizeBool", "SizeFloat", "SizeInt", "int_oo"]
 
 
 class _Infinity(float):
@@ -53,6 +53,16 @@ class Range:
         return f"VR[{self.lower}, {self.upper}]"
 
 
+class FloatRange(Range):
+    """What a float can be."""
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, int | float) and self.lower <= value <= self.upper
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("int_oo", "oo")
+
+
 class Log:
     """What a program has done with sizes, in order: computed others, or asked a question.
 
@@ -83,6 +93,8 @@ def _expression_if_known(name: str, operands: tuple[Any, ...]) -> Expression | N
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, SizeBool):
+        return value.result
     return float(value) if isinstance(value, float) else int(value)
 
 
@@ -136,8 +148,20 @@ class _Size:
         return kind(result, expression)
 
 
+_OF_FLOATS = {"add": "FloatAdd", "sub": "FloatSub", "mul": "FloatMul", "truediv": "FloatTrueDiv"}
+
+
 def expression_of(name: str, operands: list[Any]) -> Expression:
-    """The expression that an operation on expressions gives."""
+    """The expression that an operation on expressions gives.
+
+    Of floats that are read from tensors it is one function after the other: a sum in another order
+    would have other bits.
+    """
+    if any(symbol.startswith("zuf") for e in operands for symbol in e.symbols()):
+        if name == "neg":
+            return Expression.call("FloatMul", operands[0], -1.0)
+        if name in _OF_FLOATS:
+            return Expression.call(_OF_FLOATS[name], *operands)
     if name in ("add", "sub", "mul", "floordiv", "mod", "neg"):
         return getattr(operator, name)(*operands)
     if name == "pow" and isinstance(operands[1].number, int) and 0 <= operands[1].number < 17:

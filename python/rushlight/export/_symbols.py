@@ -9,7 +9,7 @@ from typing import Any
 
 from rushlight._subclasses.fake_tensor import DataDependentOutputException
 from rushlight.export._expressions import Expression
-from rushlight.export._sizes import Range, SizeBool, SizeInt
+from rushlight.export._sizes import FloatRange, Range, SizeBool, SizeFloat, SizeInt, _plain
 from rushlight.export.dynamic_shapes import Dim
 
 __all__ = ["Outside", "Symbol", "Unknowns", "interval", "slope"]
@@ -41,9 +41,16 @@ class Symbol:
         """Whether only values of tensors say what it is."""
         return self.most is not None
 
-    def choices(self, count: int, at: int) -> list[int]:
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a float, which a tensor says."""
+        return isinstance(self.range, FloatRange)
+
+    def choices(self, count: int, at: int) -> list[Any]:
         """Sizes that it can have beside that of the example, different ones for each symbol."""
-        found: list[int] = []
+        found: list[Any] = []
+        if self.is_float:
+            return [n + 0.375 + at / 64 for n in _PRIMES[:count]]
         least = max(self.range.lower, 2)
         tried = itertools.chain(
             _PRIMES[(5 * at) % 7 :],
@@ -122,7 +129,23 @@ class Unknowns:
     def __init__(self, sizes: dict[str, int], symbols: dict[str, Symbol]) -> None:
         self.sizes, self.symbols = sizes, symbols
         self.checks: list[tuple[str, tuple[Any, ...]]] = []  # that are more than a range
-        self._count = 0
+        self._count = self._floats = 0
+
+    def new_float(self, log: Any) -> SizeFloat:
+        """The number that stands for the next float that a tensor has."""
+        name = f"zuf{self._floats}"
+        if name not in self.symbols:
+            anything = FloatRange(-math.inf, math.inf)
+            hint: Any = 2.625 + self._floats
+            self.symbols[name] = Symbol(name, hint, anything, name, most=math.inf)
+        self._floats += 1
+        value: Any = self.sizes.setdefault(name, self.symbols[name].hint)
+        return SizeFloat(value, Expression.symbol(name), log)
+
+    def new_bool(self, log: Any) -> SizeBool:
+        """What stands for the next truth value that a tensor has: whether a number is 1."""
+        number = self.new(0, 1, log)
+        return SizeBool("eq", (number, 1), int(number) == 1, log)
 
     def new(self, lower: float, upper: float, log: Any) -> SizeInt:
         """The number that stands for the next one, which is within these bounds."""
@@ -142,7 +165,7 @@ class Unknowns:
 
     def _difference(self, question: SizeBool) -> Expression | None:
         left, right = (
-            getattr(v, "expr", None) if isinstance(v, SizeInt) else Expression.of(v)
+            getattr(v, "expr", None) if isinstance(v, SizeInt | SizeFloat) else Expression.of(v)
             for v in question.operands
         )
         return None if left is None or right is None else left - right
@@ -156,12 +179,12 @@ class Unknowns:
         difference = self._difference(question)
         here = difference  # in terms of what is unknown, other sizes as they are in this run
         if here is None:
-            a, b = (getattr(v, "expr", None) or Expression.of(int(v)) for v in question.operands)
+            a, b = (getattr(v, "expr", None) or Expression.of(_plain(v)) for v in question.operands)
             here = a - b
         scale = slope(here)
         name = next(iter(here.symbols()), "")
-        if scale is None or question.name == "ne":
-            self.checks.append((question.name, tuple(map(int, question.operands))))
+        if scale is None or question.name == "ne" or self.symbols[name].is_float:
+            self.checks.append((question.name, tuple(map(_plain, question.operands))))
             return
         symbol = self.symbols[name]
         low, high = interval(question.name, here, name, scale)
@@ -171,7 +194,7 @@ class Unknowns:
         if difference is not None:
             symbol.range = allowed
         else:
-            self.checks.append((question.name, tuple(map(int, question.operands))))
+            self.checks.append((question.name, tuple(map(_plain, question.operands))))
         if self.sizes[name] not in allowed:
             self.sizes[name] = _within(allowed, self.sizes[name])
             if symbol.hint not in symbol.range:

@@ -17,6 +17,7 @@ from rushlight._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensorMode,
 )
+from rushlight._sym import SymBool
 from rushlight.export.exported_program import ModuleCallSignature
 from rushlight.export.graph_signature import (
     ArgumentSpec,
@@ -222,6 +223,12 @@ class Tracer(ControlTracer):
                 return result
         return self.record(func, args, kwargs)
 
+    def track(self, value: Any, node: Node) -> None:
+        super().track(value, node)
+        number = getattr(self.fake_mode, "number", None)
+        if isinstance(value, bool) and isinstance(number, SymBool):
+            node.meta["val"] = number  # which of the unknown truth values it is
+
     def run_op(self, func: Any, args: Any, kwargs: Any) -> Any:
         if func is rushlight.ops.aten.item.default:
             func = rushlight.ops.aten._local_scalar_dense.default
@@ -313,7 +320,7 @@ class Tracer(ControlTracer):
                 node = self.node_of(leaf)
                 values.append(node)
                 arg: ArgumentSpec = TensorArgument(node.name)
-            elif leaf is None or isinstance(leaf, (bool, int, float, str)):
+            elif leaf is None or isinstance(leaf, (bool, int, float, str, SymBool)):
                 values.append(leaf)
                 arg = ConstantArgument("", leaf)
             else:

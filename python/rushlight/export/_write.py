@@ -26,6 +26,8 @@ from rushlight.export.graph_signature import (
     ConstantArgument,
     InputKind,
     OutputKind,
+    SymBoolArgument,
+    SymFloatArgument,
     SymIntArgument,
     TensorArgument,
 )
@@ -36,7 +38,12 @@ from rushlight.utils._pytree import treespec_dumps
 
 __all__ = ["model_record"]
 
-_SYMBOLIC = ("as_sym_int", "as_sym_float", "as_sym_bool")
+_NUMBERS = {
+    SymIntArgument: "as_sym_int",
+    SymFloatArgument: "as_sym_float",
+    SymBoolArgument: "as_sym_bool",
+}
+_SYMBOLIC = tuple(_NUMBERS.values())
 
 
 def _number(value: float) -> float | str:
@@ -201,7 +208,8 @@ class _GraphWriter:
         schema = getattr(node.target, "_schema", None)
         if schema is None:
             # Functions of `operator` name their operands; higher-order operators have no names.
-            names = [""] * len(node.args) if _is_higher_order(node.target) else list("ab")
+            operands = "btf" if len(node.args) == 3 else "ab"  # of sym_ite, and of the others
+            names = [""] * len(node.args) if _is_higher_order(node.target) else list(operands)
             given = [(n, a, "") for n, a in zip(names, node.args, strict=False)]
             named = [(k, v, "") for k, v in node.kwargs.items()]
         else:
@@ -322,8 +330,9 @@ _CHANGED = {
 def _argument_record(arg: Any) -> dict[str, Any]:
     if isinstance(arg, TensorArgument):
         return {"as_tensor": {"name": arg.name}}
-    if isinstance(arg, SymIntArgument):
-        return {"as_sym_int": {"as_name": arg.name}}
+    form = _NUMBERS.get(type(arg))
+    if form is not None:
+        return {form: {"as_name": arg.name}}
     plain = _plain(arg.value) if isinstance(arg, ConstantArgument) else None
     if plain is None:
         raise NotImplementedError(f"a .pt2 file cannot hold {arg}")

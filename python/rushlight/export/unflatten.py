@@ -27,6 +27,8 @@ class FlatArgsAdapter(abc.ABC):
     For an example see `export.UnflattenedModule`.
 
     For an example see `export.UnflattenedModule`.
+
+    For an example see `export.UnflattenedModule`.
     """
 
     @abc.abstractmethod

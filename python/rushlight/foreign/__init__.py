@@ -51,33 +51,18 @@ def _path_of(module: str) -> str:
     return module.removeprefix("rushlight.")
 
 
-# Package → its modules that are other modules: by name, which they are.
-_CHILDREN: dict[str, dict[str, str]] = {}
-for _path, _row in MODULES.items():
-    if isinstance(_row, str):
-        _package, _, _child = _path.rpartition(".")
-        _CHILDREN.setdefault(_package, {})[_child] = f"rushlight.{_row}"
-
-
-def children_of(package: str) -> dict[str, str]:
-    """The modules below a package of ours that are other modules: by name, which they are."""
-    return _CHILDREN.get(_path_of(package), {})
-
-
 # ---- modules ----
 
 
 def find_spec(name: str) -> ModuleSpec | None:
-    """Of a module of the tables that is not hidden by another thing of its package."""
+    """Of a module of the tables; None for others."""
     path = _path_of(name)
     if path not in _MADE:
         return None
     package, _, child = name.rpartition(".")
     around = sys.modules.get(package)
-    if around is not None and not isinstance(around, _Made):
-        held = vars(around).get(child)
-        if held is not None and not isinstance(held, types.ModuleType):
-            return None  # the import system would put the module in its place
+    if around is not None and not isinstance(around, _Made) and _holds(around, child):
+        around.__class__ = _Keeping
     loader: Any = _Loader()  # by its methods; the base class would import much
     return ModuleSpec(name, loader, origin=name, is_package=path in _PACKAGES)
 
@@ -100,7 +85,23 @@ class _Loader:
             module.__spec__ = spec.loader_state
 
 
-class _Made(types.ModuleType):
+class _Keeping(types.ModuleType):
+    """A module that keeps a function whose name a module has, too: `vision.ops.roi_align`."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # The import system would put the module in the place of the function.
+        if not (isinstance(value, types.ModuleType) and _holds(self, name)):
+            super().__setattr__(name, value)
+
+
+def _holds(module: types.ModuleType, name: str) -> bool:
+    """Whether a name of a module is something else than a module."""
+    if isinstance(module, _Made):
+        return _place_of(vars(module)["_places"], name) is not None
+    return name in vars(module) and not isinstance(vars(module)[name], types.ModuleType)
+
+
+class _Made(_Keeping):
     """A module of names that stand in others."""
 
     def __init__(self, name: str, doc: str, path: str, row: str | dict[str, str]) -> None:
@@ -126,14 +127,6 @@ class _Made(types.ModuleType):
         space["__getattr__"] = __getattr__
         space["__dir__"] = lambda: sorted({*space, *__getattr__("__all__")})
         space["_places"] = places
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # The import system puts a module over a function of its name.
-        if (
-            not isinstance(value, types.ModuleType)
-            or _place_of(vars(self)["_places"], name) is None
-        ):
-            super().__setattr__(name, value)
 
 
 def _names(place: str, words: str) -> list[str]:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rushlight import foreign
 from rushlight.foreign import refusals
 
 _ROOTS = {
@@ -193,8 +192,6 @@ def missing_part(name: str, called: bool = False) -> Missing | None:
         except RuntimeError:  # of `torch.classes`, which libraries fill
             return None
         except AttributeError:
-            if attribute in foreign.children_of(getattr(value, "__name__", "")):
-                continue
             where = ".".join([_ROOTS[root], *rest[: i + 1]])
             try:
                 value = importlib.import_module(where)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rushlight._lazy import lazy
 from rushlight.fx import immutable_collections
 from rushlight.fx._symbolic_trace import (
@@ -44,7 +42,7 @@ __all__ = [
     "wrap",
 ]
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from rushlight.fx import (  # noqa: F401
         experimental,
         operator_schemas,
@@ -53,9 +51,3 @@ if TYPE_CHECKING:
         traceback,
     )
     from rushlight.fx.subgraph_rewriter import replace_pattern
-else:
-    __getattr__, __dir__ = lazy(
-        __name__,
-        "experimental operator_schemas passes subgraph_rewriter traceback",
-        {"subgraph_rewriter": "replace_pattern"},
-    )

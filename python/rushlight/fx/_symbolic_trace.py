@@ -100,6 +100,9 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
 
     Args:
         fn_or_name: the function, or its name where it is imported or built in; also a decorator.
+
+    Example:
+        >>> from rushlight.fx import wrap
     """
     name = fn_or_name.__name__ if callable(fn_or_name) else fn_or_name
     if not isinstance(name, str):
@@ -614,6 +617,7 @@ def symbolic_trace(
         concrete_args: values of arguments that become constants, by name.
 
     Returns:
+        A GraphModule, which is called as `root` is.
         A GraphModule, which is called as `root` is.
         A GraphModule, which is called as `root` is.
 

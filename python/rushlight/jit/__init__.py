@@ -13,7 +13,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rushlight import Tensor
 from rushlight._C import JITException as Error
@@ -90,10 +90,8 @@ __all__ = [
     "wait",
 ]
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from ._trace import TracingCheckError, trace, trace_module
-else:
-    __getattr__, __dir__ = lazy(__name__, "", {"_trace": "TracingCheckError trace trace_module"})
 
 _is = builtins.isinstance  # the name is a function of this module
 

@@ -44,7 +44,7 @@ def describe_class(kind: type, name: str) -> Answer:
         return "class", compile_interface(kind)
     if issubclass(kind, nn.Module):
         return None
-    if _meanings.is_own(kind):
+    if _meanings.is_own(kind) and not _meanings.is_of_networks(kind):
         raise RuntimeError(
             f"compiled code cannot use '{name}', the class {kind.__module__}.{kind.__name__}"
         )
@@ -55,7 +55,8 @@ def is_plain(kind: Any) -> bool:
     """Whether a class is neither an enum, a named tuple, an interface nor this library's own."""
     special = issubclass(kind, (enum.Enum, tuple, BaseException))
     marked = getattr(kind, "__torch_script_interface__", False)
-    return not (special or marked or _meanings.is_own(kind) or kind in _meanings.SIMPLE)
+    own = _meanings.is_own(kind) and not _meanings.is_of_networks(kind)
+    return not (special or marked or own or kind in _meanings.SIMPLE)
 
 
 class ClassOwner:

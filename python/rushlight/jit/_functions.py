@@ -44,8 +44,8 @@ class LibraryScope(Scope):
 
     def find(self, name: str) -> Answer:
         """What a free name means."""
-        if name == "torch":
-            return "ops", "torch"
+        if name in ("torch", "ops"):
+            return "ops", name
         if name == "PackedSequence":
             return _meanings.describe_class(nn.utils.rnn.PackedSequence)
         value = self._globals.get(name, getattr(_library, name, None))
@@ -77,6 +77,12 @@ def library_function(name: str) -> Answer:
     return found[0] if len(found) == 1 else ("overloads", tuple(found))
 
 
+def is_vision_op(function: Any) -> bool:
+    """Whether a function is one of `vision.ops`."""
+    module = getattr(function, "__module__", None) or ""
+    return module.startswith(f"{_meanings.ROOT}.vision.ops.")
+
+
 def _op_of(function: Any, name: str) -> Answer:
     """The op, or the program of this library, that a function is."""
     own = getattr(function, "__name__", name)
@@ -87,6 +93,8 @@ def _op_of(function: Any, name: str) -> Answer:
         return library_function(f"torch_{own}")
     if getattr(math, own, None) is function and hasattr(_library, f"math_{own}"):
         return library_function(f"math_{own}")
+    if is_vision_op(function) and hasattr(_library, f"vision_{own}"):
+        return library_function(f"vision_{own}")
     for space, prefix in _spaces():
         for called in (own, name):
             if getattr(space, called, None) is function:

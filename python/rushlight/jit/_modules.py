@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import rushlight
 from rushlight import nn
 from rushlight.jit import Attribute, _meanings, _methods
+from rushlight.jit._classes import is_plain
 from rushlight.jit._meanings import unit
 from rushlight.jit._program import ProgramModule
 from rushlight.jit.frontend import FrontendError
@@ -115,8 +116,9 @@ def _evaluated(hint: Any, value: Any) -> str | None:
 def _class_of(value: Any) -> str | None:
     """The class of programs that the class of an object becomes; None where it can be none."""
     kind = type(value)
-    plain = kind.__bases__ == (object,) and "__init__" in vars(kind)
-    if not plain or callable(value) or kind.__module__ == "builtins" or _meanings.is_own(kind):
+    constructors = [vars(one)["__init__"] for one in kind.__mro__[:-1] if "__init__" in vars(one)]
+    in_python = bool(constructors) and all(map(inspect.isfunction, constructors))
+    if not in_python or isinstance(value, nn.Module) or not is_plain(kind):
         return None
     try:
         answer = _meanings.describe_class(kind)

@@ -112,6 +112,8 @@ class ProcessContext:
 
     For an example see `multiprocessing.spawn`.
 
+    For an example see `multiprocessing.spawn`.
+
     Args:
         processes: the processes.
         error_files: where each writes the error that ended it.
@@ -204,6 +206,8 @@ class ProcessContext:
 
 class SpawnContext(ProcessContext):
     """`ProcessContext` under the name of the result of `spawn`.
+
+    For an example see `multiprocessing.spawn`.
 
     For an example see `multiprocessing.spawn`.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import rushlight
 from rushlight import Tensor
-from rushlight.nested import _rules as _rules  # what handles calls enters itself
 
 __all__ = [
     "as_nested_tensor",

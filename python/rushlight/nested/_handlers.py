@@ -1,13 +1,12 @@
-"""Where the classes of nested tensors find what handles calls: `_rules` enters it."""
+"""What the classes of nested tensors do with calls: they leave them to the rules of `_rules`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from rushlight._lazy import later
 
 __all__: list[str] = []
 
-HANDLERS: dict[str, Callable[..., Any]] = {}
+_rules = later("rushlight._rules.nested")
 
 
 class HandlesCalls:
@@ -18,8 +17,8 @@ class HandlesCalls:
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        return HANDLERS["call"](func, args, kwargs or {})
+        return _rules.call(func, args, kwargs or {})
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        return HANDLERS["dispatch"](func, args, kwargs or {})
+        return _rules.dispatch(func, args, kwargs or {})

@@ -1,8 +1,6 @@
 """Layers, losses and containers: `rushlight.nn`."""
 
-from typing import TYPE_CHECKING
-
-from rushlight._lazy import lazy
+from rushlight._lazy import lazy as _lazy
 
 from . import functional, grad, init, modules, parameter
 from .modules import *  # noqa: F403
@@ -43,7 +41,7 @@ def factory_kwargs(kwargs):
     return result
 
 
-if TYPE_CHECKING:
+with _lazy(__name__):
     from . import (  # noqa: F401
         _reduction,
         attention,
@@ -54,9 +52,3 @@ if TYPE_CHECKING:
         utils,
     )
     from .parallel import DataParallel  # noqa: F401
-else:
-    __getattr__, __dir__ = lazy(
-        __name__,
-        "_reduction attention intrinsic parallel qat quantized utils",
-        {"parallel": "DataParallel"},
-    )

@@ -230,6 +230,36 @@ def _joined_mask(mask, padding, batch, heads, keys):
     return padding if mask is None else mask + padding
 
 
+def _seen_by_all(mask):
+    """A mask for one key more, which every query may see."""
+    return None if mask is None else ops.pad(mask, (0, 1))
+
+
+def _with_learnt_key(layer, k, v, is_static, batch_first):
+    """Keys and values, and behind them those that are parameters."""
+    if layer.bias_k is None or layer.bias_v is None:
+        raise AssertionError("bias_k and bias_v must be given together")
+    if is_static:
+        raise AssertionError("bias cannot be added to static key or value.")
+    batch_dim, length_dim = (0, 1) if batch_first else (1, 0)
+    one = [1, 1, k.shape[-1]]
+    one[batch_dim] = k.shape[batch_dim]
+    return (
+        rushlight.cat([k, layer.bias_k.expand(one)], length_dim),
+        rushlight.cat([v, layer.bias_v.expand(one)], length_dim),
+    )
+
+
+def _head_width(layer, width):
+    if width != layer.embed_dim:
+        raise AssertionError(
+            f"was expecting embedding dimension of {layer.embed_dim}: the query has {width}"
+        )
+    if width % layer.num_heads:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {layer.num_heads}")
+    return width // layer.num_heads
+
+
 def attend(
     layer: Heads,
     query: Tensor,
@@ -259,9 +289,8 @@ def attend(
         from rushlight.nested import _attention
 
         return _attention.attend(layer, query, key, value, batch_first), None
-    num_heads = layer.num_heads
-    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     batch_dim = 0 if batch_first else 1
+    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, layer.num_heads)
     if not batched:
         same = key is query, value is key
         query = query.unsqueeze(batch_dim)
@@ -269,15 +298,35 @@ def attend(
         value = key if same[1] else value.unsqueeze(batch_dim)
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
-    length_dim = 1 - batch_dim
-    batch, length, width = query.shape[batch_dim], query.shape[length_dim], query.shape[-1]
-    if width != layer.embed_dim:
-        raise AssertionError(
-            f"was expecting embedding dimension of {layer.embed_dim}: the query has {width}"
-        )
-    head_dim = width // num_heads
-    if head_dim * num_heads != width:
-        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    output, weights = _attend_batch(
+        *(layer, query, key, value, key_padding_mask, attn_mask),
+        *(need_weights, is_causal, static_k, static_v, batch_first),
+    )
+    if weights is not None and average_attn_weights:
+        weights = weights.mean(1)
+    if not batched:
+        output = output.squeeze(batch_dim)
+        weights = None if weights is None else weights.squeeze(0)
+    return output, weights
+
+
+def _attend_batch(
+    layer: Heads,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None,
+    need_weights: bool,
+    is_causal: bool,
+    static_k: Tensor | None,
+    static_v: Tensor | None,
+    batch_first: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """`attend` of a batch; weights are those of each head."""
+    batch_dim, length_dim = (0, 1) if batch_first else (1, 0)
+    batch, length, heads = query.shape[batch_dim], query.shape[length_dim], layer.num_heads
+    head_dim = _head_width(layer, query.shape[-1])
     padding = _canonical_mask(
         key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
     )
@@ -291,51 +340,34 @@ def attend(
     else:
         mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
         is_causal = is_causal and padding is None and mask is None
-
-    def append_key():
-        """For a key that every query may see."""
-        return [None if m is None else ops.pad(m, (0, 1)) for m in (mask, padding)]
-
     q, k, v = layer.project(query, key, value)
-    _check_mask_shape(mask, batch, num_heads, length, key.shape[length_dim])
-    if layer.bias_k is not None and layer.bias_v is not None:
-        if static_k is not None or static_v is not None:
-            raise AssertionError("bias cannot be added to static key or value.")
-        one = (batch, 1, width) if batch_first else (1, batch, width)
-        k = rushlight.cat([k, layer.bias_k.expand(one)], length_dim)
-        v = rushlight.cat([v, layer.bias_v.expand(one)], length_dim)
-        mask, padding = append_key()
-    elif layer.bias_k is not None or layer.bias_v is not None:
-        raise AssertionError("bias_k and bias_v must be given together")
+    _check_mask_shape(mask, batch, heads, length, key.shape[length_dim])
+    if layer.bias_k is not None or layer.bias_v is not None:
+        is_static = static_k is not None or static_v is not None
+        k, v = _with_learnt_key(layer, k, v, is_static, batch_first)
+        mask, padding = _seen_by_all(mask), _seen_by_all(padding)
     q, k, v = (layer.split(x, batch_first) for x in (q, k, v))
     if static_k is not None:
-        k = _split_static_heads("static_k", static_k, batch, num_heads, head_dim)
+        k = _split_static_heads("static_k", static_k, batch, heads, head_dim)
     if static_v is not None:
-        v = _split_static_heads("static_v", static_v, batch, num_heads, head_dim)
+        v = _split_static_heads("static_v", static_v, batch, heads, head_dim)
     if layer.add_zero_attn:
-        nothing = k.new_zeros((batch, num_heads, 1, head_dim))
+        nothing = k.new_zeros((batch, heads, 1, head_dim))
         k, v = rushlight.cat([k, nothing], 2), rushlight.cat([v, nothing], 2)
-        mask, padding = append_key()
-    mask = _joined_mask(mask, padding, batch, num_heads, k.shape[2])
+        mask, padding = _seen_by_all(mask), _seen_by_all(padding)
+    mask = _joined_mask(mask, padding, batch, heads, k.shape[2])
     weights = None
     if need_weights:
         if padding is not None:
             k, v = _without_unseen(padding, k, v)
         compute = _attend_in_float32 if q.dtype.itemsize == 2 else _attend
         joined, weights = compute(q, k, v, mask, layer.dropout)
-        joined = joined.transpose(1, 2)
-        if average_attn_weights:
-            weights = weights.mean(1)
     else:
         joined = ops.scaled_dot_product_attention(q, k, v, mask, layer.dropout, is_causal)
-        joined = joined.transpose(1, 2)
+    joined = joined.transpose(1, 2)
     if not batch_first:
         joined = joined.transpose(0, 1)
-    output = ops.linear(joined.flatten(2), layer.out_weight, layer.out_bias)
-    if not batched:
-        output = output.squeeze(batch_dim)
-        weights = None if weights is None else weights.squeeze(0)
-    return output, weights
+    return ops.linear(joined.flatten(2), layer.out_weight, layer.out_bias), weights
 
 
 def multi_head_attention_forward(

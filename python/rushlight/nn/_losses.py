@@ -4,10 +4,6 @@ Public in `nn.functional`. A loss turns the word `reduction` (and the old flags 
 `reduce`) into the op's number and calls the op.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import rushlight
 from rushlight import Tensor
 from rushlight._table import ops
@@ -70,14 +66,14 @@ def cross_entropy(
 
 
 def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
+    input,
+    target,
+    weight=None,
+    size_average=None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
+    reduce=None,
+    reduction="mean",
+):
     """The negative log likelihood of class indices; `input` holds log probabilities.
 
     Args:
@@ -97,14 +93,7 @@ def nll_loss(
     return ops.nll_loss_nd(input, target, weight, number, ignore_index)
 
 
-def mse_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    weight: Tensor | None = None,
-) -> Tensor:
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The squared error.
 
     Args:
@@ -125,14 +114,7 @@ def mse_loss(
     return ops.mse_loss(input, target, number)
 
 
-def l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    weight: Tensor | None = None,
-) -> Tensor:
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The absolute error.
 
     Args:
@@ -154,13 +136,8 @@ def l1_loss(
 
 
 def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    beta: float = 1.0,
-) -> Tensor:
+    input, target, size_average=None, reduce=None, reduction="mean", beta: float = 1.0
+):
     """The squared error over 2 beta where it is below beta, the absolute error beyond.
 
     Args:
@@ -178,13 +155,7 @@ def smooth_l1_loss(
     return ops.smooth_l1_loss(input, target, _reduction(reduction, size_average, reduce), beta)
 
 
-def huber_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    delta: float = 1.0,
-    weight: Tensor | None = None,
-) -> Tensor:
+def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None):
     """Half the squared error where it is below delta, linear beyond.
 
     Args:
@@ -205,13 +176,8 @@ def huber_loss(
 
 
 def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
+):
     """The cross entropy of probabilities `input` and targets in [0, 1], of the same shape.
 
     Args:
@@ -233,14 +199,14 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Tensor:
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
+    pos_weight=None,
+):
     """`binary_cross_entropy` of sigmoid(input), computed without losing digits.
 
     Args:
@@ -262,14 +228,7 @@ def binary_cross_entropy_with_logits(
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
-def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    log_target: bool = False,
-) -> Tensor:
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence; `input` holds log probabilities.
 
     "batchmean" divides the sum by the batch size, which is the divergence's definition.
@@ -300,15 +259,15 @@ def kl_div(
 
 
 def poisson_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    log_input: bool = True,
-    full: bool = False,
-    size_average: bool | None = None,
+    input,
+    target,
+    log_input=True,
+    full=False,
+    size_average=None,
     eps: float = 1e-8,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
+    reduce=None,
+    reduction="mean",
+):
     """The negative log likelihood of counts under a Poisson distribution.
 
     Args:
@@ -329,14 +288,7 @@ def poisson_nll_loss(
     return ops.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
-def gaussian_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    var: Tensor,
-    full: bool = False,
-    eps: float = 1e-6,
-    reduction: str = "mean",
-) -> Tensor:
+def gaussian_nll_loss(input, target, var, full=False, eps: float = 1e-6, reduction="mean"):
     """The negative log likelihood under N(input, var).
 
     Args:
@@ -356,208 +308,15 @@ def gaussian_nll_loss(
     return ops.gaussian_nll_loss(input, target, var, full, eps, _reduction(reduction))
 
 
-def hinge_embedding_loss(
-    input: Tensor,
-    target: Tensor,
-    margin: float = 1.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """x where the target is 1, max(0, margin - x) where it is -1.
-
-    Args:
-        input: what the network says.
-        target: 1 or -1 for each element.
-        margin: the distance beyond which there is no loss.
-        size_average: deprecated: False means `reduction='sum'`.
-        reduce: deprecated: False means `reduction='none'`.
-        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
-
-    Example:
-        >>> torch.nn.functional.hinge_embedding_loss(
-        ...     torch.tensor([0.5, 0.5]), torch.tensor([1.0, -1.0])
-        ... )
-        tensor(0.5000)
-    """
-    number = _reduction(reduction, size_average, reduce)
-    return ops.hinge_embedding_loss(input, target, margin, number)
-
-
-def soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """log(1 + exp(-target * x)).
-
-    Args:
-        input: what the network says.
-        target: what the input is to be.
-        size_average: deprecated: False means `reduction='sum'`.
-        reduce: deprecated: False means `reduction='none'`.
-        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
-
-    Example:
-        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 2.0]), torch.ones(2))
-        tensor(0.4100)
-    """
-    return ops.soft_margin_loss(input, target, _reduction(reduction, size_average, reduce))
-
-
-def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """max(0, -target * (input1 - input2) + margin).
-
-    Args:
-        input1: the first operand.
-        input2: the second operand.
-        target: 1 where the first is to be larger, else -1.
-        margin: the distance beyond which there is no loss.
-        size_average: deprecated: False means `reduction='sum'`.
-        reduce: deprecated: False means `reduction='none'`.
-        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
-
-    Example:
-        >>> torch.nn.functional.margin_ranking_loss(
-        ...     torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0])
-        ... )
-        tensor(1.)
-    """
-    number = _reduction(reduction, size_average, reduce)
-    return ops.margin_ranking_loss(input1, input2, target, margin, number)
-
-
-def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1.
-
-    Args:
-        input1: the first operand.
-        input2: the second operand.
-        target: 1 where a pair belongs together, else -1.
-        margin: the distance beyond which there is no loss.
-        size_average: deprecated: False means `reduction='sum'`.
-        reduce: deprecated: False means `reduction='none'`.
-        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
-
-    Example:
-        >>> torch.nn.functional.cosine_embedding_loss(
-        ...     torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([1])
-        ... )
-        tensor(1.)
-    """
-    number = _reduction(reduction, size_average, reduce)
-    return ops.cosine_embedding_loss(input1, input2, target, margin, number)
-
-
-def triplet_margin_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
-    swap: bool = False,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """max(0, distance to `positive` - distance to `negative` + margin).
-
-    Args:
-        anchor: the samples to compare with.
-        positive: samples that are to be near.
-        negative: samples that are to be far.
-        margin: the distance beyond which there is no loss.
-        p: the exponent, or the order of the norm.
-        eps: a small number that keeps the result finite.
-        swap: whether the distance of positive and negative counts where it is smaller.
-        size_average: deprecated: False means `reduction='sum'`.
-        reduce: deprecated: False means `reduction='none'`.
-        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
-
-    Example:
-        >>> torch.nn.functional.triplet_margin_loss(
-        ...     torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.5]])
-        ... )
-        tensor(0.5000)
-    """
-    number = _reduction(reduction, size_average, reduce)
-    return ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
-
-
-def triplet_margin_with_distance_loss(
-    anchor,
-    positive,
-    negative,
-    *,
-    distance_function=None,
-    margin: float = 1.0,
-    swap=False,
-    reduction="mean",
-):
-    """max(0, distance(anchor, positive) - distance(anchor, negative) + margin).
-
-    `distance_function` is `pairwise_distance` by default; with `swap` the negative may be nearer to
-    the positive than to the anchor.
-
-    Args:
-        anchor: the samples to compare with.
-        positive: samples that are to be near.
-        negative: samples that are to be far.
-        distance_function: of two batches of vectors; `pairwise_distance` by default.
-        margin: the distance beyond which there is no loss.
-        swap: whether the distance of positive and negative counts where it is smaller.
-        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
-
-    Example:
-        >>> torch.nn.functional.triplet_margin_with_distance_loss(
-        ...     torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.5]])
-        ... )
-        tensor(0.5000)
-    """
-    number = _reduction(reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    distance = ops.pairwise_distance if distance_function is None else distance_function
-    if not anchor.dim() == positive.dim() == negative.dim():
-        raise RuntimeError(
-            "anchor, positive and negative should have the same number of dimensions, not "
-            f"{anchor.dim()}, {positive.dim()} and {negative.dim()}"
-        )
-    near = distance(anchor, positive)
-    far = distance(anchor, negative)
-    if swap:
-        far = rushlight.min(far, distance(positive, negative))
-    return _reduce((near - far + margin).clamp_min(0), number)
-
-
 def ctc_loss(
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
     blank: int = 0,
-    reduction: str = "mean",
-    zero_infinity: bool = False,
-) -> Tensor:
+    reduction="mean",
+    zero_infinity=False,
+):
     """Connectionist temporal classification: -log of the probability of targets under all
     alignments.
 
@@ -579,86 +338,3 @@ def ctc_loss(
     if isinstance(input_lengths, rushlight.Tensor) != isinstance(target_lengths, rushlight.Tensor):
         lengths = [n.tolist() if isinstance(n, rushlight.Tensor) else n for n in lengths]
     return ops.ctc_loss(log_probs, targets, *lengths, blank, _reduction(reduction), zero_infinity)
-
-
-def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The hinge loss for many classes.
-
-    Args:
-        input: what the network says.
-        target: what the input is to be.
-        p: the exponent, or the order of the norm.
-        margin: the distance beyond which there is no loss.
-        weight: a factor of each class, or of each element of the loss.
-        size_average: deprecated: False means `reduction='sum'`.
-        reduce: deprecated: False means `reduction='none'`.
-        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
-
-    Example:
-        >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.1, 0.8]]), torch.tensor([1]))
-        tensor(0.1500)
-    """
-    number = _reduction(reduction, size_average, reduce)
-    return ops.multi_margin_loss(input, target, p, margin, weight, number)
-
-
-def multilabel_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The hinge loss for samples with several classes each.
-
-    Args:
-        input: what the network says.
-        target: what the input is to be.
-        size_average: deprecated: False means `reduction='sum'`.
-        reduce: deprecated: False means `reduction='none'`.
-        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
-
-    Example:
-        >>> torch.nn.functional.multilabel_margin_loss(
-        ...     torch.tensor([[0.1, 0.8]]), torch.tensor([[1, -1]])
-        ... )
-        tensor(0.1500)
-    """
-    return ops.multilabel_margin_loss(input, target, _reduction(reduction, size_average, reduce))
-
-
-def multilabel_soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The binary cross entropy with logits, averaged over the last dimension.
-
-    Args:
-        input: what the network says.
-        target: what the input is to be.
-        weight: a factor of each class, or of each element of the loss.
-        size_average: deprecated: False means `reduction='sum'`.
-        reduce: deprecated: False means `reduction='none'`.
-        reduction: what becomes of the losses of elements: `'none'`, `'mean'` or `'sum'`.
-
-    Example:
-        >>> torch.nn.functional.multilabel_soft_margin_loss(
-        ...     torch.tensor([[0.0, 2.0]]), torch.eye(2)[:1]
-        ... )
-        tensor(1.4100)
-    """
-    number = _reduction(reduction, size_average, reduce)
-    return ops.multilabel_soft_margin_loss(input, target, weight, number)

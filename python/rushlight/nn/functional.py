@@ -2,16 +2,14 @@
 
 All computing is done by ops of the table. A function whose signature is the op's own is the op
 itself (`functional=` in the table); the others translate flags such as `inplace`, `reduction` and
-`return_indices` into the op that is meant. Losses stand in `_losses.py`, pooling in `_pool.py`,
-resampling in `_resample.py`.
+`return_indices` into the op that is meant. Losses stand in `_losses.py` and `_margin_losses.py`,
+dropout in `_dropout.py`, pooling in `_pool.py`, resampling in `_resample.py`.
 """
-
-from __future__ import annotations
 
 import types
 from typing import TYPE_CHECKING, Any
 
-from rushlight import _C, Tensor, _warnings
+from rushlight import _C, Tensor, _warnings  # noqa: F401
 from rushlight._library.offers import (  # noqa: F401  # PyTorch has them here, too
     handle_torch_function,
     has_torch_function,
@@ -38,25 +36,35 @@ from ._attention import (  # noqa: F401
     _none_or_dtype,
     multi_head_attention_forward,
 )
+from ._dropout import (  # noqa: F401
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
 from ._losses import (  # noqa: F401
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
-    cosine_embedding_loss,
     cross_entropy,
     ctc_loss,
     gaussian_nll_loss,
-    hinge_embedding_loss,
     huber_loss,
     kl_div,
     l1_loss,
-    margin_ranking_loss,
     mse_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
     nll_loss,
     poisson_nll_loss,
     smooth_l1_loss,
+)
+from ._margin_losses import (  # noqa: F401
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
     soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
@@ -112,7 +120,7 @@ globals().update({n: f for n, f in vars(_C._functional).items() if not n.startsw
 # ---- activations -------------------------------------------------------------------------------
 
 
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
+def relu(input, inplace=False):
     """max(x, 0).
 
     Args:
@@ -126,7 +134,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return input.relu_() if inplace else ops.relu(input)
 
 
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+def relu6(input, inplace=False):
     """min(max(x, 0), 6).
 
     Args:
@@ -140,7 +148,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return (ops.relu6_ if inplace else ops.relu6)(input)
 
 
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+def leaky_relu(input, negative_slope: float = 0.01, inplace=False):
     """x where it is positive, `negative_slope * x` elsewhere.
 
     Args:
@@ -155,7 +163,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return (ops.leaky_relu_ if inplace else ops.leaky_relu)(input, negative_slope)
 
 
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+def elu(input, alpha: float = 1.0, inplace=False):
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere.
 
     Args:
@@ -170,7 +178,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return (ops.elu_ if inplace else ops.elu)(input, alpha)
 
 
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
+def selu(input, inplace=False):
     """`elu` with the fixed alpha and scale that keep mean 0 and variance 1.
 
     Args:
@@ -184,7 +192,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return (ops.selu_ if inplace else ops.selu)(input)
 
 
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+def celu(input, alpha: float = 1.0, inplace=False):
     """x where it is positive, alpha * expm1(x / alpha) elsewhere.
 
     Args:
@@ -199,7 +207,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return (ops.celu_ if inplace else ops.celu)(input, alpha)
 
 
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
+def silu(input, inplace=False):
     """x * sigmoid(x).
 
     Args:
@@ -213,7 +221,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     return (ops.silu_ if inplace else ops.silu)(input)
 
 
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
+def mish(input, inplace=False):
     """x * tanh(softplus(x)).
 
     Args:
@@ -227,9 +235,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return (ops.mish_ if inplace else ops.mish)(input)
 
 
-def hardtanh(
-    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
-) -> Tensor:
+def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace=False):
     """x limited to [min_val, max_val].
 
     Args:
@@ -247,7 +253,7 @@ def hardtanh(
     return (ops.hardtanh_ if inplace else ops.hardtanh)(input, min_val, max_val)
 
 
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+def hardswish(input, inplace=False):
     """x * relu6(x + 3) / 6.
 
     Args:
@@ -261,7 +267,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return (ops.hardswish_ if inplace else ops.hardswish)(input)
 
 
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+def hardsigmoid(input, inplace=False):
     """relu6(x + 3) / 6.
 
     Args:
@@ -275,7 +281,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return (ops.hardsigmoid_ if inplace else ops.hardsigmoid)(input)
 
 
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+def threshold(input, threshold, value, inplace=False):
     """x where it is above `threshold`, `value` elsewhere.
 
     Args:
@@ -291,13 +297,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return (ops.threshold_ if inplace else ops.threshold)(input, threshold, value)
 
 
-def rrelu(
-    input: Tensor,
-    lower: float = 1.0 / 8,
-    upper: float = 1.0 / 3,
-    training: bool = False,
-    inplace: bool = False,
-) -> Tensor:
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """`leaky_relu` with a slope drawn from [lower, upper] in training, their mean otherwise.
 
     Args:
@@ -322,9 +322,7 @@ def _get_softmax_dim(name, ndim, stacklevel=None):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _C.dtype | None = None
-) -> Tensor:
+def softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
     """exp(x) over its sum along `dim`; `dtype` is cast to first.
 
     Args:
@@ -342,9 +340,7 @@ def softmax(
     return ops.softmax(input, dim) if dtype is None else ops.softmax(input, dim, dtype=dtype)
 
 
-def softmin(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _C.dtype | None = None
-) -> Tensor:
+def softmin(input, dim=None, _stacklevel: int = 3, dtype=None):
     """`softmax` of -x.
 
     Args:
@@ -361,9 +357,7 @@ def softmin(
     return softmax(-input, dim, dtype=dtype)
 
 
-def log_softmax(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _C.dtype | None = None
-) -> Tensor:
+def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
     """The logarithm of `softmax`, computed without losing digits.
 
     Args:
@@ -382,9 +376,7 @@ def log_softmax(
     )
 
 
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Tensor:
+def gumbel_softmax(logits, tau: float = 1, hard=False, eps: float = 1e-10, dim: int = -1):
     """A differentiable sample of the categorical distribution with these logits.
 
     `hard` makes it one-hot in the forward pass, with the soft sample's gradient.
@@ -405,158 +397,10 @@ def gumbel_softmax(
     return ops.gumbel_softmax(logits, tau, hard, dim)
 
 
-# ---- dropout -----------------------------------------------------------------------------------
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set each element to zero with probability `p` and scale the others by 1 / (1 - p).
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.dropout(torch.tensor([1.0, 2.0]), p=0.5, training=False)
-        tensor([1., 2.])
-    """
-    _probability(p)
-    return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
-
-
-def alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
-    """Dropout that keeps mean and variance of `selu`'s results.
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.alpha_dropout(torch.tensor([1.0, 2.0]))
-        tensor([1., 2.])
-    """
-    _probability(p)
-    return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
-
-
-def feature_alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
-    """`alpha_dropout` of whole channels.
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.feature_alpha_dropout(torch.tensor([[1.0, 2.0]]))
-        tensor([[1., 2.]])
-    """
-    _probability(p)
-    function = ops.feature_alpha_dropout_ if inplace else ops.feature_alpha_dropout
-    return function(input, p, training)
-
-
-def _feature_dropout(input, p, training, inplace):
-    return (ops.feature_dropout_ if inplace else ops.feature_dropout)(input, p, training)
-
-
-def dropout1d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
-    """Dropout of whole channels of (N, C, L) or (C, L).
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 3), training=False)
-        tensor([[[1., 1., 1.],
-                 [1., 1., 1.]]])
-    """
-    _probability(p)
-    return (ops.dropout1d_ if inplace else ops.dropout1d)(input, p, training)
-
-
-def dropout2d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
-    """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning.
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.dropout2d(torch.ones(1, 1, 2, 2), training=False)
-        tensor([[[[1., 1.],
-                  [1., 1.]]]])
-    """
-    _probability(p)
-    if input.dim() not in (3, 4):
-        _warnings.warn(
-            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated: "
-            "images have 3 or 4 dimensions, and for rows there is dropout1d.",
-        )
-    elif input.dim() == 3:
-        _warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d, which is taken for (N, C, L), not for an "
-            "image without a batch. For rows there is dropout1d.",
-        )
-    return _feature_dropout(input, p, training, inplace)
-
-
-def dropout3d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
-    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
-
-    Args:
-        input: the tensor to compute with.
-        p: the probability of dropping.
-        training: whether to drop at all.
-        inplace: whether the result is written into the input.
-
-    Example:
-        >>> torch.nn.functional.dropout3d(torch.ones(1, 1, 1, 2, 2), training=False)
-        tensor([[[[[1., 1.],
-                   [1., 1.]]]]])
-    """
-    _probability(p)
-    if input.dim() not in (4, 5):
-        _warnings.warn(
-            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated: "
-            "volumes have 4 or 5 dimensions.",
-        )
-    if input.dim() == 5:
-        return _feature_dropout(input, p, training, inplace)
-    dropped = _feature_dropout(input.unsqueeze(0), p, training, inplace)
-    return input if inplace else dropped.squeeze(0)
-
-
 # ---- windows and edges -------------------------------------------------------------------------
 
 
-def fold(
-    input: Tensor,
-    output_size: Any,
-    kernel_size: Any,
-    dilation: Any = 1,
-    padding: Any = 0,
-    stride: Any = 1,
-) -> Tensor:
+def fold(input, output_size, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
     """The inverse of `unfold`: adds up overlapping windows into an image of `output_size`.
 
     Args:
@@ -575,9 +419,7 @@ def fold(
     return ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
-def unfold(
-    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Tensor:
+def unfold(input, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
     """The windows of an image as the columns of a matrix.
 
     Args:

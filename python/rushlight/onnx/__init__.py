@@ -7,7 +7,6 @@ to run an `ONNXProgram`.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
 
@@ -40,7 +39,7 @@ class TrainingMode(Enum):
     TRAINING = 2
 
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from rushlight.onnx import errors, ops
     from rushlight.onnx import testing as testing
     from rushlight.onnx import verification as verification
@@ -48,14 +47,3 @@ if TYPE_CHECKING:
     from rushlight.onnx._program import ONNXProgram
     from rushlight.onnx._state import is_in_onnx_export
     from rushlight.onnx.errors import OnnxExporterError
-else:
-    __getattr__, __dir__ = lazy(
-        __name__,
-        "errors ops testing verification",
-        {
-            "_export": "export",
-            "_program": "ONNXProgram",
-            "_state": "is_in_onnx_export",
-            "errors": "OnnxExporterError",
-        },
-    )

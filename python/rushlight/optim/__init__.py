@@ -1,7 +1,5 @@
 """Optimisers and learning-rate schedules: `rushlight.optim`."""
 
-from typing import TYPE_CHECKING
-
 from rushlight._lazy import lazy
 
 from . import lr_scheduler
@@ -42,7 +40,5 @@ __all__ = [
     "lr_scheduler",
 ]
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from . import swa_utils  # noqa: F401
-else:
-    __getattr__, __dir__ = lazy(__name__, "swa_utils")

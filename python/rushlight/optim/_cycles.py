@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._schedule import (
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 # ---- what both do to momenta -------------------------------------------------------------------
 
 
-def _start_momentum(schedule, base_momentum, max_momentum, last_epoch):
+def _start_momentum(
+    schedule: OneCycleLR | CyclicLR, base_momentum: Any, max_momentum: Any, last_epoch: int
+) -> tuple[list[Any], list[Any]]:
     """Put a new schedule's groups to their highest momentum; gives lowest and highest ones."""
     optimizer = schedule.optimizer
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
@@ -42,7 +45,7 @@ def _start_momentum(schedule, base_momentum, max_momentum, last_epoch):
     return lowest, highest
 
 
-def _set_momentum(group, value, use_beta1):
+def _set_momentum(group: dict[str, Any], value: Any, use_beta1: bool) -> None:
     if use_beta1:
         group["betas"] = (value, *group["betas"][1:])
     else:
@@ -52,11 +55,11 @@ def _set_momentum(group, value, use_beta1):
 # ---- one cycle --------------------------------------------------------------------------------
 
 
-def _cos_between(start, end, part):
+def _cos_between(start: Any, end: Any, part: float) -> Any:
     return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
 
-def _line_between(start, end, part):
+def _line_between(start: Any, end: Any, part: float) -> Any:
     return (end - start) * part + start
 
 
@@ -101,10 +104,10 @@ class OneCycleLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        max_lr,
-        total_steps=None,
-        epochs=None,
-        steps_per_epoch=None,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
         pct_start: float = 0.3,
         anneal_strategy: str = "cos",
         cycle_momentum: bool = True,
@@ -146,7 +149,7 @@ class OneCycleLR(LRScheduler):
     _annealing_cos = staticmethod(_cos_between)
     _annealing_linear = staticmethod(_line_between)
 
-    def load_state_dict(self, state_dict: dict[str, Any]):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state from `state_dict`; states of old name a function to go by."""
         state = dict(state_dict)
         function = state.pop("anneal_func", None)
@@ -154,7 +157,7 @@ class OneCycleLR(LRScheduler):
             state["_anneal_func_type"] = "cos" if function is _cos_between else "linear"
         super().load_state_dict(state)
 
-    def _phases(self, pct_start, three_phase):
+    def _phases(self, pct_start: float, three_phase: bool) -> Any:
         up = float(pct_start * self.total_steps) - 1
         last = self.total_steps - 1
         if three_phase:
@@ -172,7 +175,7 @@ class OneCycleLR(LRScheduler):
         keys = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
         return [dict(zip(keys, span, strict=True)) for span in spans]
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         step = self.last_epoch
         if step > self.total_steps:
@@ -191,7 +194,7 @@ class OneCycleLR(LRScheduler):
         first, last = phase["start_lr"], phase["end_lr"]
         return [between(group[first], group[last], part) for group in groups]
 
-    def _place_of(self, step):
+    def _place_of(self, step: Any) -> Any:
         """The phase that a step falls into, and the part of it that is over."""
         start, last = 0.0, self._schedule_phases[-1]
         for phase in self._schedule_phases:
@@ -245,13 +248,13 @@ class CyclicLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        base_lr,
-        max_lr,
+        base_lr: Any,
+        max_lr: Any,
         step_size_up: int = 2000,
-        step_size_down=None,
+        step_size_down: int | None = None,
         mode: str = "triangular",
         gamma: float = 1.0,
-        scale_fn=None,
+        scale_fn: Callable[[float], float] | None = None,
         scale_mode: str = "cycle",
         cycle_momentum: bool = True,
         base_momentum: float = 0.8,
@@ -284,7 +287,7 @@ class CyclicLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
-    def scale_fn(self, x):
+    def scale_fn(self, x: Any) -> float:
         """The factor on the cycle's height."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
@@ -294,7 +297,7 @@ class CyclicLR(LRScheduler):
             return 1 / (2.0 ** (x - 1))
         return self.gamma**x
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         self._warn_if_outside_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -311,7 +314,7 @@ class CyclicLR(LRScheduler):
                 _set_momentum(group, high - (high - low) * height * scale, self.use_beta1)
         return rates
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All but the optimiser; a function to scale by is left out."""
         state = super().state_dict()
         custom = state.pop("_scale_fn_custom")
@@ -319,7 +322,7 @@ class CyclicLR(LRScheduler):
         state["_scale_fn_custom"] = None if plain else custom.__dict__.copy()
         return state
 
-    def load_state_dict(self, state_dict: dict[str, Any]):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state from `state_dict`; a function to scale by stays the schedule's own."""
         state = dict(state_dict)
         saved = state.pop("_scale_fn_custom", None)

@@ -8,54 +8,56 @@ gradients of parameters after a step reach parameters, gradients and states befo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import rushlight
+from rushlight import Tensor
 
 
-def _parts(*tensors) -> list[Any]:
+def _parts(*tensors: Tensor) -> list[Any]:
     """Complex tensors as real ones with the two parts as their last dimension."""
     return [rushlight.view_as_real(t) if t.is_complex() else t for t in tensors]
 
 
-def _members(*lists) -> Iterator[list[Any]]:
+def _members(*lists: Sequence[Tensor]) -> Iterator[list[Any]]:
     """The tensors of each parameter, as real ones; None if a list is empty."""
     count = len(lists[0])
-    for tensors in zip(*(own or [None] * count for own in lists), strict=True):
+    filled: list[Sequence[Any]] = [own or [None] * count for own in lists]
+    for tensors in zip(*filled, strict=True):
         yield [None if t is None else _parts(t)[0] for t in tensors]
 
 
-def _add_weight_decay(p, g, weight_decay, maximize):
+def _add_weight_decay(p: Tensor, g: Tensor, weight_decay: float, maximize: bool) -> Tensor:
     g = -g if maximize else g
     return g + weight_decay * p if weight_decay != 0 else g
 
 
-def _count_step(step):
+def _count_step(step: Any) -> float:
     """The number of this step, after it has been counted."""
     with rushlight.no_grad():
         step += 1
     return float(step)
 
 
-def _average(old, value, weight):
+def _average(old: Tensor, value: Any, weight: Any) -> Tensor:
     """old = weight * old + (1 - weight) * value; a copy, which the next step does not change."""
     return old.mul_(weight).add_(value * (1 - weight)).clone()
 
 
 def sgd_step_(
-    params,
-    grads,
-    momentum_buffers,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    momentum_buffers: Sequence[Tensor],
     *,
-    lr,
-    momentum,
-    dampening,
-    weight_decay,
-    nesterov,
-    maximize,
-    first,
-):
+    lr: Any,
+    momentum: float,
+    dampening: float,
+    weight_decay: float,
+    nesterov: bool,
+    maximize: bool,
+    first: bool,
+) -> None:
     for p, g, buffer in _members(params, grads, momentum_buffers):
         g = _add_weight_decay(p, g, weight_decay, maximize)
         if buffer is not None:
@@ -68,22 +70,22 @@ def sgd_step_(
 
 
 def adam_step_(
-    params,
-    grads,
-    exp_avgs,
-    exp_avg_sqs,
-    max_exp_avg_sqs,
-    steps,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_sqs: Sequence[Tensor],
+    max_exp_avg_sqs: Sequence[Tensor],
+    steps: Sequence[Tensor],
     *,
-    lr,
-    beta1,
-    beta2,
-    eps,
-    weight_decay,
-    decoupled,
-    amsgrad,
-    maximize,
-):
+    lr: Any,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    decoupled: bool,
+    amsgrad: bool,
+    maximize: bool,
+) -> None:
     lists = _members(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs)
     for (p, g, mean, square, largest), step in zip(lists, steps, strict=True):
         count = _count_step(step)
@@ -100,21 +102,21 @@ def adam_step_(
 
 
 def rmsprop_step_(
-    params,
-    grads,
-    square_avgs,
-    momentum_buffers,
-    grad_avgs,
-    steps,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    square_avgs: Sequence[Tensor],
+    momentum_buffers: Sequence[Tensor],
+    grad_avgs: Sequence[Tensor],
+    steps: Sequence[Tensor],
     *,
-    lr,
-    alpha,
-    eps,
-    weight_decay,
-    momentum,
-    centered,
-    maximize,
-):
+    lr: Any,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+    maximize: bool,
+) -> None:
     lists = _members(params, grads, square_avgs, momentum_buffers, grad_avgs)
     for (p, g, square, buffer, mean), step in zip(lists, steps, strict=True):
         _count_step(step)
@@ -131,7 +133,18 @@ def rmsprop_step_(
         p.sub_(lr * move)
 
 
-def adagrad_step_(params, grads, state_sums, steps, *, lr, lr_decay, eps, weight_decay, maximize):
+def adagrad_step_(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    state_sums: Sequence[Tensor],
+    steps: Sequence[Tensor],
+    *,
+    lr: Any,
+    lr_decay: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
     for (p, g, total), step in zip(_members(params, grads, state_sums), steps, strict=True):
         count = _count_step(step)
         g = _add_weight_decay(p, g, weight_decay, maximize)
@@ -140,8 +153,18 @@ def adagrad_step_(params, grads, state_sums, steps, *, lr, lr_decay, eps, weight
 
 
 def adadelta_step_(
-    params, grads, square_avgs, acc_deltas, steps, *, lr, rho, eps, weight_decay, maximize
-):
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    square_avgs: Sequence[Tensor],
+    acc_deltas: Sequence[Tensor],
+    steps: Sequence[Tensor],
+    *,
+    lr: Any,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
     lists = _members(params, grads, square_avgs, acc_deltas)
     for (p, g, square, moved), step in zip(lists, steps, strict=True):
         _count_step(step)
@@ -153,8 +176,19 @@ def adadelta_step_(
 
 
 def adamax_step_(
-    params, grads, exp_avgs, exp_infs, steps, *, lr, beta1, beta2, eps, weight_decay, maximize
-):
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_infs: Sequence[Tensor],
+    steps: Sequence[Tensor],
+    *,
+    lr: Any,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
     lists = _members(params, grads, exp_avgs, exp_infs)
     for (p, g, mean, largest), step in zip(lists, steps, strict=True):
         count = _count_step(step)
@@ -166,22 +200,22 @@ def adamax_step_(
 
 
 def nadam_step_(
-    params,
-    grads,
-    exp_avgs,
-    exp_avg_sqs,
-    mu_products,
-    steps,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_sqs: Sequence[Tensor],
+    mu_products: Sequence[Tensor],
+    steps: Sequence[Tensor],
     *,
-    lr,
-    beta1,
-    beta2,
-    eps,
-    weight_decay,
-    momentum_decay,
-    decoupled,
-    maximize,
-):
+    lr: Any,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    momentum_decay: float,
+    decoupled: bool,
+    maximize: bool,
+) -> None:
     lists = _members(params, grads, exp_avgs, exp_avg_sqs)
     for (p, g, mean, square), product, step in zip(lists, mu_products, steps, strict=True):
         count = _count_step(step)
@@ -198,20 +232,20 @@ def nadam_step_(
 
 
 def radam_step_(
-    params,
-    grads,
-    exp_avgs,
-    exp_avg_sqs,
-    steps,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_sqs: Sequence[Tensor],
+    steps: Sequence[Tensor],
     *,
-    lr,
-    beta1,
-    beta2,
-    eps,
-    weight_decay,
-    decoupled,
-    maximize,
-):
+    lr: Any,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    decoupled: bool,
+    maximize: bool,
+) -> None:
     lists = _members(params, grads, exp_avgs, exp_avg_sqs)
     for (p, g, mean, square), step in zip(lists, steps, strict=True):
         count = _count_step(step)
@@ -233,18 +267,18 @@ def radam_step_(
 
 
 def rprop_step_(
-    params,
-    grads,
-    prevs,
-    step_sizes,
-    steps,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    prevs: Sequence[Tensor],
+    step_sizes: Sequence[Tensor],
+    steps: Sequence[Tensor],
     *,
-    eta_minus,
-    eta_plus,
-    step_size_min,
-    step_size_max,
-    maximize,
-):
+    eta_minus: float,
+    eta_plus: float,
+    step_size_min: float,
+    step_size_max: float,
+    maximize: bool,
+) -> None:
     lists = _members(params, grads, prevs, step_sizes)
     for (p, g, before, size), step in zip(lists, steps, strict=True):
         _count_step(step)
@@ -258,7 +292,17 @@ def rprop_step_(
         p.sub_(g.sign() * size.clone())
 
 
-def asgd_step_(params, grads, axs, *, lambd, eta, mu, weight_decay, maximize):
+def asgd_step_(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    axs: Sequence[Tensor],
+    *,
+    lambd: float,
+    eta: float,
+    mu: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
     for p, g, average in _members(params, grads, axs):
         g = _add_weight_decay(p, g, weight_decay, maximize)
         p.mul_(1 - lambd * eta).sub_(eta * g)

@@ -13,7 +13,8 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import _get_value, _steps
+from ._stepping import _steps
+from .optimizer import _get_value
 
 __all__ = [
     "adadelta",
@@ -30,10 +31,6 @@ __all__ = [
 ]
 
 _List = Sequence[Tensor]
-
-
-def _ops(differentiable: bool) -> Any:
-    return _steps({"differentiable": differentiable})
 
 
 def _is_skipped(grads: Any, grad_scale: Tensor | None, found_inf: Tensor | None) -> bool:
@@ -80,7 +77,7 @@ def sgd(
         parts[first].append(i)
     for first, places in parts.items():
         if places:
-            _ops(False).sgd_step_(
+            _steps(False).sgd_step_(
                 [params[i] for i in places],
                 [d_p_list[i] for i in places],
                 [momentum_buffer_list[i] for i in places] if momentum != 0 else [],
@@ -121,7 +118,7 @@ def adam(
     """A step of `Adam`."""
     if _is_skipped(grads, grad_scale, found_inf):
         return
-    _ops(differentiable).adam_step_(
+    _steps(differentiable).adam_step_(
         params,
         grads,
         exp_avgs,
@@ -212,7 +209,7 @@ def adagrad(
         raise RuntimeError("adagrad(): sparse gradients are taken by the class Adagrad alone")
     if _is_skipped(grads, grad_scale, found_inf):
         return
-    _ops(differentiable).adagrad_step_(
+    _steps(differentiable).adagrad_step_(
         params,
         grads,
         state_sums,
@@ -243,7 +240,7 @@ def adadelta(
     maximize: bool,
 ) -> None:
     """A step of `Adadelta`."""
-    _ops(differentiable).adadelta_step_(
+    _steps(differentiable).adadelta_step_(
         params,
         grads,
         square_avgs,
@@ -276,7 +273,7 @@ def adamax(
     weight_decay: float,
 ) -> None:
     """A step of `Adamax`."""
-    _ops(differentiable).adamax_step_(
+    _steps(differentiable).adamax_step_(
         params,
         grads,
         exp_avgs,
@@ -313,10 +310,10 @@ def asgd(
     """A step of `ASGD`."""
     # One call for all that have taken as many steps.
     together: dict[tuple[float, float], list[int]] = {}
-    for i, (eta, mu) in enumerate(zip(etas, mus, strict=True)):
-        together.setdefault((float(eta), float(mu)), []).append(i)
+    for i, numbers in enumerate(zip(etas, mus, strict=True)):
+        together.setdefault((float(numbers[0]), float(numbers[1])), []).append(i)
     for (eta, mu), places in together.items():
-        _ops(differentiable).asgd_step_(
+        _steps(differentiable).asgd_step_(
             [params[i] for i in places],
             [grads[i] for i in places],
             [axs[i] for i in places],
@@ -326,10 +323,11 @@ def asgd(
             weight_decay=weight_decay,
             maximize=maximize,
         )
-    for step, eta, mu in zip(state_steps, etas, mus, strict=True):
+    rate = float(lr)
+    for step, next_eta, next_mu in zip(state_steps, etas, mus, strict=True):
         step += 1
-        eta.fill_(lr / (1 + lambd * lr * float(step)) ** alpha)
-        mu.fill_(1 / max(1, float(step) - t0))
+        next_eta.fill_(rate / (1 + lambd * rate * float(step)) ** alpha)
+        next_mu.fill_(1 / max(1, float(step) - t0))
 
 
 def nadam(
@@ -354,7 +352,7 @@ def nadam(
     eps: float,
 ) -> None:
     """A step of `NAdam`."""
-    _ops(differentiable).nadam_step_(
+    _steps(differentiable).nadam_step_(
         params,
         grads,
         exp_avgs,
@@ -392,7 +390,7 @@ def radam(
     eps: float,
 ) -> None:
     """A step of `RAdam`."""
-    _ops(differentiable).radam_step_(
+    _steps(differentiable).radam_step_(
         params,
         grads,
         exp_avgs,
@@ -429,7 +427,7 @@ def rmsprop(
     centered: bool,
 ) -> None:
     """A step of `RMSprop`."""
-    _ops(differentiable).rmsprop_step_(
+    _steps(differentiable).rmsprop_step_(
         params,
         grads,
         square_avgs,
@@ -464,7 +462,7 @@ def rprop(
     etaplus: float,
 ) -> None:
     """A step of `Rprop`."""
-    _ops(differentiable).rprop_step_(
+    _steps(differentiable).rprop_step_(
         params,
         grads,
         prevs,

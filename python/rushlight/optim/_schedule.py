@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Iterator
 from functools import wraps
 from typing import Any
 
@@ -16,12 +17,12 @@ from rushlight._warnings import warn
 from .optimizer import Optimizer
 
 
-def _check_optimizer(optimizer):
+def _check_optimizer(optimizer: Optimizer) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-def _check_counts(**counts):
+def _check_counts(**counts: Any) -> None:
     """ValueError where one of these settings is no positive integer."""
     for name, value in counts.items():
         if not isinstance(value, int) or value <= 0:
@@ -34,12 +35,12 @@ EPOCH_DEPRECATION_WARNING = (
 )
 
 
-def _copy_rate(value):
+def _copy_rate(value: Any) -> Any:
     """A rate by itself: tensors are copied, numbers are as they are."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def _set(group, name, value):
+def _set(group: dict[str, Any], name: str, value: Any) -> None:
     """Store a setting; a tensor keeps being the same tensor."""
     if isinstance(group[name], Tensor):
         group[name].fill_(value.item() if isinstance(value, Tensor) else value)
@@ -47,25 +48,26 @@ def _set(group, name, value):
         group[name] = value
 
 
-def _count_steps(optimizer):
+def _count_steps(optimizer: Optimizer) -> None:
     """Let the optimiser note that its `step` was called, for the warning about the order."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
     reference = weakref.ref(optimizer)
-    step = optimizer.step.__func__
+    method: Any = optimizer.step
+    step = method.__func__
 
     @wraps(step)
-    def count_step(*args, **kwargs):
-        owner = reference()
-        owner._opt_called = True  # type: ignore
+    def count_step(*args: Any, **kwargs: Any) -> Any:
+        owner: Any = reference()
+        owner._opt_called = True
         return step(owner, *args, **kwargs)
 
     vars(count_step)["_wrapped_by_lr_sched"] = True
-    optimizer.step = count_step
+    setattr(optimizer, "step", count_step)  # noqa: B010
 
 
 @contextlib.contextmanager
-def _enable_get_lr_call(scheduler):
+def _enable_get_lr_call(scheduler: LRScheduler) -> Iterator[Any]:
     """While the block runs, `get_lr` is asked as `step` asks it."""
     scheduler._get_lr_called_within_step = True
     try:
@@ -109,7 +111,7 @@ class LRScheduler:
         _count_steps(optimizer)
         self._initial_step()
 
-    def _initial_step(self):
+    def _initial_step(self) -> None:
         self._step_count = 0
         self._is_initial = True
         try:
@@ -119,20 +121,20 @@ class LRScheduler:
 
     # How a schedule is a part of others (`SequentialLR`, `ChainedScheduler`).
 
-    def _initial_rates(self):
+    def _initial_rates(self) -> list[Any]:
         """The rates of its epoch 0, before it has done anything to them."""
         return self.base_lrs
 
-    def _wait(self):
+    def _wait(self) -> None:
         """Undo that it has begun, but for the rates."""
         self.last_epoch = -1
 
-    def _start(self):
+    def _start(self) -> None:
         """Begin at epoch 0 with the groups' present rates."""
         self._wait()
         self._initial_step()
 
-    def _take_over(self):
+    def _take_over(self) -> None:
         """Begin at epoch 0 with the initial rates, if it can tell them from the present ones."""
         self._update_lr(0)
 
@@ -152,14 +154,14 @@ class LRScheduler:
         """The learning rates of the current epoch; `step` calls it."""
         raise NotImplementedError
 
-    def _warn_if_outside_step(self):
+    def _warn_if_outside_step(self) -> None:
         if not self._get_lr_called_within_step:
             warn(
                 f"{type(self).__name__}.get_lr() computes the next rates, for step() alone: "
                 "to get the last learning rate, call get_last_lr()"
             )
 
-    def _rates(self):
+    def _rates(self) -> list[Any]:
         return [_copy_rate(group["lr"]) for group in self.optimizer.param_groups]
 
     def step(self, epoch: Any = None) -> None:
@@ -171,7 +173,7 @@ class LRScheduler:
             warn(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
-    def _warn_of_order(self):
+    def _warn_of_order(self) -> None:
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             warn(
                 "`optimizer.step()` has been overridden since the schedule was made, which can no "
@@ -183,7 +185,7 @@ class LRScheduler:
                 "called in the opposite order, else the first value of the schedule is skipped.",
             )
 
-    def _update_lr(self, epoch=None):
+    def _update_lr(self, epoch: Any = None) -> None:
         if epoch is None:
             self.last_epoch += 1
             self._set_rates(self.get_lr)
@@ -191,12 +193,12 @@ class LRScheduler:
             self.last_epoch = epoch
             self._set_rates(getattr(self, "_get_closed_form_lr", self.get_lr))
 
-    def _give(self, rates):
+    def _give(self, rates: Any) -> None:
         """Give each group its rate."""
         for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
             _set(group, "lr", rate)
 
-    def _set_rates(self, rates):
+    def _set_rates(self, rates: Any) -> None:
         """Give the groups what the function `rates` returns."""
         with _enable_get_lr_call(self):
             values = rates()
@@ -204,7 +206,7 @@ class LRScheduler:
         self._last_lr = self._rates()
 
 
-def _per_group(optimizer, value, what):
+def _per_group(optimizer: Optimizer, value: Any, what: str) -> list[Any]:
     """A list with a value for each group."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):

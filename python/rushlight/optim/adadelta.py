@@ -8,7 +8,7 @@ from typing import Any
 from rushlight import Tensor
 
 from ._functional import adadelta  # noqa: F401  # PyTorch has it here, too
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
@@ -67,11 +67,17 @@ class Adadelta(StatewiseOptimizer):
         names = "lr rho eps weight_decay maximize capturable foreach differentiable"
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": _counter(), "square_avg": _zeros_like(p), "acc_delta": _zeros_like(p)}
 
-    def _step_group(self, group, params, grads, states):
-        _steps(group).adadelta_step_(
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
+        _steps(group["differentiable"]).adadelta_step_(
             params,
             grads,
             _each(states, "square_avg"),

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import ParameterwiseOptimizer, _counter, _settings
+from ._stepping import ParameterwiseOptimizer, _counter, _settings
 
 __all__ = ["Adafactor"]
 
@@ -42,7 +42,7 @@ class Adafactor(ParameterwiseOptimizer):
         params: Iterable[Any],
         lr: float | Tensor = 1e-2,
         beta2_decay: float = -0.8,
-        eps=(None, 1e-3),
+        eps: tuple[float | None, float] = (None, 1e-3),
         d: float = 1.0,
         weight_decay: float = 0.0,
         *,
@@ -65,7 +65,7 @@ class Adafactor(ParameterwiseOptimizer):
         names = "lr beta2_decay eps d weight_decay foreach maximize"
         super().__init__(params, _settings(names, locals()))
 
-    def _state_of(self, p):
+    def _state_of(self, p: Tensor) -> dict[str, Any]:
         state = self.state[p]
         if not state:
             state["step"] = _counter()
@@ -76,10 +76,10 @@ class Adafactor(ParameterwiseOptimizer):
                 state["variance"] = rushlight.zeros_like(p)
         return state
 
-    def _step_parameter(self, p, group):
+    def _step_parameter(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
         if p.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
-        grad = -p.grad if group["maximize"] else p.grad
+        grad = -grad if group["maximize"] else grad
         state = self._state_of(p)
         state["step"] += 1
         count = float(state["step"])

@@ -9,7 +9,7 @@ import rushlight
 from rushlight import Tensor
 
 from ._functional import adagrad  # noqa: F401  # PyTorch has it here, too
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
@@ -87,14 +87,16 @@ class Adagrad(StatewiseOptimizer):
             for p in group["params"]:
                 self.state[p].update(self._new_state(p, group))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         start = group["initial_accumulator_value"]
         if p.is_complex():  # two real numbers
             start = complex(start, start)
         total = rushlight.full_like(p, start, memory_format=rushlight.preserve_format)
         return {"step": _counter(), "sum": total}
 
-    def _step_sparse(self, p, grad, state, group):
+    def _step_sparse(
+        self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
         # Only rows that have a gradient change.
         if group["weight_decay"] != 0:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
@@ -109,8 +111,14 @@ class Adagrad(StatewiseOptimizer):
             total = state["sum"].sparse_mask(grad).values().sqrt_().add_(group["eps"])
             p.add_(_sparse_like(grad, values / total), alpha=-lr)
 
-    def _step_group(self, group, params, grads, states):
-        _steps(group).adagrad_step_(
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
+        _steps(group["differentiable"]).adagrad_step_(
             params,
             grads,
             _each(states, "sum"),

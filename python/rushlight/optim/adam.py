@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rushlight import Tensor
 
 from ._functional import adam  # noqa: F401  # PyTorch has it here, too
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
@@ -85,15 +85,21 @@ class Adam(StatewiseOptimizer):
         )
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         state = {"step": _counter(), "exp_avg": _zeros_like(p), "exp_avg_sq": _zeros_like(p)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = _zeros_like(p)
         return state
 
-    def _step_group(self, group, params, grads, states):
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
         beta1, beta2 = group["betas"]
-        _steps(group).adam_step_(
+        _steps(group["differentiable"]).adam_step_(
             params,
             grads,
             _each(states, "exp_avg"),

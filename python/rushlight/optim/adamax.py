@@ -8,7 +8,7 @@ from typing import Any
 from rushlight import Tensor
 
 from ._functional import adamax  # noqa: F401  # PyTorch has it here, too
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
@@ -64,15 +64,21 @@ class Adamax(StatewiseOptimizer):
         names = "lr betas eps weight_decay foreach maximize differentiable capturable"
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
             "step": _counter(),
             "exp_avg": _zeros_like(p),
             "exp_inf": _zeros_like(p),
         }
 
-    def _step_group(self, group, params, grads, states):
-        _steps(group).adamax_step_(
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
+        _steps(group["differentiable"]).adamax_step_(
             params,
             grads,
             _each(states, "exp_avg"),

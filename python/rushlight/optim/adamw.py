@@ -63,7 +63,7 @@ class AdamW(Adam):
             decoupled_weight_decay=True,
         )
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True

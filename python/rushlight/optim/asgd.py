@@ -9,7 +9,7 @@ import rushlight
 from rushlight import Tensor
 
 from ._functional import asgd
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
@@ -65,7 +65,7 @@ class ASGD(StatewiseOptimizer):
         names = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
             "step": _counter(),
             "eta": rushlight.tensor(float(group["lr"])),
@@ -73,7 +73,13 @@ class ASGD(StatewiseOptimizer):
             "ax": _zeros_like(p),
         }
 
-    def _step_group(self, group, params, grads, states):
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
         asgd(
             params,
             grads,
@@ -81,11 +87,5 @@ class ASGD(StatewiseOptimizer):
             _each(states, "mu"),
             _each(states, "eta"),
             _each(states, "step"),
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            lambd=group["lambd"],
-            lr=float(group["lr"]),
-            t0=group["t0"],
-            alpha=group["alpha"],
-            weight_decay=group["weight_decay"],
+            **_settings("lr lambd t0 alpha weight_decay maximize differentiable", group),
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import Optimizer, _check_settings, _settings
+from ._stepping import _check_settings, _settings
+from .optimizer import Optimizer
 
 __all__ = ["LBFGS"]
 
@@ -23,7 +24,7 @@ class _Point(NamedTuple):
     slope: float
 
 
-def _lowest_between(p, q, bounds):
+def _lowest_between(p: Any, q: Any, bounds: tuple[float, float]) -> float:
     """Where the cubic with the losses and slopes of two points is least, kept within bounds.
 
     Its slope at p.t + u (q.t - p.t) is a parabola in u. With e = p.slope + q.slope - 3 m, where m
@@ -57,24 +58,24 @@ class _LineSearch:
     LOWER, FLATTER = 1e-4, 0.9
     CLOSE = 1e-9  # no element of the parameters differs by more: not worth another point
 
-    def __init__(self, evaluate, start, largest, most) -> None:
+    def __init__(self, evaluate: Callable[..., Any], start: Any, largest: float, most: int) -> None:
         self._evaluate = evaluate
         self._start = start
         self._largest = largest
         self._left = most
 
-    def _too_high(self, point):
+    def _too_high(self, point: Any) -> bool:
         return point.loss > self._start.loss + self.LOWER * point.t * self._start.slope
 
-    def _is_flat(self, point):
+    def _is_flat(self, point: Any) -> bool:
         return abs(point.slope) <= -self.FLATTER * self._start.slope
 
-    def find(self, t):
+    def find(self, t: float) -> Any:
         """The point, from a first guess on; the best one seen where time is up."""
         interval = self._bracket(t)
         return interval[0] if len(interval) == 1 else self._narrow(*interval)
 
-    def _bracket(self, t):
+    def _bracket(self, t: float) -> Any:
         """Goes on until a point is found, or two with one that meets the conditions between."""
         before, point = self._start, self._evaluate(t)
         for i in range(self._left):
@@ -89,7 +90,7 @@ class _LineSearch:
             self._left -= 1
         return self._start, point
 
-    def _narrow(self, low, high):
+    def _narrow(self, low: Any, high: Any) -> Any:
         """Narrows an interval that holds such a point; `low` is the end with the lower loss."""
         if high.loss < low.loss:
             low, high = high, low
@@ -149,11 +150,11 @@ class LBFGS(Optimizer):
         params: Iterable[Any],
         lr: float | Tensor = 1,
         max_iter: int = 20,
-        max_eval=None,
+        max_eval: int | None = None,
         tolerance_grad: float = 1e-7,
         tolerance_change: float = 1e-9,
         history_size: int = 100,
-        line_search_fn=None,
+        line_search_fn: str | None = None,
     ) -> None:
         _check_settings(lr)
         names = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
@@ -166,25 +167,25 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = group["params"]
 
-    def _gather_grads(self):
+    def _gather_grads(self) -> Tensor:
         flat = [
             p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in self._params
         ]
         flat = [rushlight.view_as_real(t).reshape(-1) if t.is_complex() else t for t in flat]
         return rushlight.cat(flat)
 
-    def _move(self, t, direction):
+    def _move(self, t: float, direction: Tensor) -> None:
         offset = 0
         for p in self._params:
             own = rushlight.view_as_real(p) if p.is_complex() else p
             own.add_(direction[offset : offset + own.numel()].view_as(own), alpha=t)
             offset += own.numel()
 
-    def _put(self, values):
+    def _put(self, values: Any) -> None:
         for p, value in zip(self._params, values, strict=True):
             p.copy_(value)
 
-    def _remember(self, state, grad, history_size):
+    def _remember(self, state: dict[str, Any], grad: Tensor, history_size: int) -> None:
         """Takes the last step and the change of the gradient into the history."""
         y = grad - state["prev_flat_grad"]
         s = state["d"] * state["t"]
@@ -196,7 +197,7 @@ class LBFGS(Optimizer):
             del state[name][: max(len(state[name]) - history_size, 0)]
         state["H_diag"] = curvature / y.dot(y)
 
-    def _direction(self, state, grad, history_size):
+    def _direction(self, state: dict[str, Any], grad: Tensor, history_size: int) -> Tensor:
         """-H grad, where H is the inverse Hessian that the history tells of.
 
         Each step s with its change y of the gradient makes H from the one before it:
@@ -217,7 +218,7 @@ class LBFGS(Optimizer):
             d.add_(s * (along.pop() - y.dot(d) * inverse))
         return d
 
-    def step(self, closure):  # it needs one
+    def step(self, closure: Callable[[], Any]) -> Any:  # it needs one
         """Run one step of at most `max_iter` iterations.
 
         Returns:
@@ -226,7 +227,7 @@ class LBFGS(Optimizer):
         with rushlight.no_grad():
             return self._step(closure)
 
-    def _step(self, closure):
+    def _step(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
@@ -236,7 +237,7 @@ class LBFGS(Optimizer):
         state.setdefault("n_iter", 0)
         limit = state["func_evals"] + group["max_eval"]
 
-        def evaluate():
+        def evaluate() -> Any:
             state["func_evals"] += 1
             with rushlight.enable_grad():
                 value = closure()
@@ -271,11 +272,11 @@ class LBFGS(Optimizer):
                 break
         return first_loss
 
-    def _search(self, evaluate, start, d, t, most):
+    def _search(self, evaluate: Callable[..., Any], start: Any, d: Any, t: float, most: int) -> Any:
         """The point of the line along d that is stepped to; the parameters stay."""
         here = [p.clone() for p in self._params]
 
-        def look(t):
+        def look(t: float) -> Any:
             self._move(t, d)
             value, grad = evaluate()
             self._put(here)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import ParameterwiseOptimizer, _check_settings, _settings, _zeros_like
+from ._stepping import ParameterwiseOptimizer, _check_settings, _settings, _zeros_like
 
 __all__ = ["Muon"]
 
 
-def _orthogonalize(update, coefficients, steps, eps):
+def _orthogonalize(update: Tensor, coefficients: Sequence[float], steps: int, eps: float) -> Tensor:
     """The nearest matrix with orthonormal rows or columns, nearly, by Newton-Schulz iterations."""
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
@@ -33,7 +33,7 @@ def _orthogonalize(update, coefficients, steps, eps):
     return x.T if tall else x
 
 
-def _adjust_lr(lr, how, shape):
+def _adjust_lr(lr: float, how: str | None, shape: Sequence[int]) -> float:
     rows, columns = shape[:2]
     if how is None or how == "original":
         return lr * math.sqrt(max(1, rows / columns))
@@ -68,10 +68,10 @@ class Muon(ParameterwiseOptimizer):
         weight_decay: float = 0.1,
         momentum: float = 0.95,
         nesterov: bool = True,
-        ns_coefficients=(3.4445, -4.775, 2.0315),
+        ns_coefficients: Sequence[float] = (3.4445, -4.775, 2.0315),
         eps: float = 1e-7,
         ns_steps: int = 5,
-        adjust_lr_fn=None,
+        adjust_lr_fn: str | None = None,
     ) -> None:
         _check_settings(lr, momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
@@ -89,15 +89,15 @@ class Muon(ParameterwiseOptimizer):
                         "give others to another optimiser"
                     )
 
-    def _step_parameter(self, p, group):
+    def _step_parameter(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
         if p.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         state = self.state[p]
         if not state:
             state["momentum_buffer"] = _zeros_like(p)
         buffer = state["momentum_buffer"]
-        buffer.lerp_(p.grad, 1 - group["momentum"])
-        update = p.grad.lerp(buffer, group["momentum"]) if group["nesterov"] else buffer
+        buffer.lerp_(grad, 1 - group["momentum"])
+        update = grad.lerp(buffer, group["momentum"]) if group["nesterov"] else buffer
         update = _orthogonalize(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
         lr = float(group["lr"])
         p.mul_(1 - lr * group["weight_decay"])

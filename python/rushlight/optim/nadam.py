@@ -9,7 +9,7 @@ import rushlight
 from rushlight import Tensor
 
 from ._functional import nadam  # noqa: F401  # PyTorch has it here, too
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
@@ -79,7 +79,7 @@ class NAdam(StatewiseOptimizer):
         )
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
             "step": _counter(),
             "mu_product": rushlight.ones((), dtype=rushlight.float32, device="cpu"),
@@ -87,8 +87,14 @@ class NAdam(StatewiseOptimizer):
             "exp_avg_sq": _zeros_like(p),
         }
 
-    def _step_group(self, group, params, grads, states):
-        _steps(group).nadam_step_(
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
+        _steps(group["differentiable"]).nadam_step_(
             params,
             grads,
             _each(states, "exp_avg"),

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 from rushlight._parameter import clear_grads
-from rushlight._table import ops
 from rushlight._warnings import warn
 from rushlight.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from rushlight.utils.hooks import RemovableHandle
@@ -71,7 +70,9 @@ _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
 
 
-def _add_hook(hooks, hook, prepend=False):
+def _add_hook(
+    hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False
+) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend:
@@ -79,7 +80,7 @@ def _add_hook(hooks, hook, prepend=False):
     return handle
 
 
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]):
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` before every step of every optimiser.
 
     Args:
@@ -96,7 +97,7 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]):
     return _add_hook(_global_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable[..., Any]):
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` after every step of every optimiser.
 
     Args:
@@ -113,27 +114,27 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]):
     return _add_hook(_global_post_hooks, hook)
 
 
-def _use_grad_for_differentiable(func):
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
     """For an optimiser's `step`: gradients are recorded only where it says `differentiable`."""
 
     @functools.wraps(func)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         with rushlight.set_grad_enabled(bool(args[0].defaults.get("differentiable", False))):
             return func(*args, **kwargs)
 
     return wrapper
 
 
-def _get_value(x):
+def _get_value(x: Any) -> Any:
     """The number in a tensor of one element, or the number itself."""
     return x.item() if isinstance(x, Tensor) else x
 
 
-def _add_hooks(step):
+def _add_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """The `step` of a class with the hooks around it, which see the optimiser as first argument."""
 
     @functools.wraps(step)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         self = args[0]
         if _global_pre_hooks or self._optimizer_step_pre_hooks:
             own = self._optimizer_step_pre_hooks.values()
@@ -186,7 +187,8 @@ class Optimizer:
             )
         given = [*params]
         self._make_hooks()
-        self.defaults, self.param_groups = defaults, []
+        self.defaults = defaults
+        self.param_groups: list[dict[str, Any]] = []
         self.state: defaultdict = defaultdict(dict)
         if not given:
             raise ValueError(
@@ -196,32 +198,32 @@ class Optimizer:
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
-    def _make_hooks(self):
-        self._optimizer_step_pre_hooks = OrderedDict()
-        self._optimizer_step_post_hooks = OrderedDict()
-        self._optimizer_state_dict_pre_hooks = OrderedDict()
-        self._optimizer_state_dict_post_hooks = OrderedDict()
-        self._optimizer_load_state_dict_pre_hooks = OrderedDict()
-        self._optimizer_load_state_dict_post_hooks = OrderedDict()
+    def _make_hooks(self) -> None:
+        self._optimizer_step_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_step_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._optimizer_load_state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
         self._patch_step_function()
 
     def _patch_step_function(self) -> None:
         """Put the hooks around the `step` of this optimiser's class."""
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
-            cls.step = _add_hooks(cls.step)
+            setattr(cls, "step", _add_hooks(cls.step))  # noqa: B010
 
     profile_hook_step = staticmethod(_add_hooks)
     _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {
             "defaults": self.defaults,
             "state": self.state,
             "param_groups": self.param_groups,
         }
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_optimizer_step_pre_hooks" not in self.__dict__:
             self._make_hooks()
@@ -241,27 +243,35 @@ class Optimizer:
 
     # ---- hooks ---------------------------------------------------------------------------------
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]):
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; a result replaces both."""
         return _add_hook(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable[..., Any]):
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return _add_hook(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False):
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer)` before `state_dict`."""
         return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False):
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after `state_dict`; a result replaces it."""
         return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False):
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before loading; a result replaces the dict."""
         return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False):
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer)` after loading."""
         return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
@@ -328,7 +338,7 @@ class Optimizer:
         """
         raise NotImplementedError
 
-    def _loss_of(self, closure):
+    def _loss_of(self, closure: Callable[[], Any] | None) -> Any:
         """The closure's result, computed with gradients; None without one."""
         if closure is None:
             return None
@@ -393,7 +403,9 @@ class Optimizer:
         self.param_groups.append(param_group)
 
 
-def _run_state_hooks(optimizer, state, hooks):
+def _run_state_hooks(
+    optimizer: Optimizer, state: dict[str, Any], hooks: OrderedDict[int, Any]
+) -> dict[str, Any]:
     """A state after hooks, each of which may give another one."""
     for hook in hooks.values():
         other = hook(optimizer, state)
@@ -401,7 +413,7 @@ def _run_state_hooks(optimizer, state, hooks):
     return state
 
 
-def _check_sizes(source, saved, owner, groups):
+def _check_sizes(source: str, saved: list[Any], owner: str, groups: list[Any]) -> None:
     """ValueError where saved groups cannot be those of their new owner."""
     if len(saved) != len(groups):
         raise ValueError(
@@ -415,7 +427,7 @@ def _check_sizes(source, saved, owner, groups):
             )
 
 
-def _move_state(parameter, value, key=None):
+def _move_state(parameter: Tensor, value: Any, key: str | None = None) -> Any:
     """A copy of a loaded state, its tensors in the dtype and on the device of their parameter."""
     if isinstance(value, Tensor):
         if key == "step":  # a count, whose own dtype is precise enough
@@ -429,137 +441,3 @@ def _move_state(parameter, value, key=None):
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         return type(value)(_move_state(parameter, v) for v in value)  # type: ignore
     return value
-
-
-def _settings(names, arguments):
-    """The defaults of an optimiser with these names, from its constructor's arguments."""
-    return {name: arguments[name] for name in names.split()}
-
-
-def _check_settings(lr, **at_least_zero):
-    """Raise ValueError if a setting is out of its range, in PyTorch's words and order."""
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-    if not lr >= 0.0:
-        raise ValueError(f"Invalid learning rate: {lr}")
-    for name, value in at_least_zero.items():
-        if name == "betas":  # shares of old values
-            for i, beta in enumerate(value):
-                if not 0.0 <= beta < 1.0:
-                    raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        elif not value >= 0.0:
-            words = {"eps": "epsilon value"}.get(name, f"{name} value")
-            raise ValueError(f"Invalid {words}: {value}")
-
-
-def _check_ways(foreach, fused, differentiable):
-    """Every step but a differentiable one is fused; the switches are checked, no more."""
-    if foreach and fused:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-    if fused and differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
-
-
-def _steps(group):
-    """Where a group's step is found: the ops, or the same of ops that are recorded."""
-    if group["differentiable"]:
-        from . import _differentiable
-
-        return _differentiable
-    return ops
-
-
-def _zeros_like(parameter):
-    return rushlight.zeros_like(parameter, memory_format=rushlight.preserve_format)
-
-
-def _counter():
-    """A count of steps as states hold it."""
-    return rushlight.tensor(0.0, dtype=rushlight.float32, device="cpu")
-
-
-class ParameterwiseOptimizer(Optimizer):
-    """An optimiser whose step is composed of ops, for one parameter after the other."""
-
-    def _step_parameter(self, p, group):
-        """Updates a parameter that has a gradient."""
-        raise NotImplementedError
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = self._loss_of(closure)
-        with rushlight.no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._step_parameter(p, group)
-        return loss
-
-
-class StatewiseOptimizer(Optimizer):
-    """An optimiser whose step is one op for all parameters of a group that have gradients.
-
-    Each parameter's state is a dict of tensors, among them the count of its steps.
-    """
-
-    _later_settings: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for own in self.state.values():
-            if "step" in own and not isinstance(own["step"], Tensor):  # as old files have it
-                own["step"] = _counter().fill_(float(own["step"]))
-
-    def _new_state(self, p, group):
-        """A parameter's state before its first step."""
-        raise NotImplementedError
-
-    def _step_group(self, group, params, grads, states):
-        """Calls the op for parameters, their gradients and their states."""
-        raise NotImplementedError
-
-    def _step_sparse(self, p, grad, state, group):
-        """Updates a parameter whose gradient is sparse."""
-        raise RuntimeError(
-            f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam "
-            "instead"
-        )
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = self._loss_of(closure)
-        differentiable = self.defaults["differentiable"]
-        for group in self.param_groups:
-            params, grads, states = [], [], []
-            for p in group["params"]:
-                grad = p.grad
-                if grad is None:
-                    continue
-                state = self.state[p]
-                if not state:
-                    state.update(self._new_state(p, group))
-                if grad.layout is not rushlight.strided:
-                    self._step_sparse(p, grad, state, group)
-                    continue
-                params.append(p)
-                grads.append(grad)
-                states.append(state)
-            if params and differentiable:
-                with rushlight.enable_grad():
-                    self._step_group(group, params, grads, states)
-            elif params:
-                self._step_group(group, params, grads, states)
-        return loss
-
-
-def _each(states, name):
-    """A list of one entry of all states."""
-    return [state[name] for state in states]
-
-
-def _sparse_like(pattern, values):
-    """A sparse tensor of these values at the indices of another."""
-    return rushlight.sparse_coo_tensor(pattern.indices(), values, pattern.shape, is_coalesced=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rushlight import Tensor
 
 from ._functional import radam  # noqa: F401  # PyTorch has it here, too
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
@@ -74,15 +74,21 @@ class RAdam(StatewiseOptimizer):
         )
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
             "step": _counter(),
             "exp_avg": _zeros_like(p),
             "exp_avg_sq": _zeros_like(p),
         }
 
-    def _step_group(self, group, params, grads, states):
-        _steps(group).radam_step_(
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
+        _steps(group["differentiable"]).radam_step_(
             params,
             grads,
             _each(states, "exp_avg"),

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rushlight import Tensor
 
 from ._functional import rmsprop  # noqa: F401  # PyTorch has it here, too
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
@@ -75,7 +75,7 @@ class RMSprop(StatewiseOptimizer):
         )
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         state = {"step": _counter(), "square_avg": _zeros_like(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = _zeros_like(p)
@@ -83,8 +83,14 @@ class RMSprop(StatewiseOptimizer):
             state["grad_avg"] = _zeros_like(p)
         return state
 
-    def _step_group(self, group, params, grads, states):
-        _steps(group).rmsprop_step_(
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
+        _steps(group["differentiable"]).rmsprop_step_(
             params,
             grads,
             _each(states, "square_avg"),

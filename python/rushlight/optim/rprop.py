@@ -9,7 +9,7 @@ import rushlight
 from rushlight import Tensor
 
 from ._functional import rprop  # noqa: F401  # PyTorch has it here, too
-from .optimizer import (
+from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
@@ -51,8 +51,8 @@ class Rprop(StatewiseOptimizer):
         self,
         params: Iterable[Any],
         lr: float | Tensor = 1e-2,
-        etas=(0.5, 1.2),
-        step_sizes=(1e-6, 50),
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
         *,
         capturable: bool = False,
         foreach: bool | None = None,
@@ -66,14 +66,20 @@ class Rprop(StatewiseOptimizer):
         names = "lr etas step_sizes foreach maximize differentiable capturable"
         super().__init__(params, _settings(names, locals()))
 
-    def _new_state(self, p, group):
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         lr = float(group["lr"])
         # Both parts of a complex number have a length.
         length = rushlight.full_like(p, complex(lr, lr) if p.dtype.is_complex else lr)
         return {"step": _counter(), "prev": _zeros_like(p), "step_size": length}
 
-    def _step_group(self, group, params, grads, states):
-        _steps(group).rprop_step_(
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+    ) -> None:
+        _steps(group["differentiable"]).rprop_step_(
             params,
             grads,
             _each(states, "prev"),

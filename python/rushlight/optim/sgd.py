@@ -9,7 +9,8 @@ import rushlight
 from rushlight import Tensor
 
 from ._functional import sgd  # noqa: F401  # PyTorch has it here, too
-from .optimizer import Optimizer, _check_settings, _check_ways, _settings, _steps
+from ._stepping import _check_settings, _check_ways, _settings, _steps
+from .optimizer import Optimizer
 
 __all__ = ["SGD"]
 
@@ -71,14 +72,14 @@ class SGD(Optimizer):
         names = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
         super().__init__(params, _settings(names, locals()))
 
-    def step(self, closure: Callable[[], Any] | None = None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = self._loss_of(closure)
         with rushlight.set_grad_enabled(bool(self.defaults["differentiable"])):
             for group in self.param_groups:
                 self._step_group(group)
         return loss
 
-    def _step_sparse(self, p, grad, group):
+    def _step_sparse(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
         """Composed of ops on sparse tensors, but for Nesterov's way as PyTorch does it."""
         if group["nesterov"]:
             raise RuntimeError("SGD: nesterov is not compatible with sparse gradients")
@@ -96,7 +97,7 @@ class SGD(Optimizer):
             grad = buffer
         p.add_(grad, alpha=-float(group["lr"]))
 
-    def _step_group(self, group):
+    def _step_group(self, group: dict[str, Any]) -> None:
         # Parameters that have no running gradient yet take another branch of the formula.
         old: tuple[list, list, list] = ([], [], [])
         new: tuple[list, list, list] = ([], [], [])
@@ -120,7 +121,7 @@ class SGD(Optimizer):
             grads.append(grad)
         for first, (params, grads, buffers) in ((False, old), (True, new)):
             if params:
-                _steps(group).sgd_step_(
+                _steps(group["differentiable"]).sgd_step_(
                     params,
                     grads,
                     buffers,

@@ -8,7 +8,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import ParameterwiseOptimizer, _check_settings, _sparse_like, _zeros_like
+from ._stepping import ParameterwiseOptimizer, _check_settings, _sparse_like, _zeros_like
 
 __all__ = ["SparseAdam"]
 
@@ -54,8 +54,8 @@ class SparseAdam(ParameterwiseOptimizer):
                 f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
             )
 
-    def _step_parameter(self, p, group):
-        if p.grad.layout is not rushlight.sparse_coo:
+    def _step_parameter(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
+        if grad.layout is not rushlight.sparse_coo:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead"
             )
@@ -63,13 +63,13 @@ class SparseAdam(ParameterwiseOptimizer):
         if not state:
             state.update(step=0, exp_avg=_zeros_like(p), exp_avg_sq=_zeros_like(p))
         state["step"] += 1
-        grad = (-p.grad if group["maximize"] else p.grad).coalesce()
+        grad = (-grad if group["maximize"] else grad).coalesce()
         values = grad.values()
         if values.numel() == 0:
             return
         first, second = group["betas"]
 
-        def move(mean, target, share):
+        def move(mean: Tensor, target: Tensor, share: float) -> Tensor:
             """Brings the rows of a running mean towards a target; returns what they are now."""
             old = mean.sparse_mask(grad).values()
             change = (target - old).mul_(1 - share)

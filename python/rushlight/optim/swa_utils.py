@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import rushlight
+from rushlight import Tensor, nn
 from rushlight.nn import Module
 from rushlight.nn.modules.batchnorm import _BatchNorm
 
@@ -29,12 +31,12 @@ __all__ = [
 ]
 
 
-def _check_decay(decay):
+def _check_decay(decay: float) -> None:
     if not 0.0 <= decay <= 1.0:
         raise ValueError(f"Invalid decay value {decay}: a share between 0 and 1 is expected")
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999):
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
     """A function of (averages, values, count) that moves each average by 1 - decay.
 
     Args:
@@ -47,7 +49,9 @@ def get_ema_multi_avg_fn(decay: float = 0.999):
     """
     _check_decay(decay)
 
-    def ema_update(ema_param_list, current_param_list, _):
+    def ema_update(
+        ema_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor], _: Any
+    ) -> Any:
         with rushlight.no_grad():
             for average, value in zip(ema_param_list, current_param_list, strict=True):
                 if average.is_floating_point() or average.is_complex():
@@ -58,7 +62,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999):
     return ema_update
 
 
-def get_swa_multi_avg_fn():
+def get_swa_multi_avg_fn() -> Callable[..., None]:
     """A function of (averages, values, count) that keeps equally weighted averages.
 
     Example:
@@ -66,10 +70,13 @@ def get_swa_multi_avg_fn():
         >>> means = [torch.tensor([4.0])]
         >>> average(means, [torch.tensor([8.0])], torch.tensor(1))
         >>> means
-        [tensor([6.])]
     """
 
-    def swa_update(averaged_param_list, current_param_list, num_averaged):
+    def swa_update(
+        averaged_param_list: Sequence[Tensor],
+        current_param_list: Sequence[Tensor],
+        num_averaged: Any,
+    ) -> Any:
         with rushlight.no_grad():
             share = 1 / (float(num_averaged) + 1)
             for average, value in zip(averaged_param_list, current_param_list, strict=True):
@@ -81,7 +88,7 @@ def get_swa_multi_avg_fn():
     return swa_update
 
 
-def get_ema_avg_fn(decay: float = 0.999):
+def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Tensor]:
     """A function of (average, value, count) that gives the exponential average.
 
     Args:
@@ -93,23 +100,22 @@ def get_ema_avg_fn(decay: float = 0.999):
     """
     _check_decay(decay)
 
-    def ema_update(ema_param, current_param, num_averaged):
+    def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Any:
         with rushlight.no_grad():
             return decay * ema_param + (1 - decay) * current_param
 
     return ema_update
 
 
-def get_swa_avg_fn():
+def get_swa_avg_fn() -> Callable[..., Tensor]:
     """A function of (average, value, count) that gives the equally weighted average.
 
     Example:
         >>> average = torch.optim.swa_utils.get_swa_avg_fn()
         >>> average(torch.tensor(4.0), torch.tensor(8.0), torch.tensor(1))
-        tensor(6.)
     """
 
-    def swa_update(averaged_param, current_param, num_averaged):
+    def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Any:
         with rushlight.no_grad():
             return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
@@ -136,10 +142,10 @@ class AveragedModel(Module):
 
     def __init__(
         self,
-        model,
+        model: nn.Module,
         device: Device = None,
-        avg_fn=None,
-        multi_avg_fn=None,
+        avg_fn: Callable[..., Any] | None = None,
+        multi_avg_fn: Callable[..., Any] | None = None,
         use_buffers: bool = False,
     ) -> None:
         super().__init__()
@@ -152,13 +158,13 @@ class AveragedModel(Module):
         self.register_buffer("n_averaged", count)
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
 
-    def update_parameters(self, model):
+    def update_parameters(self, model: nn.Module) -> None:
         """Add the current parameters of `model` to the averages."""
-        own = self.module.parameters()
-        other = model.parameters()
+        own: Iterable[Tensor] = self.module.parameters()
+        other: Iterable[Tensor] = model.parameters()
         if self.use_buffers:
             own = itertools.chain(own, self.module.buffers())
             other = itertools.chain(other, model.buffers())
@@ -179,7 +185,7 @@ class AveragedModel(Module):
         self.n_averaged += 1
 
 
-def update_bn(loader, model, device: Device = None):
+def update_bn(loader: Iterable[Any], model: nn.Module, device: Device = None) -> None:
     """Recompute the running statistics of batch norms over the batches of a loader.
 
     Args:
@@ -234,7 +240,7 @@ class SWALR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        swa_lr,
+        swa_lr: Any,
         anneal_epochs: int = 10,
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
@@ -259,11 +265,11 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _way(self, t):
+    def _way(self, t: float) -> float:
         """The part of the way to the last rate at time t in 0..1."""
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The learning rates of this epoch."""
         self._warn_if_outside_step()
         step = self._step_count - 1

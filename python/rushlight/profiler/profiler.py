@@ -496,4 +496,6 @@ class _KinetoProfile(profile):
     For an example see `profiler.profile`.
 
     For an example see `profiler.profile`.
+
+    For an example see `profiler.profile`.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor
@@ -23,15 +23,11 @@ __all__ = [
     "sum",
 ]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(
-        __name__,
-        "",
-        {
-            "_types": "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
-            "IntTensor LongTensor ShortTensor"
-        },
-    )
+_OLD_TYPES = (
+    "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
+    "ShortTensor"
+)
+lazy(__name__, {"rushlight.sparse._types": _OLD_TYPES})
 
 sampled_addmm = ops.sparse_sampled_addmm
 

@@ -1,11 +1,10 @@
 """Utilities: data loading, hook handles and others. Submodules are loaded on first use."""
 
 import os
-from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from . import (  # noqa: F401
         _foreach_utils,
         _python_dispatch,
@@ -25,14 +24,6 @@ if TYPE_CHECKING:
     )
     from ._history import History  # noqa: F401
     from ._summary import Summary, summary  # noqa: F401
-else:
-    __getattr__, __dir__ = lazy(
-        __name__,
-        "_foreach_utils _python_dispatch _pytree benchmark checkpoint collect_env "
-        "cpp_extension data deterministic dlpack flop_counter hooks module_tracker "
-        "serialization tensorboard",
-        {"_history": "History", "_summary": "Summary summary"},
-    )
 
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.
 cmake_prefix_path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "share", "cmake")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -286,14 +287,17 @@ def checkpoint(
             )
         return CheckpointFunction.apply(function, preserve, *args)
     debug = debug if _debug is None else _debug
-    return _recomputing(
-        function, args, kwargs, context_fn, determinism_check, preserve, early_stop, debug
-    )
+    contexts, start = context_fn(), _StartState(preserve, args)
+    call = functools.partial(function, *args, **kwargs)
+    check = determinism_check != "none"
+    return _Recomputation(call, contexts, start, check, early_stop, debug).run()
 
 
 class CheckpointFunction(Function):
     """The reentrant implementation: forward is not recorded, and backward runs a nested
     backward.
+
+    For an example see `utils.checkpoint.checkpoint`, which calls it with use_reentrant=True.
 
     For an example see `utils.checkpoint.checkpoint`, which calls it with use_reentrant=True.
     """
@@ -350,73 +354,88 @@ class _OpNames(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def _recomputing(
-    function, args, kwargs, context_fn, determinism_check, preserve, early_stop, debug
-):
-    first_context, again_context = context_fn()
-    first_ops, again_ops = (_OpNames(), _OpNames()) if debug else (None, None)
-    start = _StartState(preserve, args)
-    shapes = []
-    recomputed: dict[int, rushlight.Tensor] = {}  # by place among the saved tensors
+class _Recomputation:
+    """One call whose saved tensors are dropped, and computed again where backward wants them.
 
-    def pack(tensor):
-        shapes.append((tuple(tensor.shape), tensor.dtype, tensor.device))
-        return len(shapes) - 1
+    Args:
+        call: runs the function.
+        contexts: those of the first and of the second run.
+        start: the state in which the function began.
+        check: whether tensors must be alike both times.
+        early_stop: whether the second run ends where all is there.
+        debug: whether errors name the ops that ran.
+    """
 
-    def error_of(message):
-        if first_ops is not None and again_ops is not None:
-            first, again = (", ".join(ops.names) or "none" for ops in (first_ops, again_ops))
-            message += f"\nOps of the forward pass: {first}\nOps of the recomputation: {again}"
-        return CheckpointError(message)
+    def __init__(self, call, contexts, start, check, early_stop, debug):
+        self.call, self.start = call, start
+        self.first_context, self.again_context = contexts
+        self.check, self.early_stop = check, early_stop
+        self.ops = (_OpNames(), _OpNames()) if debug else None
+        self.shapes: list[Any] = []  # of the tensors that the first run saved
+        self.recomputed: dict[int, rushlight.Tensor] = {}  # by place among them
 
-    def unpack(place):
-        if place not in recomputed:
-            run_again()
-        if place not in recomputed:
-            raise error_of(
-                f"checkpoint: A different number of tensors was saved: {len(shapes)} at first, "
-                f"{len(recomputed)} when the function ran again. It must do the same each time"
+    def run(self):
+        """The first run."""
+        names = self.ops[0] if self.ops else contextlib.nullcontext()
+        with self.first_context, names, saved_tensors_hooks(self._pack, self._unpack):
+            return self.call()
+
+    def _pack(self, tensor):
+        self.shapes.append((tuple(tensor.shape), tensor.dtype, tensor.device))
+        return len(self.shapes) - 1
+
+    def _unpack(self, place):
+        if place not in self.recomputed:
+            self._run_again()
+        if place not in self.recomputed:
+            raise self._error(
+                f"checkpoint: A different number of tensors was saved: {len(self.shapes)} at "
+                f"first, {len(self.recomputed)} when the function ran again. It must do the same "
+                "each time"
             )
-        tensor = recomputed.pop(place)
+        tensor = self.recomputed.pop(place)
         found = (tuple(tensor.shape), tensor.dtype, tensor.device)
-        if determinism_check != "none" and found != shapes[place]:
-            raise error_of(
+        if self.check and found != self.shapes[place]:
+            raise self._error(
                 "checkpoint: Recomputed values have different metadata: saved tensor "
-                f"{place} was {shapes[place]} at first and is {found} when the function ran again"
+                f"{place} was {self.shapes[place]} at first and is {found} when the function ran "
+                "again"
             )
         return tensor
 
-    def run_again():
-        recomputed.clear()
-        if again_ops is not None:
-            again_ops.names.clear()
+    def _run_again(self):
+        self.recomputed.clear()
+        if self.ops:
+            self.ops[1].names.clear()
         count = 0
 
         def pack_again(tensor):
             nonlocal count
             dual = _C._forward_level_of(tensor) != 0
-            recomputed[count] = _C._without_graph(tensor) if dual else tensor.detach()
+            self.recomputed[count] = _C._without_graph(tensor) if dual else tensor.detach()
             count += 1
-            if early_stop and count == len(shapes):
+            if self.early_stop and count == len(self.shapes):
                 raise _Stop
             return count - 1
 
-        def unpack_again(place):  # a backward inside of function
-            return recomputed[place]
+        def unpack_again(place):  # a backward inside of the function
+            return self.recomputed[place]
 
-        hooks = saved_tensors_hooks(pack_again, unpack_again)
         with (
             contextlib.suppress(_Stop),
             rushlight.enable_grad(),
-            start.restore(),
-            again_context,
-            again_ops or contextlib.nullcontext(),
-            hooks,
+            self.start.restore(),
+            self.again_context,
+            self.ops[1] if self.ops else contextlib.nullcontext(),
+            saved_tensors_hooks(pack_again, unpack_again),
         ):
-            function(*args, **kwargs)
+            self.call()
 
-    with first_context, first_ops or contextlib.nullcontext(), saved_tensors_hooks(pack, unpack):
-        return function(*args, **kwargs)
+    def _error(self, message):
+        if self.ops:
+            first, again = (", ".join(ops.names) or "none" for ops in self.ops)
+            message += f"\nOps of the forward pass: {first}\nOps of the recomputation: {again}"
+        return CheckpointError(message)
 
 
 # ---- keeping some results ----

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rushlight._lazy import lazy
 
 __version__ = "0.28.0"
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from . import datasets as datasets
     from . import io as io
     from . import models as models
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     from . import transforms as transforms
     from . import tv_tensors as tv_tensors
     from . import utils as utils
-else:
-    __getattr__, __dir__ = lazy(__name__, "datasets io models ops transforms tv_tensors utils")
 
 # The one package that loads images, and the one that decodes videos.
 _image_backend = "PIL"

@@ -37,6 +37,7 @@ def load(
 
     Raises:
         CheckpointException: a name is missing, sizes differ, or a file is damaged.
+        CheckpointException: a name is missing, sizes differ, or a file is damaged.
 
     Example:
         >>> import tempfile
@@ -80,6 +81,8 @@ def load_state_dict(
     planner=None,
 ) -> None:
     """Deprecated form of `load`.
+
+    For an example see `distributed.checkpoint.load`.
 
     For an example see `distributed.checkpoint.load`.
 

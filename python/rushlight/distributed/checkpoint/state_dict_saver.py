@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from rushlight._warnings import warn
-from rushlight.distributed import _world
+from rushlight.distributed import _making, _world
 from rushlight.distributed.checkpoint.default_planner import DefaultSavePlanner
 from rushlight.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from rushlight.distributed.checkpoint.metadata import Metadata
@@ -100,8 +100,10 @@ def save(
 
     Returns:
         The checkpoint's `Metadata`.
+        The checkpoint's `Metadata`.
 
     Raises:
+        CheckpointException: a process could not write its share.
         CheckpointException: a process could not write its share.
 
     Example:
@@ -129,6 +131,8 @@ def save_state_dict(
     planner=None,
 ) -> Metadata:
     """Deprecated form of `save`.
+
+    For an example see `distributed.checkpoint.save`.
 
     For an example see `distributed.checkpoint.save`.
 
@@ -199,7 +203,7 @@ def _group_of_its_own(group):
         ranks = _world.get_process_group_ranks(base)
         base.barrier().wait()  # who has died is named here
         limit = min(base._timeout, _CONNECTING)
-        made: Any = _world.new_group(ranks, timeout=limit, use_local_synchronization=True)
+        made: Any = _making.new_group(ranks, timeout=limit, use_local_synchronization=True)
         made._set_default_timeout(base._timeout)
         known = base, made
         _private_groups.clear()

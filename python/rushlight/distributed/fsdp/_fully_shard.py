@@ -14,7 +14,7 @@ from typing import Any
 
 from rushlight import cuda, nn
 from rushlight.autograd import Variable
-from rushlight.distributed import _world
+from rushlight.distributed import _making, _world
 from rushlight.distributed._contract import _State, contract
 from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 from rushlight.distributed.fsdp._common import map_tensors, tensors_of
@@ -312,7 +312,7 @@ class FSDPModule:
         for state in self._states(recurse):
             ranks = tuple(_world.get_process_group_ranks(state.settings.group))
             if enable and ranks not in made:
-                made[ranks] = _world.new_group(list(ranks), use_local_synchronization=True)
+                made[ranks] = _making.new_group(list(ranks), use_local_synchronization=True)
             state.settings.reduce_group = made[ranks] if enable else None
 
     def set_reduce_scatter_max_input_buffers(
@@ -433,7 +433,7 @@ def _class_of(kind: type) -> type:
 def _mesh_for(mesh) -> DeviceMesh:
     if mesh is None:
         if not _world.is_initialized():
-            _world.init_process_group()
+            _making.init_process_group()
         kind = "cuda" if cuda.is_available() else "cpu"
         return init_device_mesh(kind, (_world.get_world_size(),))
     if mesh.ndim not in (1, 2):

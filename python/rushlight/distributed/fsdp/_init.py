@@ -7,7 +7,7 @@ from typing import Any
 
 import rushlight
 from rushlight import nn
-from rushlight.distributed import _world
+from rushlight.distributed import _making, _world
 from rushlight.distributed.fsdp import wrap as _wrap
 from rushlight.distributed.fsdp._common import clean_tensor_name
 from rushlight.distributed.fsdp._flat_param import FlatParamHandle
@@ -63,7 +63,7 @@ def _by_machine():
         columns = [list(range(i, size, local)) for i in range(local)]
         rank, mine = default.rank(), []
         for parts in (lines, columns):
-            made = [(_world.new_group(ranks), ranks) for ranks in parts]
+            made = [(_making.new_group(ranks), ranks) for ranks in parts]
             mine.append(next(group for group, ranks in made if rank in ranks))
         _machines.clear()
         _machines[default] = (mine[0], mine[1])

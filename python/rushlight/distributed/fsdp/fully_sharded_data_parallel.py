@@ -91,16 +91,7 @@ class FullyShardedDataParallel(nn.Module):
         device_mesh=None,
     ):
         super().__init__()
-        if isinstance(module, FullyShardedDataParallel):
-            raise ValueError("The module is wrapped by FullyShardedDataParallel already")
-        if ignored_modules is not None and ignored_states is not None:
-            raise ValueError(
-                "Cannot pass both ignored_modules and ignored_states: the latter can name all"
-            )
-        if mixed_precision is not None and mixed_precision.keep_low_precision_grads:
-            raise NotImplementedError(
-                "rushlight has no keep_low_precision_grads: a gradient has its parameter's dtype"
-            )
+        self._check(module, ignored_modules, ignored_states, mixed_precision)
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         self.sharding_strategy = strategy
         self._device_mesh = device_mesh
@@ -122,11 +113,7 @@ class FullyShardedDataParallel(nn.Module):
             module, ignored_modules, ignored_states
         )
         settings = {
-            "process_group": process_group
-            if process_group is not None or device_mesh is not None
-            else (self.process_group, self._inter_node_pg)
-            if self._inter_node_pg is not None
-            else self.process_group,
+            "process_group": self._group_setting(process_group),
             "sharding_strategy": sharding_strategy,
             "cpu_offload": cpu_offload,
             "backward_prefetch": backward_prefetch,
@@ -160,6 +147,27 @@ class FullyShardedDataParallel(nn.Module):
         self.__dict__["_handle"] = _init.handle(self, module)
         self._buffers_cast = False
         self.register_load_state_dict_post_hook(_states.after_load)
+
+    def _group_setting(self, process_group):
+        """What units within this one are given as their group."""
+        if process_group is not None or self._device_mesh is not None:
+            return process_group
+        if self._inter_node_pg is None:
+            return self.process_group
+        return self.process_group, self._inter_node_pg
+
+    @staticmethod
+    def _check(module, ignored_modules, ignored_states, mixed_precision):
+        if isinstance(module, FullyShardedDataParallel):
+            raise ValueError("The module is wrapped by FullyShardedDataParallel already")
+        if ignored_modules is not None and ignored_states is not None:
+            raise ValueError(
+                "Cannot pass both ignored_modules and ignored_states: the latter can name all"
+            )
+        if mixed_precision is not None and mixed_precision.keep_low_precision_grads:
+            raise NotImplementedError(
+                "rushlight has no keep_low_precision_grads: a gradient has its parameter's dtype"
+            )
 
     # ---- the module within ----
 

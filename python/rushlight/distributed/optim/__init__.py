@@ -20,4 +20,4 @@ __all__ = [
     "as_functional_optim",
 ]
 
-__getattr__, __dir__ = lazy(__name__)
+lazy(__name__)

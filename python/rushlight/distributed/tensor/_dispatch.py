@@ -13,7 +13,10 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
-from rushlight.distributed.tensor import _random
+from rushlight.distributed.tensor import (
+    _layer_rules,  # noqa: F401  # enters its rules
+    _random,
+)
 from rushlight.distributed.tensor._dtensor import DTensor
 from rushlight.distributed.tensor._handlers import HANDLERS
 from rushlight.distributed.tensor._redistribute import (

@@ -17,7 +17,7 @@ __all__ = [
     "register_sharding",
 ]
 
-__getattr__, __dir__ = lazy(__name__)
+lazy(__name__)
 
 
 def local_map(

@@ -14,7 +14,11 @@ from rushlight.foreign.rows import (
 )
 
 MODULES = {
+    "_functorch.aot_autograd": {
+        "_dynamo._aot": "aot_function aot_module make_boxed_compiler make_boxed_func",
+    },
     "_functorch.apis": "foreign.functorch",
+    "_functorch.compilers": {"_dynamo._aot": "nop"},
     "_functorch.config": "_subclasses.settings",
     "_functorch.deprecated": {
         "foreign.make_functional": "combine_state_for_ensemble make_functional "
@@ -31,6 +35,11 @@ MODULES = {
         "func": "functionalize grad grad_and_value hessian jacfwd jacrev jvp vjp vmap",
         "fx.experimental.proxy_tensor": "make_fx",
     },
+    "_functorch.package.compile": {
+        "_dynamo._aot": "aot_function aot_module default_partition make_boxed_compiler "
+        "make_boxed_func nop",
+    },
+    "_functorch.partitioners": {"_dynamo._aot": "default_partition"},
     "_functorch.make_functional": "foreign.make_functional",
     "_functorch.utils": {"foreign.idle": "enable_single_level_autograd_function"},
     "_functorch.vmap": "_transforms.vmap",
@@ -81,21 +90,29 @@ ACCEPTED = (
     # compiling
     Accepted(
         "compiler.compile",
-        "fullgraph dynamic backend mode options name",
+        "dynamic mode options name",
         NO_EFFECT,
-        "programs run as they are written; modes and backends that PyTorch does not have are "
-        "refused",
+        "nothing is assumed of sizes, and there is one way to compute a chain (docs/compile.md); "
+        "modes and backends that PyTorch does not have are refused",
     ),
-    Accepted("compiler.disable", "recursive reason", NO_EFFECT, AS_WRITTEN),
+    Accepted("compiler.disable", "reason", NO_EFFECT, "it would be shown where a graph breaks"),
+    Accepted(
+        "compiler.set_stance.__init__",
+        "skip_guard_eval_unsafe force_backend",
+        NO_EFFECT,
+        "there are no guards, and one way to compute a chain",
+    ),
     Accepted(
         "compiler.allow_in_graph compiler.assume_constant_result compiler.substitute_in_graph "
-        "compiler.set_stance.* compiler.reset compiler.cudagraph_mark_step_begin "
+        "compiler.cudagraph_mark_step_begin "
         "_dynamo.run _dynamo.forbid_in_graph _dynamo.graph_break",
         "",
         NO_EFFECT,
         AS_WRITTEN,
     ),
-    Accepted("_dynamo.optimize", "backend nopython options", NO_EFFECT, AS_WRITTEN),
+    Accepted("_dynamo._aot.nop", "_", NO_EFFECT, PROTOCOL),
+    Accepted("_dynamo._aot.default_partition", "_joint_inputs", NO_EFFECT, PROTOCOL),
+    Accepted("_dynamo.optimize", "options", NO_EFFECT, "as for compile"),
     Accepted(
         "backends.__allow_nonbracketed_mutation",
         "",

@@ -70,5 +70,5 @@ ACCEPTED = (
     Accepted(
         "optim._imported._disable_dynamo_if_unsupported", "single_tensor_fn", NO_EFFECT, AS_WRITTEN
     ),
-    Accepted("optim.lr_scheduler.ReduceLROnPlateau._reduce_lr", "epoch", EFFECT, SUBCLASSES),
+    Accepted("optim._composed.ReduceLROnPlateau._reduce_lr", "epoch", EFFECT, SUBCLASSES),
 )

@@ -78,7 +78,7 @@ ACCEPTED = (
         "bytes are read on the CPU",
     ),
     Accepted(
-        "distributed._world._store_based_barrier",
+        "distributed._making._store_based_barrier",
         "logging_interval",
         NO_EFFECT,
         "nothing is written while it waits",
@@ -152,7 +152,7 @@ ACCEPTED = (
         "the backends are Gloo, MPI and NCCL",
     ),
     Accepted(
-        "distributed._engines.ProcessGroupGloo.create_device distributed._world.split_group",
+        "distributed._engines.ProcessGroupGloo.create_device distributed._making.split_group",
         "_",
         NO_EFFECT,
         "the backends do not use these settings",

@@ -61,72 +61,92 @@ def split_by_tags(
     Raises:
         RuntimeError: if a part uses what a later one gives.
     """
-    parts = {tag: Component(Graph(), i, tag) for i, tag in enumerate(tags)}
-    part_of: dict[Node, Component] = {}
-    copies: dict[tuple[str, Node], Node] = {}  # by part
-    main = Graph()
-    values: dict[Node, Node] = {}
-    attributes = [node for node in gm.graph.nodes if node.op == "get_attr"]
+    splitting = _Splitting(gm, tags)
     for node in gm.graph.nodes:
+        splitting.place(node)
+    return splitting.joined(return_fqn_mapping, return_tuple, GraphModuleCls)
+
+
+class _Splitting:
+    """A graph on its way into parts, and into the graph that calls them."""
+
+    def __init__(self, gm: GraphModule, tags: list[str]) -> None:
+        self.gm = gm
+        self.parts = {tag: Component(Graph(), i, tag) for i, tag in enumerate(tags)}
+        self.part_of: dict[Node, Component] = {}
+        self.copies: dict[tuple[str, Node], Node] = {}  # by part
+        self.main = Graph()
+        self.values: dict[Node, Node] = {}  # what stands in it for nodes of `gm`
+        self.attributes = [node for node in gm.graph.nodes if node.op == "get_attr"]
+
+    def place(self, node: Node) -> None:
+        """Copies a node to where it belongs; those before it have been copied."""
         if node.op == "placeholder":
-            values[node] = main.node_copy(node)
-        if node.op in ("placeholder", "get_attr", "output"):
-            continue
-        part = parts[node.tag]  # type: ignore[attr-defined]
-        part_of[node] = part
+            self.values[node] = self.main.node_copy(node)
+        elif node.op == "output":
+            for used in node.all_input_nodes:
+                self._give_out(used)
+        elif node.op != "get_attr":
+            part = self.parts[node.tag]  # type: ignore[attr-defined]
+            self.part_of[node] = part
+            copy = part.graph.node_copy(node, lambda used: self._copy_of(used, part))
+            self.copies[part.name, node] = copy
 
-        def copy_of(used: Node, part: Component = part) -> Node:
-            key = part.name, used
-            if key in copies:
-                return copies[key]
-            if used in attributes:
-                copies[key] = part.graph.node_copy(used)
-                part.getattr_maps[used] = copies[key]
-                return copies[key]
-            maker = part_of.get(used)
-            if maker is not None and maker.order > part.order:
-                raise RuntimeError(
-                    f"the tag {part.name!r} is before {maker.name!r} and uses its {used}"
-                )
-            copies[key] = part.graph.placeholder(used.name, type_expr=used.type)
-            copies[key].meta = used.meta.copy()
-            part.orig_inputs.append(used)
-            part.input_placeholders.append(copies[key])
-            if maker is not None and used not in maker.orig_outputs:
-                maker.orig_outputs.append(used)
-            return copies[key]
+    def _copy_of(self, used: Node, part: Component) -> Node:
+        """What stands in a part for a node that it uses."""
+        key = part.name, used
+        if key in self.copies:
+            return self.copies[key]
+        if used in self.attributes:
+            self.copies[key] = part.getattr_maps[used] = part.graph.node_copy(used)
+            return self.copies[key]
+        maker = self.part_of.get(used)
+        if maker is not None and maker.order > part.order:
+            raise RuntimeError(
+                f"the tag {part.name!r} is before {maker.name!r} and uses its {used}"
+            )
+        copy = self.copies[key] = part.graph.placeholder(used.name, type_expr=used.type)
+        copy.meta = used.meta.copy()
+        part.orig_inputs.append(used)
+        part.input_placeholders.append(copy)
+        self._give_out(used)
+        return copy
 
-        copies[part.name, node] = part.graph.node_copy(node, copy_of)
-    output = gm.graph.output_node()
-    for used in output.all_input_nodes:
-        maker = part_of.get(used)
-        if maker is not None and used not in maker.orig_outputs:
-            maker.orig_outputs.append(used)
-    root = HolderModule({})
-    names: dict[str, str] = {}
-    for part in parts.values():
-        # Placeholders come first, and were made where they were needed.
-        first: Any = next((n for n in part.graph.nodes if n.op != "placeholder"), None)
-        for node in part.input_placeholders:
-            first.prepend(node)
-        results = tuple(copies[part.name, node] for node in part.orig_outputs)
-        single = len(results) == 1 and not return_tuple
-        part.graph.output(results[0] if single else results)
-        part.gm, known = lift_subgraph_as_module(gm, part.graph, part.name)
-        names.update(known)
-        root.add_module(part.name, part.gm)
-        call = main.call_module(part.name, tuple(values[node] for node in part.orig_inputs))
-        if single:
-            values[part.orig_outputs[0]] = call
-            continue
-        for i, node in enumerate(part.orig_outputs):
-            values[node] = Proxy(call)[i].node  # type: ignore[index]
-    for node in attributes:
-        if output in node.users:
-            values[node] = main.node_copy(node)
-            _assign_attr(_get_attr(gm, node.target), root, node.target)
-            names[node.target] = node.target
-    main.output(map_arg(output.args[0], lambda node: values[node]))
-    main._codegen = gm.graph._codegen
-    split = GraphModuleCls(root, main)
-    return (split, names) if return_fqn_mapping else split
+    def _give_out(self, node: Node) -> None:
+        """Makes a node a result of its part."""
+        maker = self.part_of.get(node)
+        if maker is not None and node not in maker.orig_outputs:
+            maker.orig_outputs.append(node)
+
+    def joined(self, with_names: bool, in_tuples: bool, kind: type[GraphModule]) -> Any:
+        """The module that calls one for each part, and names of their attributes."""
+        gm, main, values = self.gm, self.main, self.values
+        root = HolderModule({})
+        names: dict[str, str] = {}
+        for part in self.parts.values():
+            # Placeholders come first, and were made where they were needed.
+            first: Any = next((n for n in part.graph.nodes if n.op != "placeholder"), None)
+            for node in part.input_placeholders:
+                first.prepend(node)
+            results = tuple(self.copies[part.name, node] for node in part.orig_outputs)
+            single = len(results) == 1 and not in_tuples
+            part.graph.output(results[0] if single else results)
+            part.gm, known = lift_subgraph_as_module(gm, part.graph, part.name)
+            names.update(known)
+            root.add_module(part.name, part.gm)
+            call = main.call_module(part.name, tuple(values[node] for node in part.orig_inputs))
+            if single:
+                values[part.orig_outputs[0]] = call
+                continue
+            for i, node in enumerate(part.orig_outputs):
+                values[node] = Proxy(call)[i].node  # type: ignore[index]
+        output = gm.graph.output_node()
+        for node in self.attributes:
+            if output in node.users:
+                values[node] = main.node_copy(node)
+                _assign_attr(_get_attr(gm, node.target), root, node.target)
+                names[node.target] = node.target
+        main.output(map_arg(output.args[0], lambda node: values[node]))
+        main._codegen = gm.graph._codegen
+        split = kind(root, main)
+        return (split, names) if with_names else split

@@ -50,8 +50,17 @@ def _projected(
 
 
 def _weighted(
-    q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], dropout: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Optional[Tensor],
+    padding: Optional[Tensor],
+    dropout: float,
 ) -> Tuple[Tensor, Tensor]:
+    if padding is not None:
+        unseen = padding.detach().eq(float("-inf")).unsqueeze(1).unsqueeze(3)
+        k = k.masked_fill(unseen, 0.0)
+        v = v.masked_fill(unseen, 0.0)
     scores = torch.matmul(q * (1.0 / float(q.size(-1))) ** 0.5, k.transpose(-2, -1))
     if mask is None:
         weights = torch.softmax(scores, -1)
@@ -79,6 +88,17 @@ def _joined_mask(
 def _split(x: Tensor, heads: int, batch_first: bool) -> Tensor:
     parts = x.unflatten(-1, [heads, x.size(-1) // heads])
     return parts.transpose(1, 2) if batch_first else parts.permute([1, 2, 0, 3])
+
+
+def _for_batch(x: Tensor, batch: int, batch_first: bool) -> Tensor:
+    width = x.size(-1)
+    return x.expand([batch, 1, width]) if batch_first else x.expand([1, batch, width])
+
+
+def _seen_by_all(mask: Optional[Tensor]) -> Optional[Tensor]:
+    if mask is None:
+        return None
+    return torch.pad(mask, [0, 1])
 
 
 def _attention(
@@ -134,16 +154,10 @@ def _attention(
         causal = True
     q, k, v = _projected(query, key, value, weight, q_weight, k_weight, v_weight, bias)
     if bias_k is not None and bias_v is not None:
-        if batch_first:
-            k = torch.cat([k, bias_k.expand([batch, 1, embed_dim])], length_dim)
-            v = torch.cat([v, bias_v.expand([batch, 1, embed_dim])], length_dim)
-        else:
-            k = torch.cat([k, bias_k.expand([1, batch, embed_dim])], length_dim)
-            v = torch.cat([v, bias_v.expand([1, batch, embed_dim])], length_dim)
-        if mask is not None:
-            mask = torch.pad(mask, [0, 1])
-        if padding is not None:
-            padding = torch.pad(padding, [0, 1])
+        k = torch.cat([k, _for_batch(bias_k, batch, batch_first)], length_dim)
+        v = torch.cat([v, _for_batch(bias_v, batch, batch_first)], length_dim)
+        mask = _seen_by_all(mask)
+        padding = _seen_by_all(padding)
     q = _split(q, num_heads, batch_first)
     k = _split(k, num_heads, batch_first)
     v = _split(v, num_heads, batch_first)
@@ -153,18 +167,12 @@ def _attention(
         )
         k = torch.cat([k, nothing], 2)
         v = torch.cat([v, nothing], 2)
-        if mask is not None:
-            mask = torch.pad(mask, [0, 1])
-        if padding is not None:
-            padding = torch.pad(padding, [0, 1])
+        mask = _seen_by_all(mask)
+        padding = _seen_by_all(padding)
     both = _joined_mask(mask, padding, batch, num_heads)
     weights = annotate(Optional[Tensor], None)
     if need_weights:
-        if padding is not None:
-            unseen = padding.detach().eq(float("-inf")).unsqueeze(1).unsqueeze(3)
-            k = k.masked_fill(unseen, 0.0)
-            v = v.masked_fill(unseen, 0.0)
-        joined, shares = _weighted(q, k, v, both, dropout)
+        joined, shares = _weighted(q, k, v, both, padding, dropout)
         weights = shares.mean(1) if average_attn_weights else shares
     else:
         joined = torch.scaled_dot_product_attention(q, k, v, both, dropout, causal)

@@ -42,3 +42,17 @@ def math_prod__1(iterable: List[float], start: float = 1.0) -> float:
     for item in iterable:
         start *= item
     return start
+
+
+def torch_unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: Optional[int] = None,
+) -> Tensor:
+    if return_inverse or return_counts:
+        raise RuntimeError("return_inverse, return_counts: call torch._unique2 or torch.unique_dim")
+    if dim is None:
+        return torch._unique2(input, sorted)[0]
+    return torch.unique_dim(input, dim, sorted)[0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
 
@@ -101,7 +100,5 @@ def sdpa_kernel(backends, set_priority: bool = False):
         _chosen = before
 
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from . import bias, flex_attention  # noqa: F401
-else:
-    __getattr__, __dir__ = lazy(__name__, "bias flex_attention")

@@ -86,6 +86,19 @@ def _addindent(text, spaces):
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
 
+def _too_early(kind):
+    """The error where a subclass assigns what the dicts of `Module` hold and has none yet."""
+    return AttributeError(
+        f"cannot assign {kind} before Module.__init__() call: begin __init__ with "
+        "super().__init__()"
+    )
+
+
+def _unfit(value, kind, name, expected, more=""):
+    """The error where a name of a parameter, module or buffer is given something else."""
+    return TypeError(f"cannot assign '{typename(value)}' as {kind} '{name}' ({expected}){more}")
+
+
 def _name_check(kind, name):
     """Raise where `name` cannot be the name of a parameter, buffer or module."""
     if not isinstance(name, str):
@@ -185,9 +198,11 @@ class Module(ModuleChanges):
     __signature__ = _CallSignature()
 
     def compile(self, *args, **kwargs):
-        """Check the arguments as `rushlight.compile` does; calls run the module as it is."""
+        """Compile the calls of this module in place; arguments are those of `rushlight.compile`."""
         compiler.compile(self._call_impl, *args, **kwargs)
         self._compiled_call_impl = self._call_impl
+        if compiler.has_effect(kwargs.get("backend", "inductor"), kwargs.get("disable", False)):
+            self.__dict__["_is_compiled"] = True
 
     # ---- attributes ----------------------------------------------------------------------------
 
@@ -196,68 +211,47 @@ class Module(ModuleChanges):
         parameters = own.get("_parameters")
         if isinstance(value, Parameter):
             if parameters is None:
-                raise AttributeError(
-                    "cannot assign parameters before Module.__init__() call: begin __init__ with "
-                    "super().__init__()"
-                )
+                raise _too_early("parameters")
             self._forget(name, parameters)
             self.register_parameter(name, value)
             return
         if parameters is not None and name in parameters:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{typename(value)}' as parameter '{name}' "
-                    "(torch.nn.Parameter or None expected): wrap it in torch.nn.Parameter, or "
-                    "write its numbers with copy_() under no_grad()"
-                )
+                what = "torch.nn.Parameter or None expected"
+                hint = "wrap it in torch.nn.Parameter, or write its numbers under no_grad()"
+                raise _unfit(value, "parameter", name, what, f": {hint}")
             self.register_parameter(name, value)
             return
         modules = own.get("_modules")
-        if isinstance(value, Module):
+        is_module = isinstance(value, Module)
+        if is_module or (modules is not None and name in modules):
             if modules is None:
-                raise AttributeError(
-                    "cannot assign module before Module.__init__() call: begin __init__ with "
-                    "super().__init__()"
-                )
-            self._forget(name, modules)
-            modules[name] = self._run_registration_hooks(
-                _hooks.global_module_registration_hooks, name, value
-            )
-            return
-        if modules is not None and name in modules:
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{typename(value)}' as child module '{name}' "
-                    "(torch.nn.Module or None expected)"
-                )
+                raise _too_early("module")
+            if is_module:
+                self._forget(name, modules)
+            elif value is not None:
+                raise _unfit(value, "child module", name, "torch.nn.Module or None expected")
             modules[name] = self._run_registration_hooks(
                 _hooks.global_module_registration_hooks, name, value
             )
             return
         buffers = own.get("_buffers")
-        if buffers is not None and name in buffers:
+        is_buffer = isinstance(value, Tensor) and isinstance(value, Buffer)
+        if is_buffer:
+            if buffers is None:
+                raise _too_early("buffer")
+            if name not in buffers:
+                self._forget(name, buffers)
+            self.register_buffer(name, value, value.persistent)
+        elif buffers is not None and name in buffers:
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{typename(value)}' as buffer '{name}' "
-                    "(a tensor, a torch.nn.Buffer or None expected)"
-                )
-            if isinstance(value, Buffer):
-                self.register_buffer(name, value, value.persistent)
-                return
+                what = "a tensor, a torch.nn.Buffer or None expected"
+                raise _unfit(value, "buffer", name, what)
             buffers[name] = self._run_registration_hooks(
                 _hooks.global_buffer_registration_hooks, name, value
             )
-            return
-        if isinstance(value, Tensor) and isinstance(value, Buffer):
-            if buffers is None:
-                raise AttributeError(
-                    "cannot assign buffer before Module.__init__() call: begin __init__ with "
-                    "super().__init__()"
-                )
-            self._forget(name, buffers)
-            self.register_buffer(name, value, value.persistent)
-            return
-        super().__setattr__(name, value)
+        else:
+            super().__setattr__(name, value)
 
     def __delattr__(self, name):
         for table in (self._parameters, self._buffers, self._modules):
@@ -296,7 +290,7 @@ class Module(ModuleChanges):
         """The dict of parameters, buffers or modules, for a name that may be put there."""
         table = self.__dict__.get(f"_{kind}s")
         if table is None:
-            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+            raise _too_early(kind)
         _name_check(kind, name)
         if name not in table and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")

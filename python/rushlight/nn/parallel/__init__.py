@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rushlight._lazy import lazy
 from rushlight.nn.parallel.data_parallel import DataParallel, data_parallel
 from rushlight.nn.parallel.parallel_apply import parallel_apply
@@ -20,8 +18,6 @@ __all__ = [
     "scatter",
 ]
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from rushlight.nn.parallel import distributed  # noqa: F401
     from rushlight.nn.parallel.distributed import DistributedDataParallel
-else:
-    __getattr__, __dir__ = lazy(__name__, "distributed", {"distributed": "DistributedDataParallel"})

@@ -68,6 +68,27 @@ class _DDPJoinHook(JoinHook):
         )
 
 
+def _group_of_mesh(process_group, device_mesh):
+    """The group that a program means, by one of both."""
+    if device_mesh is None:
+        return process_group
+    if process_group is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if device_mesh.ndim != 1:
+        raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
+    return device_mesh.get_group(mesh_dim=0)
+
+
+def _check_device_ids(device_ids, device):
+    if device_ids is not None and len(device_ids) > 1:
+        raise ValueError("device_ids can only be None or contain a single element.")
+    if device_ids and device.type == "cpu":
+        raise ValueError(
+            "DistributedDataParallel device_ids and output_device arguments only work with "
+            "single-device GPU modules, but the parameters are on the CPU."
+        )
+
+
 class DistributedDataParallel(Module, Joinable):
     """A module whose gradients are averaged over all processes.
 
@@ -139,43 +160,25 @@ class DistributedDataParallel(Module, Joinable):
                 "delay_all_reduce_named_params and param_to_hook_all_reduce need to be given "
                 "together"
             )
-        if device_mesh is not None:
-            if process_group is not None:
-                raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
-            if device_mesh.ndim != 1:
-                raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
-            process_group = device_mesh.get_group(mesh_dim=0)
-        self.process_group = _world._group(process_group)
+        self.process_group = _world._group(_group_of_mesh(process_group, device_mesh))
         self.device_mesh = device_mesh
         self.module = module
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         delayed: list[Any] = list(delay_all_reduce_named_params or ())
         self.parameters_to_ignore.update(name for name, _ in delayed)
-        named = [
-            (name, p)
-            for name, p in module.named_parameters()
-            if p.requires_grad and name not in self.parameters_to_ignore
-        ]
+        named = self._reduced_parameters()
         if not named and not delayed:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameters "
                 "that require a gradient."
             )
-        if device_ids is not None and len(device_ids) > 1:
-            raise ValueError("device_ids can only be None or contain a single element.")
-        first = (named or delayed)[0][1]
-        if device_ids and first.device.type == "cpu":
-            raise ValueError(
-                "DistributedDataParallel device_ids and output_device arguments only work with "
-                "single-device GPU modules, but the parameters are on the CPU."
-            )
         self.dim = dim
-        self.device = first.device
+        self.device = (named or delayed)[0][1].device
+        _check_device_ids(device_ids, self.device)
         self.device_type = self.device.type
         self.device_ids = list(device_ids) if device_ids else None
         self.output_device = output_device
-        if broadcast_buffers is None:
-            broadcast_buffers = True
+        broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
         self.forward_sync_buffers = broadcast_buffers
         if forward_sync_buffers is not None:
             self.forward_sync_buffers, broadcast_buffers = forward_sync_buffers, True
@@ -192,14 +195,7 @@ class DistributedDataParallel(Module, Joinable):
         if bucket_cap_mb is None and not bucket_cap_mb_list:
             self._bucket_limits.insert(0, FIRST_BUCKET_BYTES)
         if delayed:
-            parameters = [p for _, p in delayed]
-            _sync_params_and_buffers(self.process_group, parameters, self.broadcast_bucket_size, 0)
-            self._delayed = DelayedReducer(
-                parameters,
-                param_to_hook_all_reduce,
-                self.process_group,
-                lambda: self.require_backward_grad_sync,
-            )
+            self._delay([p for _, p in delayed], param_to_hook_all_reduce)
         if init_sync:
             _verify_param_shape_across_processes(self.process_group, [p for _, p in named])
             _sync_module_states(
@@ -218,12 +214,23 @@ class DistributedDataParallel(Module, Joinable):
         self._comm_hooks: list[Any] = []
         self._make_reducer()
 
-    def _make_reducer(self):
-        named = [
+    def _reduced_parameters(self):
+        """The parameters whose gradients are reduced, with their names."""
+        return [
             (name, p)
             for name, p in self.module.named_parameters()
             if p.requires_grad and name not in self.parameters_to_ignore
         ]
+
+    def _delay(self, parameters, of):
+        """Reduces gradients of these parameters all at once, when that of `of` is there."""
+        _sync_params_and_buffers(self.process_group, parameters, self.broadcast_bucket_size, 0)
+        self._delayed = DelayedReducer(
+            parameters, of, self.process_group, lambda: self.require_backward_grad_sync
+        )
+
+    def _make_reducer(self):
+        named = self._reduced_parameters()
         self._module_parameters = [p for _, p in named]
         self.reducer = Reducer(
             self._module_parameters,

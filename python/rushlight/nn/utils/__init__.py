@@ -3,8 +3,6 @@
 `parametrize`, `parametrizations`, `prune` and `rnn` are modules of their own.
 """
 
-from typing import TYPE_CHECKING
-
 from rushlight._lazy import lazy
 
 from . import rnn
@@ -52,7 +50,5 @@ __all__ = [
     "weight_norm",
 ]
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from . import parametrizations, parametrize, prune, stateless  # noqa: F401
-else:
-    __getattr__, __dir__ = lazy(__name__, "parametrizations parametrize prune stateless")

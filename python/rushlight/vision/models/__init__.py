@@ -34,4 +34,4 @@ from .vision_transformer import *  # noqa: F403
 
 from . import quantization  # isort: skip  # names models from above
 
-__getattr__, __dir__ = lazy(__name__)
+lazy(__name__)

@@ -117,6 +117,22 @@ class Encoder(nn.Module):
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
+def _stem(layers: list[ConvStemConfig], hidden_dim: int) -> nn.Sequential:
+    """Convolutions in the place of the one that makes patches."""
+    stem = nn.Sequential()
+    channels = 3
+    for i, layer in enumerate(layers):
+        conv = Conv2dNormActivation(
+            *(channels, layer.out_channels, layer.kernel_size, layer.stride),
+            norm_layer=layer.norm_layer,
+            activation_layer=layer.activation_layer,
+        )
+        stem.add_module(f"conv_bn_relu_{i}", conv)
+        channels = layer.out_channels
+    stem.add_module("conv_last", nn.Conv2d(channels, hidden_dim, 1))
+    return stem
+
+
 class VisionTransformer(nn.Module):
     """Images (N, 3, image_size, image_size) to scores (N, num_classes).
 
@@ -175,18 +191,8 @@ class VisionTransformer(nn.Module):
             norm_layer,
         )
         if conv_stem_configs is not None:
-            stem = nn.Sequential()
-            channels = 3
-            for i, layer in enumerate(conv_stem_configs):
-                conv = Conv2dNormActivation(
-                    *(channels, layer.out_channels, layer.kernel_size, layer.stride),
-                    norm_layer=layer.norm_layer,
-                    activation_layer=layer.activation_layer,
-                )
-                stem.add_module(f"conv_bn_relu_{i}", conv)
-                channels = layer.out_channels
-            last = nn.Conv2d(channels, hidden_dim, 1)
-            stem.add_module("conv_last", last)
+            stem = _stem(conv_stem_configs, hidden_dim)
+            last = stem.conv_last
             self.conv_proj: nn.Module = stem
         else:
             last = nn.Conv2d(3, hidden_dim, patch_size, patch_size)

@@ -149,11 +149,9 @@ class _Window(nn.Module):
             setattr(self, name, value)
         self._settings = tuple(settings)
 
-    def _values(self) -> dict:
-        return {name: getattr(self, name) for name in self._settings}
-
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in self._values().items())})"
+        settings = ", ".join(f"{name}={getattr(self, name)}" for name in self._settings)
+        return f"{type(self).__name__}({settings})"
 
 
 class RoIAlign(_Window):
@@ -186,7 +184,9 @@ class RoIAlign(_Window):
         )
 
     def forward(self, input: Tensor, rois: Boxes) -> Tensor:
-        return roi_align(input, rois, **self._values())
+        return roi_align(
+            input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned
+        )
 
 
 class RoIPool(_Window):
@@ -206,7 +206,7 @@ class RoIPool(_Window):
         super().__init__(output_size=output_size, spatial_scale=spatial_scale)
 
     def forward(self, input: Tensor, rois: Boxes) -> Tensor:
-        return roi_pool(input, rois, **self._values())
+        return roi_pool(input, rois, self.output_size, self.spatial_scale)
 
 
 class PSRoIAlign(_Window):
@@ -231,7 +231,7 @@ class PSRoIAlign(_Window):
         )
 
     def forward(self, input: Tensor, rois: Boxes) -> Tensor:
-        return ps_roi_align(input, rois, **self._values())
+        return ps_roi_align(input, rois, self.output_size, self.spatial_scale, self.sampling_ratio)
 
 
 class PSRoIPool(_Window):
@@ -251,4 +251,4 @@ class PSRoIPool(_Window):
         super().__init__(output_size=output_size, spatial_scale=spatial_scale)
 
     def forward(self, input: Tensor, rois: Boxes) -> Tensor:
-        return ps_roi_pool(input, rois, **self._values())
+        return ps_roi_pool(input, rois, self.output_size, self.spatial_scale)

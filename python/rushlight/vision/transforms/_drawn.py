@@ -11,6 +11,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 
 from . import functional as F
 from ._measures import two
@@ -67,10 +68,33 @@ def odd_size(value: Any) -> tuple[int, int]:
     return size
 
 
+def check_ranges(scale: Any, ratio: Any) -> None:
+    """TypeError unless these are two sequences; a warning where they are not in order."""
+    if not isinstance(scale, Sequence):
+        raise TypeError("Scale should be a sequence")
+    if not isinstance(ratio, Sequence):
+        raise TypeError("Ratio should be a sequence")
+    if scale[0] > scale[1] or ratio[0] > ratio[1]:
+        warn("Scale and ratio should be of kind (min, max)")
+
+
 def check_spread(sigma: Sequence[float]) -> None:
     """ValueError unless these are two positive numbers in order."""
     if not 0.0 < sigma[0] <= sigma[1]:
         raise ValueError(f"sigma values should be positive and in order (min, max), not {sigma}")
+
+
+def per_axis(value: Any, name: str, wrong: type[Exception] = TypeError) -> Sequence[float]:
+    """Two numbers from one, or from a sequence of one or two; `wrong` is raised for others."""
+    if not isinstance(value, int | float | Sequence):
+        raise TypeError(f"{name} should be a number or two of them, not {value!r}")
+    if not isinstance(value, Sequence):
+        return [float(value), float(value)]
+    if len(value) not in (1, 2):
+        raise ValueError(f"{name} should have one number or two, not {len(value)}")
+    if any(not isinstance(v, int | float) for v in value):
+        raise wrong(f"{name} should hold numbers, not {value!r}")
+    return value if len(value) == 2 else [value[0], value[0]]
 
 
 def fill_setting(fill: Any) -> Any:

@@ -2,48 +2,43 @@
 
 from ._basic import (
     CenterCrop,
-    Compose,
     ConvertImageDtype,
     FiveCrop,
     Grayscale,
-    Lambda,
     LinearTransformation,
     Normalize,
     Pad,
     PILToTensor,
-    RandomAdjustSharpness,
-    RandomApply,
-    RandomAutocontrast,
-    RandomChoice,
-    RandomEqualize,
-    RandomGrayscale,
-    RandomHorizontalFlip,
-    RandomInvert,
-    RandomOrder,
-    RandomPosterize,
-    RandomSolarize,
-    RandomTransforms,
-    RandomVerticalFlip,
     Resize,
     TenCrop,
     ToPILImage,
     ToTensor,
 )
+from ._chance import (
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomGrayscale,
+    RandomHorizontalFlip,
+    RandomInvert,
+    RandomPosterize,
+    RandomSolarize,
+    RandomVerticalFlip,
+)
+from ._composed import Compose, Lambda, RandomApply, RandomChoice, RandomOrder, RandomTransforms
 from ._drawn import angles as _setup_angle  # noqa: F401  # torchvision's names
 from ._drawn import check_sequence as _check_sequence_input  # noqa: F401
 from ._measures import two as _setup_size  # noqa: F401
 from ._modes import InterpolationMode
 from ._random import (
-    ColorJitter,
     ElasticTransform,
-    GaussianBlur,
     RandomAffine,
     RandomCrop,
-    RandomErasing,
     RandomPerspective,
     RandomResizedCrop,
     RandomRotation,
 )
+from ._random_pixels import ColorJitter, GaussianBlur, RandomErasing
 
 __all__ = [
     "CenterCrop",

@@ -281,7 +281,13 @@ void gemm_panels(int64_t m, int64_t n, int64_t k, const RowsOfA& rows_of_a, cons
     for (int64_t p = 0; p < k; p += k_block) {
       const int64_t depth = std::min(k_block, k - p);
       for (int64_t x = 0; x < columns; x += B::nr) {
-        pack_b(b_panels + x * depth, j + x, std::min(B::nr, columns - x), p, depth);
+        const int64_t used = std::min(B::nr, columns - x);
+        T* const panel = b_panels + x * depth;
+        pack_b(panel, j + x, used, p, depth);
+        // Memory may have held numbers that processors multiply slowly.
+        for (int64_t q = 0; q < (used < B::nr ? depth : 0); q++) {
+          std::fill(panel + q * B::nr + used, panel + (q + 1) * B::nr, T(0));
+        }
       }
       for (int64_t i = 0; i < m; i += B::m_step) {
         const int64_t rows = std::min(B::m_step, m - i);

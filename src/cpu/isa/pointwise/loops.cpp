@@ -10,7 +10,11 @@
 #include <cstring>
 #include <numeric>
 
+#include <rushlight/thread_state.h>
+
+#include "cpu/chain.h"
 #include "cpu/isa/pointwise/cast.h"
+#include "cpu/isa/pointwise/program.h"
 #include "cpu/isa/pointwise/rows.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -42,10 +46,8 @@ class Run {
  public:
   Run(const TensorIterator& it, const PointwiseKernel& kernel, Block block, const void* attributes)
       : it_(it), block_(block), attributes_(attributes), num_inputs_(kernel.num_inputs) {
-    const ScalarType compute = kernel.moves ? it.common_dtype() : compute_dtype(it.common_dtype());
-    const ScalarType result = kernel.promote == Promote::Bool   ? kBool
-                              : kernel.promote == Promote::Real ? to_real(compute)
-                                                                : compute;
+    const ScalarType compute = kernel.compute(it.common_dtype());
+    const ScalarType result = kernel.result(it.common_dtype());
     result_size_ = itemsize(result);
     granule_ = granule_of(itemsize(compute), kernel.promote == Promote::Rest ? 1 : result_size_);
     piece_ = itemsize(compute) == 16 ? 512 : 1024;
@@ -56,7 +58,7 @@ class Run {
     streams_ = it.numel() * result_size_ >= stream_threshold;
     linear_ = out_.linear && !out_.cast;
     for (int i = 0; i < num_inputs_; ++i) {
-      const ScalarType wanted = i == 0 && kernel.promote == Promote::Rest ? kBool : compute;
+      const ScalarType wanted = kernel.wanted(i, it.common_dtype());
       describe(in_[i], i + 1, wanted, wanted);
       linear_ = linear_ && in_[i].linear && !in_[i].cast;
       streams_ = streams_ && it.data(i + 1) != it.data(0);
@@ -545,6 +547,12 @@ void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
       attributes[i].check_fits(compute);
     }
     store_scalar(values + i * itemsize(compute), compute, attributes[i]);
+  }
+  if (RL_UNLIKELY(it.is_late())) {
+    if (tls.notebook->note(it, kernel, values, program_runner)) {
+      return;
+    }
+    it.take_addresses();
   }
   if (it.common_dtype() == kFloat32
           ? run_tiny<float>(it, kernel, block, values)

@@ -8,37 +8,13 @@
 
 #include <utility>
 
+#include "cpu/formula_kernel.h"
 #include "kernels/gamma_random.h"
 #include "kernels/pointwise_kernel.h"
 #include "kernels/read_element.h"
 #include "kernels/special.h"
 
 namespace rushlight::cpu::RL_ISA {
-
-// Computes `n` elements, a multiple of the granule. `attributes` are values of the compute type,
-// one after another.
-using Block = void (*)(char* out, const char* const* in, const void* attributes, int64_t n);
-
-inline constexpr int max_inputs = 4;
-inline constexpr int max_attributes = 4;
-
-struct PointwiseKernel {
-  Promote promote;  // Rest: the first input of the block is bool
-  int8_t num_inputs;
-  int8_t num_attributes;
-  bool moves;                // elements are only moved: 16-bit floats are not widened
-  Block blocks[num_dtypes];  // by common dtype; null where the op has no kernel for it
-  // Of two float32 inputs, where the first or the second is one number for all elements; or null:
-  // only formulas that round once have it, whose bits cannot depend on what the compiler takes out
-  // of the loop.
-  Block with_number[2];
-};
-
-// Elements that a block works on at a time: 64 bytes of the smaller type, so that no vector is ever
-// partial.
-constexpr int64_t granule_of(int64_t compute_size, int64_t out_size) {
-  return 64 / (compute_size < out_size ? compute_size : out_size);
-}
 
 // The iterator is built and has one output. Attributes are converted to the compute type.
 void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
@@ -85,9 +61,9 @@ void block_with_number(char* out, const char* const* in, const void* attributes,
 
 // The kernel of formula F for the dtypes of the set. F is a stateless function object.
 template <int Inputs, int Attributes, uint32_t Set, Promote P, bool RoundsOnce, class F>
-consteval PointwiseKernel make_kernel(F) {
+consteval PointwiseKernel make_kernel(const char* name, F) {
   static_assert(Inputs <= max_inputs && Attributes <= max_attributes);
-  PointwiseKernel kernel{P, Inputs, Attributes, false, {}, {}};
+  PointwiseKernel kernel{name, P, Inputs, Attributes, false, {}, {}};
 #define RL_ENTRY(T, Enum, ...)                                            \
   if constexpr ((Set & set_##Enum) != 0) {                                \
     using C = compute_t<T>;                                               \
@@ -106,13 +82,13 @@ consteval PointwiseKernel make_kernel(F) {
 
 // Defines the kernel of RL_FORMULA(name, ...). `dtypes` is a DtypeSet expression (of common
 // dtypes), `promotion` a member of Promote.
-#define RL_POINTWISE_KERNEL(name, num_inputs, num_attributes, dtypes, promotion, rounds_once) \
-  void name(const TensorIterator& it, const Scalar* attributes) {                             \
-    static constexpr PointwiseKernel kernel =                                                 \
-        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion,     \
-                    rounds_once>(                                                             \
-            [](auto... x) __attribute__((always_inline)) { return formula::name(x...); });    \
-    run_pointwise(it, kernel, attributes);                                                    \
+#define RL_POINTWISE_KERNEL(name, num_inputs, num_attributes, dtypes, promotion, rounds_once)     \
+  void name(const TensorIterator& it, const Scalar* attributes) {                                 \
+    static constexpr PointwiseKernel kernel =                                                     \
+        make_kernel<num_inputs, num_attributes, static_cast<uint32_t>(dtypes), promotion,         \
+                    rounds_once>(                                                                 \
+            #name, [](auto... x) __attribute__((always_inline)) { return formula::name(x...); }); \
+    run_pointwise(it, kernel, attributes);                                                        \
   }
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -27,7 +27,7 @@ void where_block(char* out, const char* const* in, const void*, int64_t n) {
 }
 
 constexpr PointwiseKernel make_where_kernel() {
-  PointwiseKernel kernel{Promote::Rest, 3, 0, true, {}, {}};
+  PointwiseKernel kernel{"where", Promote::Rest, 3, 0, true, {}, {}};
   for (int t = 0; t < num_dtypes; ++t) {
     visit_size(itemsize(static_cast<ScalarType>(t)),
                [&](auto tag) { kernel.blocks[t] = where_block<typename decltype(tag)::type>; });
@@ -84,8 +84,8 @@ void remainder_block(char* out, const char* const* in, const void*, int64_t n) {
 
 // The kernel of a formula with such blocks for floats.
 template <class F, class WithRest>
-consteval PointwiseKernel with_remainder_blocks(F formula, WithRest) {
-  PointwiseKernel kernel = make_kernel<2, 0, set_real, Promote::Same, false>(formula);
+consteval PointwiseKernel with_remainder_blocks(const char* name, F formula, WithRest) {
+  PointwiseKernel kernel = make_kernel<2, 0, set_real, Promote::Same, false>(name, formula);
   for (const ScalarType t : {kHalf, kBFloat16, kFloat32}) {
     kernel.blocks[static_cast<int>(t)] = &remainder_block<float, WithRest>;
   }
@@ -93,13 +93,15 @@ consteval PointwiseKernel with_remainder_blocks(F formula, WithRest) {
   return kernel;
 }
 constexpr PointwiseKernel floor_divide_kernel = with_remainder_blocks(
+    "floor_divide",
     [](auto x, auto y) __attribute__((always_inline)) { return formula::floor_divide(x, y); },
     [](auto x, auto y, auto rest) { return math::div_floor(x, y, rest); });
 constexpr PointwiseKernel remainder_kernel = with_remainder_blocks(
+    "remainder",
     [](auto x, auto y) __attribute__((always_inline)) { return formula::remainder(x, y); },
     [](auto x, auto y, auto rest) { return math::rem_floor(x, y, rest); });
 constexpr PointwiseKernel fmod_kernel = with_remainder_blocks(
-    [](auto x, auto y) __attribute__((always_inline)) { return formula::fmod(x, y); },
+    "fmod", [](auto x, auto y) __attribute__((always_inline)) { return formula::fmod(x, y); },
     [](auto, auto, auto rest) { return rest; });
 
 }  // namespace

@@ -67,17 +67,13 @@ RL_INLINE void fill_run(T* to, T value, int64_t n) {
   fill_block(to + n - block);
 }
 
-// n elements from a position on, together.
-inline void gather_rows(const TensorIterator& it, int operand, int64_t size, char* to,
-                        const Cursor& start, int64_t n) {
-  const int64_t* strides = it.strides(operand).data();
-  const int64_t* shape = it.shape().data();
+// n elements together, from the position and the address `from` on, of an operand with these strides.
+inline void gather_rows(const int64_t* shape, const int64_t* strides, int64_t size, char* to,
+                        const char* from, Cursor cursor, int64_t n) {
   const int64_t stride = strides[0];
   visit_size(size, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    Cursor cursor = start;
     T* out = reinterpret_cast<T*>(to);
-    const char* from = it.data(operand) + start.offset(it, operand);
     while (true) {
       const int64_t count = std::min(n, shape[0] - cursor.at[0]);
       if (stride == static_cast<int64_t>(sizeof(T))) {
@@ -106,6 +102,11 @@ inline void gather_rows(const TensorIterator& it, int operand, int64_t size, cha
       }
     }
   });
+}
+inline void gather_rows(const TensorIterator& it, int operand, int64_t size, char* to,
+                        const Cursor& start, int64_t n) {
+  gather_rows(it.shape().data(), it.strides(operand).data(), size, to,
+              it.data(operand) + start.offset(it, operand), start, n);
 }
 
 // The other way.

@@ -28,10 +28,11 @@ void prefetch_head(const A* row, int64_t n) {
   }
 }
 
-// emit(first_output, states, n) is called for runs of outputs, from several threads.
-template <class Op, class F>
-void reduce(const Op& op, const ReducePlan& plan, const void* data, ConvertRun read, bool direct,
-            const F& emit) {
+// emit(first_output, states, n) is called for runs of outputs, from several threads. `elements` are
+// the arguments of run_reduction() that say where they come from.
+template <class Op, class F, class... Elements>
+void reduce_elements(const Op& op, const ReducePlan& plan, const F& emit,
+                     const Elements&... elements) {
   using A = typename Op::A;
   using S = typename Op::S;
   const ReduceOp erased{
@@ -61,7 +62,12 @@ void reduce(const Op& op, const ReducePlan& plan, const void* data, ConvertRun r
   const Emit erased_emit{&emit, [](const void* c, int64_t first, const void* states, int64_t n) {
                            (*static_cast<const F*>(c))(first, static_cast<const S*>(states), n);
                          }};
-  run_reduction(erased, plan, data, read, direct, erased_emit);
+  run_reduction(erased, plan, elements..., erased_emit);
+}
+template <class Op, class F>
+void reduce(const Op& op, const ReducePlan& plan, const void* data, ConvertRun read, bool direct,
+            const F& emit) {
+  reduce_elements(op, plan, emit, data, read, direct);
 }
 
 #if defined(__AVX512F__)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/op_support.h"
+#include "cpu/chain_source.h"
 #include "cpu/isa/reduce/leaves.h"
 #include "cpu/readable.h"
 
@@ -52,20 +53,26 @@ void run_formula(const F& formula, const char* name, InputList outs, const Tenso
   const Tensor self = computable(
       given, !truth && is_complex(given.dtype()) ? compute_dtype(given.dtype()) : wanted);
   const ReducePlan plan = plan_reduction(self, dim, F::ordered);
+  const bool direct = self.dtype() == wanted;
   const auto run = [&](const auto& emit) {
-    reduce(Leaf<F>{{formula}}, plan, self.data_ptr(), reader<Read>(name, self.dtype()),
-           self.dtype() == wanted, emit);
+    const ChainSource source(direct ? self : Tensor());
+    if (RL_UNLIKELY(source.is_there())) {
+      reduce_elements(Leaf<F>{{formula}}, plan, emit, static_cast<const Source&>(source));
+    } else {
+      reduce(Leaf<F>{{formula}}, plan, self.data_ptr(), reader<Read>(name, self.dtype()), direct,
+             emit);
+    }
   };
   if constexpr (requires(S s) { formula.finish(s, 1); }) {
     using R = decltype(formula.finish(S(), 1));
     const Tensor& out = *outs[0];
     char* const data = static_cast<char*>(out.data_ptr());
     const int64_t width = out.element_size();
-    const bool direct = out.dtype() == dtype_of_v<R>;
-    const ConvertRun write = direct ? nullptr : writer<R>(name, out.dtype());
+    const bool written_directly = out.dtype() == dtype_of_v<R>;
+    const ConvertRun write = written_directly ? nullptr : writer<R>(name, out.dtype());
     run([&](int64_t first, const S* s, int64_t n) {
       char* const to = data + first * width;
-      if (direct) {
+      if (written_directly) {
         return finish_states(formula, s, plan.count, reinterpret_cast<R*>(to), n);
       }
       constexpr int64_t batch = 64;

@@ -6,6 +6,7 @@ A packed weight (`classes.quantized`) holds a layer of this package, which compu
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -78,9 +79,13 @@ def _forward(relu: bool) -> Callable[..., Any]:
     return function
 
 
+def _linear_dynamic(packed: Any, reduce_range: bool, x: Any) -> Any:
+    return dynamic.Linear.forward(packed.layer, x, reduce_range)
+
+
 def _forward_dynamic(relu: bool) -> Callable[..., Any]:
     def function(x, packed, reduce_range=False):
-        out = dynamic.Linear.forward(packed.layer, x)
+        out = _linear_dynamic(packed, reduce_range, x)
         return out.relu() if relu else out
 
     return function
@@ -125,6 +130,80 @@ def _define_layers() -> None:
         schema = f"{name}({linear} W_prepack) -> (Tensor W_origin, Tensor? B_origin)"
         _define(_ops, schema, lambda packed: packed.unpack())
     _define(_ops, f"linear_prepack_fp16(Tensor W, Tensor? B=None) -> {linear}", _pack_linear)
+
+
+# ---- recurrent layers ----
+
+
+def _cell(params: Any) -> Any:
+    """What the parameters of a cell make of inputs, and of a state, for the gates."""
+    kind, _, _, numbers, weights = params.state
+    if kind != "quantized_dynamic":
+        raise NotImplementedError(f"recurrent layers of weights of the kind {kind} are not there")
+    return tuple(functools.partial(_linear_dynamic, w, bool(numbers[0])) for w in weights)
+
+
+def _layers(x, sizes, begin, params, bidirectional, dropout, train):
+    """`dynamic.recurrent` of the parameters that an archive has."""
+    cells = [_cell(one) for one in params]
+    dropout = dropout if train else 0.0
+    out, last = dynamic.recurrent(x, sizes, begin, cells, bidirectional, dropout)
+    return (out, *last)
+
+
+def _of_tensor(input, hx, params, biases, layers, dropout, train, both, batch_first, **kinds):
+    x = input.transpose(0, 1) if batch_first else input
+    sizes = [x.shape[1]] * x.shape[0]
+    begin = hx if isinstance(hx, list | tuple) else [hx]
+    out, *last = _layers(x.flatten(0, 1), sizes, begin, params, both, dropout, train)
+    out = out.unflatten(0, x.shape[:2])
+    return (out.transpose(0, 1) if batch_first else out, *last)
+
+
+def _of_packed(data, batch_sizes, hx, params, biases, layers, dropout, train, both, **kinds):
+    begin = hx if isinstance(hx, list | tuple) else [hx]
+    return _layers(data, batch_sizes.tolist(), begin, params, both, dropout, train)
+
+
+def _one_step(step: Callable[..., Any]) -> Callable[..., Any]:
+    def function(x, hx, w_ih, w_hh, bias_ih, bias_hh):
+        first = hx[0] if isinstance(hx, list | tuple) else hx
+        gates = (_linear_dynamic(w_ih, True, x), _linear_dynamic(w_hh, True, first))
+        return step(*gates, hx)
+
+    return function
+
+
+def _pack_cell(w_ih, w_hh, bias_ih, bias_hh, reduce_range=False):
+    biases, numbers = [bias_ih, bias_hh], [int(reduce_range)]
+    return classes.rnn.CellParamsBase(("quantized_dynamic", biases, [], numbers, [w_ih, w_hh]))
+
+
+def _define_recurrent() -> None:
+    cell = "__torch__.torch.classes.rnn.CellParamsBase"
+    linear = f"{_CLASS}LinearPackedParamsBase"
+    sizes = f"{cell}[] params, bool has_biases, int num_layers, float dropout, bool train"
+    kinds = "*, int? dtype=None, bool use_dynamic=False"  # a dtype by its number in archives
+    for name, states, more, results in (
+        ("lstm", "Tensor[] hx", f", {kinds}", "(Tensor, Tensor, Tensor)"),
+        ("gru", "Tensor hx", "", "(Tensor, Tensor)"),
+    ):
+        given = f"{states}, {sizes}, bool bidirectional"
+        schema = f"quantized_{name}.input(Tensor input, {given}, bool batch_first{more})"
+        _define(_aten, f"{schema} -> {results}", _of_tensor)
+        schema = f"quantized_{name}.data(Tensor data, Tensor batch_sizes, {given}{more})"
+        _define(_aten, f"{schema} -> {results}", _of_packed)
+    weights = f"{linear} w_ih, {linear} w_hh, Tensor bias_ih, Tensor bias_hh"
+    for name, states, results, step in (
+        ("lstm", "Tensor[] hx", "(Tensor, Tensor)", lambda x, h, hx: dynamic._lstm(x, h, hx[1])),
+        ("gru", "Tensor hx", "Tensor", dynamic._gru),
+        ("rnn_relu", "Tensor hx", "Tensor", lambda x, h, hx: (x + h).relu()),
+        ("rnn_tanh", "Tensor hx", "Tensor", lambda x, h, hx: (x + h).tanh()),
+    ):
+        schema = f"quantized_{name}_cell_dynamic(Tensor input, {states}, {weights}) -> {results}"
+        _define(_ops, schema, _one_step(step))
+    schema = f"make_quantized_cell_params_dynamic({weights}, bool reduce_range=False) -> {cell}"
+    _define(_ops, schema, _pack_cell)
 
 
 # ---- arithmetic ----
@@ -175,4 +254,5 @@ def _define_arithmetic() -> None:
 
 _define_tensors()
 _define_layers()
+_define_recurrent()
 _define_arithmetic()

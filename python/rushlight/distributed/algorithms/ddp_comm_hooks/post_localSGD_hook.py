@@ -6,7 +6,7 @@ Lin, Stich, Patel, Jaggi: "Don't use large mini-batches, use local SGD", 2018.
 from __future__ import annotations
 
 import rushlight
-from rushlight.distributed import _world
+from rushlight.distributed import _making
 from rushlight.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
 __all__ = ["PostLocalSGDState", "post_localSGD_hook"]
@@ -50,5 +50,5 @@ def post_localSGD_hook(state: PostLocalSGDState, bucket):
         kept.set_result(bucket.buffer())
         return kept
     elif state.subgroup is None:
-        state.subgroup = _world.new_subgroups()[0]
+        state.subgroup = _making.new_subgroups()[0]
     return allreduce_hook(state.process_group if everybody else state.subgroup, bucket)

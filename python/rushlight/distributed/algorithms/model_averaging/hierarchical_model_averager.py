@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rushlight._warnings import warn
-from rushlight.distributed import _world
+from rushlight.distributed import _making
 from rushlight.distributed.algorithms.model_averaging import averagers, utils
 
 __all__ = ["HierarchicalModelAverager"]
@@ -50,7 +50,7 @@ class HierarchicalModelAverager(averagers.ModelAverager):
         for period, size in period_group_size_dict.items():
             group = self.process_group
             if size != total:
-                group, _ = _world.new_subgroups(group_size=size, group=self.process_group)
+                group, _ = _making.new_subgroups(group_size=size, group=self.process_group)
             self.period_process_group_dict[period] = group
 
     def _find_process_group(self):

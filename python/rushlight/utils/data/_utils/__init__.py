@@ -6,14 +6,13 @@ have processes of their own; the loader of this package needs none of it (see `c
 
 import atexit
 import importlib.util
-from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
 from rushlight._raised import ExceptionWrapper
 
 __all__ = ["ExceptionWrapper"]
 
-if TYPE_CHECKING:
+with lazy(__name__):
     from rushlight.utils.data._utils import (  # noqa: F401
         collate,
         fetch,
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
         signal_handling,
         worker,
     )
-else:
-    __getattr__, __dir__ = lazy(__name__, "collate fetch pin_memory signal_handling worker")
 
 IS_WINDOWS = False
 HAS_NUMPY = importlib.util.find_spec("numpy") is not None

@@ -152,6 +152,8 @@ def default_collate(batch):
     Raises:
         RuntimeError: tensors differ in their sizes.
         TypeError: a sample has something else.
+        RuntimeError: tensors differ in their sizes.
+        TypeError: a sample has something else.
 
     Example:
         >>> torch.utils.data.default_collate(

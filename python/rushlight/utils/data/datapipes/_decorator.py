@@ -164,6 +164,8 @@ def runtime_validation(f):
 
     For an example see `utils.data.argument_validation`, which checks before.
 
+    For an example see `utils.data.argument_validation`, which checks before.
+
     Args:
         f: `__iter__`.
     """

@@ -44,10 +44,10 @@ def _middles(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def encode_boxes(
-    reference_boxes: Tensor, proposals: Tensor, weights: Tensor | tuple[float, ...]
+    reference_boxes: Tensor, proposals: Tensor, weights: tuple[float, float, float, float]
 ) -> Tensor:
     """Where boxes (N, 4) lie, seen from proposals: shifts of centres, logarithms of sizes, times
-    four weights.
+    four weights, which may be a tensor.
     """
     x, y, w, h = _middles(reference_boxes)
     from_x, from_y, from_w, from_h = _middles(proposals)
@@ -102,10 +102,11 @@ class BoxLinearCoder:
     def __init__(self, normalize_by_size: bool = True) -> None:
         self.normalize_by_size = normalize_by_size
 
-    def _frame(self, boxes: Tensor) -> tuple[Tensor, Tensor | float]:
+    def _frame(self, boxes: Tensor) -> tuple[Tensor, Tensor]:
         """Middles and sizes (…, 2)."""
         low, high = boxes[..., :2], boxes[..., 2:]
-        return 0.5 * (low + high), high - low if self.normalize_by_size else 1.0
+        size = high - low if self.normalize_by_size else torch.ones_like(low)
+        return 0.5 * (low + high), size
 
     def encode(self, reference_boxes: Tensor, proposals: Tensor) -> Tensor:
         """Distances left, up, right and down (…, 4) from the middles of reference_boxes to the
@@ -154,6 +155,15 @@ class Matcher:
             self.set_low_quality_matches_(found, best, quality)
         return found
 
+    def match(self, targets: list[dict[str, Tensor]], anchors: list[Tensor]) -> list[Tensor]:
+        """Of each image, the true box of each anchor; all -1 where there are none."""
+        return [
+            self(box_iou(target["boxes"], own))
+            if len(target["boxes"]) > 0
+            else torch.full((len(own),), -1, dtype=torch.int64, device=own.device)
+            for target, own in zip(targets, anchors, strict=True)
+        ]
+
     def set_low_quality_matches_(
         self, matches: Tensor, all_matches: Tensor, match_quality_matrix: Tensor
     ) -> None:
@@ -173,18 +183,6 @@ class SSDMatcher(Matcher):
         best = match_quality_matrix.argmax(dim=1)
         found[best] = torch.arange(len(best), device=best.device)
         return found
-
-
-def match(
-    matcher: Matcher, targets: list[dict[str, Tensor]], anchors: list[Tensor]
-) -> list[Tensor]:
-    """Of each image, the true box of each anchor; all -1 where there are none."""
-    return [
-        matcher(box_iou(target["boxes"], own))
-        if len(target["boxes"])
-        else torch.full((len(own),), -1, dtype=torch.int64, device=own.device)
-        for target, own in zip(targets, anchors, strict=True)
-    ]
 
 
 def retrieve_out_channels(model: torch.nn.Module, size: tuple[int, int]) -> list[int]:
@@ -252,7 +250,7 @@ def training_layers(trained: bool, wanted: int | None, most: int, usual: int) ->
     return wanted
 
 
-def check_targets(targets: list[dict[str, Any]] | None) -> None:
+def check_targets(targets: list[dict[str, Tensor]] | None) -> None:
     """AssertionError if training has no targets, or boxes that are none."""
     if targets is None:
         raise AssertionError("targets should not be none when in training mode")
@@ -266,7 +264,7 @@ def check_targets(targets: list[dict[str, Any]] | None) -> None:
             )
         bad = (boxes[:, 2:] <= boxes[:, :2]).any(1)
         if bad.any():
-            first = boxes[bad.nonzero()[0, 0]].tolist()
+            first: list[float] = boxes[bad.nonzero()[0, 0]].double().tolist()
             raise AssertionError(
                 "boxes should have positive height and width. "
                 f"Found invalid box {first} in target {i}."

@@ -38,7 +38,7 @@ class AnchorGenerator(nn.Module):
         """Convert the boxes around (0, 0) to a dtype and a device."""
         self.cell_anchors = [base.to(dtype=dtype, device=device) for base in self.cell_anchors]
 
-    def grid_anchors(self, grid_sizes, strides) -> list[Tensor]:
+    def grid_anchors(self, grid_sizes: list[list[int]], strides: list[list[int]]) -> list[Tensor]:
         """The boxes of all positions of each map, row after row."""
         if not len(grid_sizes) == len(strides) == len(self.cell_anchors):
             raise AssertionError(
@@ -59,9 +59,9 @@ class AnchorGenerator(nn.Module):
 
     def forward(self, image_list: ImageList, feature_maps: list[Tensor]) -> list[Tensor]:
         """All boxes (A, 4), once for each image."""
-        grids = [each.shape[-2:] for each in feature_maps]
+        grids = [list(each.shape[-2:]) for each in feature_maps]
         size, like = image_list.tensors.shape[-2:], feature_maps[0]
-        strides = [(size[0] // g[0], size[1] // g[1]) for g in grids]
+        strides = [[size[0] // g[0], size[1] // g[1]] for g in grids]
         self.set_cell_anchors(like.dtype, like.device)
         every = torch.cat(self.grid_anchors(grids, strides))
         return [every for _ in image_list.image_sizes]
@@ -112,12 +112,12 @@ class DefaultBoxGenerator(nn.Module):
     def forward(self, image_list: ImageList, feature_maps: list[Tensor]) -> list[Tensor]:
         """All boxes (A, 4) in pixels, once for each image."""
         height, width = image_list.tensors.shape[-2:]
-        like, parts = feature_maps[0], []
+        like, parts, steps = feature_maps[0], [], self.steps
         for i, (maps, sizes) in enumerate(zip(feature_maps, self._sizes, strict=True)):
             rows, columns = maps.shape[-2:]
-            down, right = rows, columns
-            if self.steps is not None:
-                down, right = height / self.steps[i], width / self.steps[i]
+            down, right = float(rows), float(columns)
+            if steps is not None:
+                down, right = height / steps[i], width / steps[i]
             y = ((torch.arange(rows) + 0.5) / down).to(like)
             x = ((torch.arange(columns) + 0.5) / right).to(like)
             y, x = torch.meshgrid(y, x, indexing="ij")

@@ -110,16 +110,17 @@ class FCOSHead(nn.Module):
             own.append(anchors[i][positive])
             image.append(torch.full_like(positive, i))
             place.append(positive)
-        at = torch.cat(image), torch.cat(place)
+        images, places = torch.cat(image), torch.cat(place)
         boxes, around = torch.cat(true), torch.cat(own)
-        found = self.box_coder.decode(head_outputs["bbox_regression"][at], around)
+        found = self.box_coder.decode(head_outputs["bbox_regression"][images, places], around)
+        nearness = head_outputs["bbox_ctrness"][images, places].squeeze(1)
         before, after = self.box_coder.encode(around, boxes).split(2, 1)
         near = torch.minimum(before, after) / torch.maximum(before, after)
         losses = {
             "classification": sigmoid_focal_loss(logits, wanted, reduction="sum"),
             "bbox_regression": generalized_box_iou_loss(found, boxes, reduction="sum"),
             "bbox_ctrness": F.binary_cross_entropy_with_logits(
-                head_outputs["bbox_ctrness"][at].squeeze(1), near.prod(1).sqrt(), reduction="sum"
+                nearness, near.prod(1).sqrt(), reduction="sum"
             ),
         }
         return {name: loss / max(1, len(boxes)) for name, loss in losses.items()}
@@ -203,7 +204,13 @@ class FCOS(OneStageDetector):
         ]
         return self.head.compute_loss(targets, head_outputs, anchors, numbers)
 
-    def _losses(self, targets, outputs, anchors, counts):
+    def _losses(
+        self,
+        targets: list[dict[str, Tensor]],
+        outputs: dict[str, Tensor],
+        anchors: list[Tensor],
+        counts: list[int],
+    ) -> dict[str, Tensor]:
         return self.compute_loss(targets, outputs, anchors, counts)
 
     def _scores(self, outputs: dict[str, Tensor]) -> Tensor:

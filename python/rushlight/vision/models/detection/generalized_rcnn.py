@@ -1,8 +1,8 @@
 """Detectors of two stages: proposals, then classification of their regions."""
 
-from collections import OrderedDict
 from typing import Any
 
+import rushlight as torch
 from rushlight import Tensor, nn
 
 from . import _utils
@@ -10,7 +10,7 @@ from . import _utils
 
 class GeneralizedRCNN(nn.Module):
     """A list of images (C, H, W) to a list of dicts; in training, with targets, to a dict of
-    losses.
+    losses. Compiled by `jit.script` it gives both, the losses first.
     """
 
     def __init__(
@@ -22,18 +22,24 @@ class GeneralizedRCNN(nn.Module):
         self.rpn = rpn
         self.roi_heads = roi_heads
 
+    @torch.jit.unused
     def eager_outputs(self, losses: dict[str, Tensor], detections: list[dict[str, Tensor]]) -> Any:
         """The result of the model: losses in training, detections in evaluation."""
         return losses if self.training else detections
 
-    def forward(self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None) -> Any:
+    def forward(
+        self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None
+    ) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
         if self.training:
             _utils.check_targets(targets)
         batch, wanted = self.transform(images, targets)
-        maps = self.backbone(batch.tensors)
-        maps = OrderedDict({"0": maps}) if isinstance(maps, Tensor) else maps
+        out = self.backbone(batch.tensors)
+        maps = {"0": out} if isinstance(out, Tensor) else out
         proposals, losses = self.rpn(batch, maps, wanted)
-        found, more = self.roi_heads(maps, proposals, batch.image_sizes, wanted)
-        sizes = [tuple(image.shape[-2:]) for image in images]
+        found, all_losses = self.roi_heads(maps, proposals, batch.image_sizes, wanted)
+        all_losses.update(losses)
+        sizes = [(image.shape[-2], image.shape[-1]) for image in images]
         shown = self.transform.postprocess(found, batch.image_sizes, sizes)
-        return self.eager_outputs({**more, **losses}, shown)
+        if torch.jit.is_scripting():
+            return all_losses, shown
+        return self.eager_outputs(all_losses, shown)

@@ -1,8 +1,8 @@
 """Images of several sizes in one tensor."""
 
 from dataclasses import dataclass
-from typing import Any
 
+import rushlight as torch
 from rushlight import Tensor
 
 
@@ -13,5 +13,5 @@ class ImageList:
     tensors: Tensor
     image_sizes: list[tuple[int, int]]
 
-    def to(self, device: Any) -> "ImageList":
+    def to(self, device: torch.device) -> "ImageList":
         return ImageList(self.tensors.to(device), self.image_sizes)

@@ -216,10 +216,16 @@ class RetinaNet(OneStageDetector):
         anchors: list[Tensor],
     ) -> dict[str, Tensor]:
         """The losses "classification" and "bbox_regression"."""
-        numbers = _utils.match(self.proposal_matcher, targets, anchors)
+        numbers = self.proposal_matcher.match(targets, anchors)
         return self.head.compute_loss(targets, head_outputs, anchors, numbers)
 
-    def _losses(self, targets, outputs, anchors, counts):
+    def _losses(
+        self,
+        targets: list[dict[str, Tensor]],
+        outputs: dict[str, Tensor],
+        anchors: list[Tensor],
+        counts: list[int],
+    ) -> dict[str, Tensor]:
         return self.compute_loss(targets, outputs, anchors)
 
 

@@ -1,7 +1,5 @@
 """Heads for proposed regions: classes, refined boxes, masks and keypoints."""
 
-from typing import Any
-
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
@@ -15,7 +13,7 @@ def fastrcnn_loss(
     class_logits: Tensor,
     box_regression: Tensor,
     labels: list[Tensor],
-    regression_targets: tuple[Tensor, ...],
+    regression_targets: list[Tensor],
 ) -> tuple[Tensor, Tensor]:
     """The losses of the classes and of the boxes of true classes."""
     label, wanted = torch.cat(labels), torch.cat(regression_targets)
@@ -28,11 +26,11 @@ def fastrcnn_loss(
 # ---- masks ----
 
 
-def maskrcnn_inference(x: Tensor, labels: list[Tensor]) -> tuple[Tensor, ...]:
+def maskrcnn_inference(x: Tensor, labels: list[Tensor]) -> list[Tensor]:
     """Probabilities (K, 1, M, M) of the masks of each image's classes."""
     label = torch.cat(labels)
     chosen = x.sigmoid()[torch.arange(len(x), device=label.device), label][:, None]
-    return chosen.split([len(part) for part in labels])
+    return list(chosen.split([len(part) for part in labels]))
 
 
 def project_masks_on_boxes(gt_masks: Tensor, boxes: Tensor, matched_idxs: Tensor, M: int) -> Tensor:
@@ -74,7 +72,8 @@ def expand_masks(mask: Tensor, padding: int) -> tuple[Tensor, float]:
 
 def paste_mask_in_image(mask: Tensor, box: Tensor, im_h: int, im_w: int) -> Tensor:
     """Paste a mask (M, M) of an integer box into an image (im_h, im_w)."""
-    x1, y1, x2, y2 = box.tolist()
+    corners: list[int] = box.tolist()
+    x1, y1, x2, y2 = corners
     size = max(y2 - y1 + 1, 1), max(x2 - x1 + 1, 1)
     large = F.interpolate(mask[None, None], size=size, mode="bilinear", align_corners=False)[0, 0]
     image = mask.new_zeros((im_h, im_w))
@@ -117,9 +116,9 @@ def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
     (K, points).
     """
     sizes = (rois[:, 2:] - rois[:, :2]).clamp(min=1)
-    whole = sizes.ceil()
+    pixels: list[list[int]] = sizes.ceil().long().tolist()
     found, scores = [], []
-    for heat, roi, size, (wide, tall) in zip(maps, rois, sizes, whole.long().tolist(), strict=True):
+    for heat, roi, size, (wide, tall) in zip(maps, rois, sizes, pixels, strict=True):
         large = F.interpolate(heat[None], size=(tall, wide), mode="bicubic", align_corners=False)[0]
         place = large.flatten(1).argmax(1)
         x, y = place % wide, place // wide
@@ -135,8 +134,8 @@ def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
 
 def keypointrcnn_inference(x: Tensor, boxes: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     """`heatmaps_to_keypoints` for the heat maps of the boxes of each image."""
-    parts = zip(x.split([len(own) for own in boxes]), boxes, strict=True)
-    found = [heatmaps_to_keypoints(heat, own) for heat, own in parts]
+    maps = x.split([len(own) for own in boxes])
+    found = [heatmaps_to_keypoints(heat, own) for heat, own in zip(maps, boxes, strict=True)]
     return [points for points, _ in found], [scores for _, scores in found]
 
 
@@ -205,14 +204,22 @@ class RoIHeads(nn.Module):
         self.keypoint_predictor = keypoint_predictor
 
     def has_mask(self) -> bool:
-        return None not in (self.mask_roi_pool, self.mask_head, self.mask_predictor)
+        return (
+            self.mask_roi_pool is not None
+            and self.mask_head is not None
+            and self.mask_predictor is not None
+        )
 
     def has_keypoint(self) -> bool:
-        return None not in (self.keypoint_roi_pool, self.keypoint_head, self.keypoint_predictor)
+        return (
+            self.keypoint_roi_pool is not None
+            and self.keypoint_head is not None
+            and self.keypoint_predictor is not None
+        )
 
     def add_gt_proposals(self, proposals: list[Tensor], gt_boxes: list[Tensor]) -> list[Tensor]:
         """The proposals and the true boxes of each image."""
-        return [torch.cat(pair) for pair in zip(proposals, gt_boxes, strict=True)]
+        return [torch.cat([own, true]) for own, true in zip(proposals, gt_boxes, strict=True)]
 
     def assign_targets_to_proposals(
         self, proposals: list[Tensor], gt_boxes: list[Tensor], gt_labels: list[Tensor]
@@ -236,21 +243,23 @@ class RoIHeads(nn.Module):
 
     def subsample(self, labels: list[Tensor]) -> list[Tensor]:
         """Indices of the proposals of each image that are used for training."""
-        masks = zip(*self.fg_bg_sampler(labels), strict=True)
-        return [(positive | negative).nonzero().squeeze(1) for positive, negative in masks]
+        positive, negative = self.fg_bg_sampler(labels)
+        return [(p | n).nonzero().squeeze(1) for p, n in zip(positive, negative, strict=True)]
 
     def check_targets(self, targets: list[dict[str, Tensor]] | None) -> None:
         """ValueError without targets, AssertionError if a target lacks what is trained."""
         if targets is None:
             raise ValueError("targets should not be None")
-        wanted = ["boxes", "labels", *(["masks"] if self.has_mask() else [])]
+        wanted = ["boxes", "labels"]
+        if self.has_mask():
+            wanted.append("masks")
         for name in wanted:
             if not all(name in target for target in targets):
                 raise AssertionError(f"Every element of targets should have a {name} key")
 
     def select_training_samples(
         self, proposals: list[Tensor], targets: list[dict[str, Tensor]] | None
-    ):
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
         """A sample of proposals and true boxes of each image, what they are, and where."""
         self.check_targets(targets)
         assert targets is not None
@@ -268,7 +277,7 @@ class RoIHeads(nn.Module):
         true = []
         for boxes, number in zip(gt_boxes, matched, strict=True):
             true.append((boxes if boxes.numel() else boxes.new_zeros((1, 4)))[number])
-        return samples, matched, labels, self.box_coder.encode(true, samples)
+        return samples, matched, labels, list(self.box_coder.encode(true, samples))
 
     def postprocess_detections(
         self,
@@ -283,13 +292,8 @@ class RoIHeads(nn.Module):
         counts = [len(boxes) for boxes in proposals]
         every = self.box_coder.decode(box_regression, proposals)
         found: tuple[list[Tensor], list[Tensor], list[Tensor]] = [], [], []
-        parts = zip(
-            every.split(counts),
-            F.softmax(class_logits, -1).split(counts),
-            image_shapes,
-            strict=True,
-        )
-        for boxes, scores, shape in parts:
+        of_images = every.split(counts), F.softmax(class_logits, -1).split(counts)
+        for boxes, scores, shape in zip(*of_images, image_shapes, strict=True):
             boxes = box_ops.clip_boxes_to_image(boxes, shape)
             labels = (
                 torch.arange(scores.shape[1], device=boxes.device).view(1, -1).expand_as(scores)
@@ -318,7 +322,7 @@ class RoIHeads(nn.Module):
     ) -> tuple[list[dict[str, Tensor]], dict[str, Tensor]]:
         matched: list[Tensor] = []
         labels: list[Tensor] = []
-        wanted: Any = ()
+        wanted: list[Tensor] = []
         if self.training:
             proposals, matched, labels, wanted = self.select_training_samples(proposals, targets)
         hidden = self.box_head(self.box_roi_pool(features, proposals, image_shapes))
@@ -326,8 +330,8 @@ class RoIHeads(nn.Module):
         result: list[dict[str, Tensor]] = []
         losses: dict[str, Tensor] = {}
         if self.training:
-            both = fastrcnn_loss(class_logits, box_regression, labels, wanted)
-            losses = dict(zip(("loss_classifier", "loss_box_reg"), both, strict=True))
+            for_class, for_box = fastrcnn_loss(class_logits, box_regression, labels, wanted)
+            losses = {"loss_classifier": for_class, "loss_box_reg": for_box}
             # More is learned from proposals alone that hold something.
             kept = [(label > 0).nonzero().squeeze(1) for label in labels]
             chosen = [boxes[i] for boxes, i in zip(proposals, kept, strict=True)]
@@ -368,7 +372,7 @@ class RoIHeads(nn.Module):
                 points = [t["keypoints"] for t in targets]
                 losses["loss_keypoint"] = keypointrcnn_loss(logits, chosen, points, matched)
             else:
-                parts = keypointrcnn_inference(logits, chosen)
-                for found, points, scores in zip(result, *parts, strict=True):
-                    found["keypoints"], found["keypoints_scores"] = points, scores
+                both = keypointrcnn_inference(logits, chosen)
+                for found, places, scores in zip(result, *both, strict=True):
+                    found["keypoints"], found["keypoints_scores"] = places, scores
         return result, losses

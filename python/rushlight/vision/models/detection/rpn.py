@@ -101,7 +101,9 @@ class RegionProposalNetwork(nn.Module):
     def post_nms_top_n(self) -> int:
         return self._post_nms_top_n["training" if self.training else "testing"]
 
-    def assign_targets_to_anchors(self, anchors: list[Tensor], targets: list[dict[str, Tensor]]):
+    def assign_targets_to_anchors(
+        self, anchors: list[Tensor], targets: list[dict[str, Tensor]]
+    ) -> tuple[list[Tensor], list[Tensor]]:
         """For each image, labels (1, 0, -1 for neither) and the true boxes of its anchors."""
         labels, matched = [], []
         for own, target in zip(anchors, targets, strict=True):
@@ -154,7 +156,7 @@ class RegionProposalNetwork(nn.Module):
         objectness: Tensor,
         pred_bbox_deltas: Tensor,
         labels: list[Tensor],
-        regression_targets: tuple[Tensor, ...],
+        regression_targets: list[Tensor],
     ) -> tuple[Tensor, Tensor]:
         """Losses of scores and of boxes over a sample of anchors."""
         positive, negative = (torch.cat(m).nonzero().squeeze(1) for m in self.fg_bg_sampler(labels))
@@ -187,5 +189,6 @@ class RegionProposalNetwork(nn.Module):
         if targets is None:
             raise ValueError("targets should not be None")
         labels, matched = self.assign_targets_to_anchors(anchors, targets)
-        losses = self.compute_loss(scores, deltas, labels, self.box_coder.encode(matched, anchors))
-        return boxes, dict(zip(("loss_objectness", "loss_rpn_box_reg"), losses, strict=True))
+        wanted = list(self.box_coder.encode(matched, anchors))
+        for_score, for_box = self.compute_loss(scores, deltas, labels, wanted)
+        return boxes, {"loss_objectness": for_score, "loss_rpn_box_reg": for_box}

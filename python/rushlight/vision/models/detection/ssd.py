@@ -2,8 +2,6 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any
 
 import rushlight as torch
@@ -140,21 +138,29 @@ class SSD(OneStageDetector):
             "classification": torch.stack(class_losses).sum() / max(1, count),
         }
 
-    def _losses(self, targets, outputs, anchors, counts):
-        numbers = _utils.match(self.proposal_matcher, targets, anchors)
+    def _losses(
+        self,
+        targets: list[dict[str, Tensor]],
+        outputs: dict[str, Tensor],
+        anchors: list[Tensor],
+        counts: list[int],
+    ) -> dict[str, Tensor]:
+        numbers = self.proposal_matcher.match(targets, anchors)
         return self.compute_loss(targets, outputs, anchors, numbers)
 
     def _scores(self, outputs: dict[str, Tensor]) -> Tensor:
         return outputs["cls_logits"].softmax(-1)
 
-    def _candidates(self, scores: Tensor, counts: list[int]) -> Iterator[Found]:
+    def _candidates(self, scores: Tensor, counts: list[int]) -> list[Found]:
         """The best anchors of each class but nothing."""
+        found: list[Found] = []
         for label in range(1, scores.shape[1]):
             own = scores[:, label]
             place, values = best_of(own, self.score_thresh, self.topk_candidates)
-            yield place, torch.full_like(place, label), values
+            found.append((place, torch.full_like(place, label), values))
+        return found
 
-    def postprocess_detections(
+    def postprocess_detections(  # type: ignore[override]
         self,
         head_outputs: dict[str, Tensor],
         image_anchors: list[Tensor],
@@ -166,7 +172,13 @@ class SSD(OneStageDetector):
             for i, (own, size) in enumerate(zip(image_anchors, image_shapes, strict=True))
         ]
 
-    def _postprocess(self, outputs, anchors, sizes, counts) -> list[dict[str, Tensor]]:
+    def _postprocess(
+        self,
+        outputs: dict[str, Tensor],
+        anchors: list[Tensor],
+        sizes: list[tuple[int, int]],
+        counts: list[int],
+    ) -> list[dict[str, Tensor]]:
         return self.postprocess_detections(outputs, anchors, sizes)
 
 
@@ -209,10 +221,12 @@ class SSDFeatureExtractorVGG(nn.Module):
         self.extra = nn.ModuleList([nn.Sequential(*backbone[pools[3] : -1], dense), *extra])
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
-        first = self.features(x)
-        largest, *others = accumulate(self.extra, lambda x, layer: layer(x), initial=first)
-        scaled = self.scale_weight[:, None, None] * F.normalize(largest)
-        return OrderedDict((str(i), m) for i, m in enumerate([scaled, *others]))
+        x = self.features(x)
+        maps = [self.scale_weight[:, None, None] * F.normalize(x)]
+        for layer in self.extra:
+            x = layer(x)
+            maps.append(x)
+        return OrderedDict([(str(i), m) for i, m in enumerate(maps)])
 
 
 def _vgg_extractor(backbone: vgg.VGG, highres: bool, trainable_layers: int) -> nn.Module:

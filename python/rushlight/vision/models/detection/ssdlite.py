@@ -112,7 +112,7 @@ class SSDLiteFeatureExtractorMobileNet(nn.Module):
         for layer in (*self.features, *self.extra):
             x = layer(x)
             maps.append(x)
-        return OrderedDict((str(i), m) for i, m in enumerate(maps))
+        return OrderedDict([(str(i), m) for i, m in enumerate(maps)])
 
 
 def _on_mobilenet(

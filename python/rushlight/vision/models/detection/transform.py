@@ -14,7 +14,7 @@ Target = dict[str, Tensor]
 COLOURS = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # mean and deviation of ImageNet's
 
 
-def resize_boxes(boxes: Tensor, original_size: Any, new_size: Any) -> Tensor:
+def resize_boxes(boxes: Tensor, original_size: list[int], new_size: list[int]) -> Tensor:
     """Scale the boxes (N, 4) of an image to another image size."""
     height, width = (
         torch.tensor(n, dtype=torch.float32) / o
@@ -23,13 +23,13 @@ def resize_boxes(boxes: Tensor, original_size: Any, new_size: Any) -> Tensor:
     return boxes * torch.stack((width, height, width, height)).to(boxes)
 
 
-def resize_keypoints(keypoints: Tensor, original_size: Any, new_size: Any) -> Tensor:
+def resize_keypoints(keypoints: Tensor, original_size: list[int], new_size: list[int]) -> Tensor:
     """Scale the keypoints (N, K, 3) of an image to another image size."""
     height, width = (
         torch.tensor(n, dtype=torch.float32) / o
         for n, o in zip(new_size, original_size, strict=True)
     )
-    return keypoints * torch.stack((width, height, torch.ones(()))).to(keypoints)
+    return keypoints * torch.stack((width, height, torch.ones_like(width))).to(keypoints)
 
 
 class GeneralizedRCNNTransform(nn.Module):
@@ -88,36 +88,44 @@ class GeneralizedRCNNTransform(nn.Module):
         )
         return (image - mean[:, None, None]) / std[:, None, None]
 
-    def torch_choice(self, k: Any) -> int:
+    def torch_choice(self, k: list[int]) -> int:
         """Draw one of several numbers with rushlight's generator."""
         return k[int(torch.empty(1).uniform_(0.0, float(len(k))).item())]
 
     def resize(self, image: Tensor, target: Target | None = None) -> tuple[Tensor, Target | None]:
         """Resize an image and its target."""
-        before = image.shape[-2:]
+        before = list(image.shape[-2:])
         if self.training and self._skip_resize:
             return image, target
-        smaller = self.torch_choice(self.min_size) if self.training else self.min_size[-1]
-        how: dict[str, Any]
-        if self.fixed_size is not None:
-            how = {"size": [self.fixed_size[1], self.fixed_size[0]]}
+        smaller = self.torch_choice(list(self.min_size)) if self.training else self.min_size[-1]
+        size: list[int] | None = None
+        scale: float | None = None
+        recompute: bool | None = None
+        fixed = self.fixed_size
+        if fixed is not None:
+            size = [fixed[1], fixed[0]]
         else:
-            scale = min(smaller / min(before), self.max_size / max(before))
-            how = {"scale_factor": scale, "recompute_scale_factor": True}
-        image = F.interpolate(image[None], **how, mode="bilinear", align_corners=False)[0]
+            scale, recompute = min(smaller / min(before), self.max_size / max(before)), True
+        image = F.interpolate(image[None], size, scale, "bilinear", False, recompute)[0]
         if target is None:
             return image, None
-        after = image.shape[-2:]
+        after = list(image.shape[-2:])
         target["boxes"] = resize_boxes(target["boxes"], before, after)
         if "masks" in target:
-            target["masks"] = F.interpolate(target["masks"][:, None].float(), **how)[:, 0].byte()
+            masks = target["masks"][:, None].float()
+            masks = F.interpolate(masks, size, scale, recompute_scale_factor=recompute)
+            target["masks"] = masks[:, 0].byte()
         if "keypoints" in target:
             target["keypoints"] = resize_keypoints(target["keypoints"], before, after)
         return image, target
 
     def max_by_axis(self, the_list: list[list[int]]) -> list[int]:
         """The elementwise maximum of lists of numbers."""
-        return [max(numbers) for numbers in zip(*the_list, strict=True)]
+        most = list(the_list[0])
+        for numbers in the_list[1:]:
+            for i, number in enumerate(numbers):
+                most[i] = max(most[i], number)
+        return most
 
     def batch_images(self, images: list[Tensor], size_divisible: int = 32) -> Tensor:
         """Images as one tensor, padded with zeros at the bottom and on the right."""
@@ -138,11 +146,13 @@ class GeneralizedRCNNTransform(nn.Module):
         if self.training:
             return result
         for found, size, original in zip(result, image_shapes, original_image_sizes, strict=True):
-            found["boxes"] = resize_boxes(found["boxes"], size, original)
+            found["boxes"] = resize_boxes(found["boxes"], list(size), list(original))
             if "masks" in found:
                 found["masks"] = paste_masks_in_image(found["masks"], found["boxes"], original)
             if "keypoints" in found:
-                found["keypoints"] = resize_keypoints(found["keypoints"], size, original)
+                found["keypoints"] = resize_keypoints(
+                    found["keypoints"], list(size), list(original)
+                )
         return result
 
     def __repr__(self) -> str:

@@ -173,7 +173,6 @@ class RecurrentBlock(nn.Module):
             )
         if len(kernel_size) not in (1, 2):
             raise ValueError(f"kernel_size should have 1 or 2 items, got {len(kernel_size)}")
-        self._count = len(kernel_size)
         for i, (kernel, pad) in enumerate(zip(kernel_size, padding, strict=True), 1):
             unit = ConvGRU(
                 input_size=input_size, hidden_size=hidden_size, kernel_size=kernel, padding=pad
@@ -182,8 +181,8 @@ class RecurrentBlock(nn.Module):
         self.hidden_size = hidden_size
 
     def forward(self, h: Tensor, x: Tensor) -> Tensor:
-        for i in range(1, self._count + 1):
-            h = getattr(self, f"convgru{i}")(h, x)
+        for unit in self.children():
+            h = unit(h, x)
         return h
 
 
@@ -243,10 +242,12 @@ def places(maps: Tensor) -> Tensor:
 class CorrBlock(nn.Module):
     """Correlations of all pairs of positions, at num_levels sizes, looked up within a radius."""
 
+    corr_pyramid: list[Tensor]
+
     def __init__(self, *, num_levels: int = 4, radius: int = 4) -> None:
         super().__init__()
         self.num_levels, self.radius = num_levels, radius
-        self.corr_pyramid: list[Tensor] = []
+        self.corr_pyramid = []
         self.out_channels = num_levels * (2 * radius + 1) ** 2
 
     def build_pyramid(self, fmap1: Tensor, fmap2: Tensor) -> None:
@@ -332,7 +333,7 @@ class RAFT(nn.Module):
                 f"input images should have the same shape, instead got ({image1.shape} != "
                 f"{image2.shape})"
             )
-        if any(side % 8 for side in image1.shape[-2:]):
+        if any(side % 8 != 0 for side in image1.shape[-2:]):
             raise ValueError(
                 f"images' H and W should be divisible by 8, instead got {image1.shape[-2:]}"
             )

@@ -9,4 +9,4 @@ from .mobilenetv3 import *  # noqa: F403
 from .resnet import *  # noqa: F403
 from .shufflenetv2 import *  # noqa: F403
 
-__getattr__, __dir__ = lazy(__name__)
+lazy(__name__)

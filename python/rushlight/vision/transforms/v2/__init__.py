@@ -29,6 +29,7 @@ from ._containers import (
     RandomChoice,
     RandomOrder,
 )
+from ._crops import CenterCrop, FiveCrop, RandomCrop, RandomIoUCrop, RandomResizedCrop, TenCrop
 from ._geometry import (
     ElasticTransform,
     RandomAffine,
@@ -69,20 +70,7 @@ from ._sanitize import (
     SanitizeBoundingBoxes,
     SanitizeKeyPoints,
 )
-from ._sizes import (
-    CenterCrop,
-    FiveCrop,
-    Pad,
-    RandomCrop,
-    RandomIoUCrop,
-    RandomResize,
-    RandomResizedCrop,
-    RandomShortestSize,
-    RandomZoomOut,
-    Resize,
-    ScaleJitter,
-    TenCrop,
-)
+from ._sizes import Pad, RandomResize, RandomShortestSize, RandomZoomOut, Resize, ScaleJitter
 from ._transform import (
     Transform,
 )

@@ -8,7 +8,7 @@ import rushlight
 from rushlight.vision import transforms as v1
 
 from .._drawn import happens, uniform
-from .._random import factor_range
+from .._random_pixels import factor_range
 from . import functional as F
 from ._transform import Sometimes, Transform
 from ._utils import query_chw

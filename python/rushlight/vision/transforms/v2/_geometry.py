@@ -7,9 +7,8 @@ from typing import Any
 from rushlight.vision import transforms as v1
 
 from .. import _measures
-from .._drawn import angles, check_sequence
+from .._drawn import angles, check_sequence, per_axis
 from . import functional as F
-from ._settings import numbers_of
 from ._transform import Sometimes, Transform
 from ._utils import fill_for, fills_by_kind, query_size
 
@@ -187,8 +186,8 @@ class ElasticTransform(Transform):
         fill: Any = 0,
     ) -> None:
         super().__init__()
-        self.alpha = numbers_of(alpha, "alpha")
-        self.sigma = numbers_of(sigma, "sigma")
+        self.alpha = [float(v) for v in per_axis(alpha, "alpha", ValueError)]
+        self.sigma = [float(v) for v in per_axis(sigma, "sigma", ValueError)]
         self.interpolation = interpolation
         self.fill = fill
         self._fill = fills_by_kind(fill)

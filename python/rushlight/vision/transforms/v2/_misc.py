@@ -15,9 +15,8 @@ from rushlight.vision import transforms as v1
 from rushlight.vision import tv_tensors
 from rushlight.vision.tv_tensors import Image, TVTensor, Video
 
-from .._drawn import check_spread, odd_size, uniform
+from .._drawn import check_spread, odd_size, per_axis, uniform
 from . import functional as F
-from ._settings import numbers_of
 from ._transform import Transform
 from ._utils import has_any
 from .functional._registry import is_pure_tensor
@@ -246,7 +245,7 @@ class GaussianBlur(Transform):
     def __init__(self, kernel_size: Any, sigma: Any = (0.1, 2.0)) -> None:
         super().__init__()
         self.kernel_size = odd_size(kernel_size)
-        self.sigma = numbers_of(sigma, "sigma")
+        self.sigma = [float(v) for v in per_axis(sigma, "sigma", ValueError)]
         check_spread(self.sigma)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a sample consists of: kinds, sizes, labels; and fills by kind."""
+"""What a sample consists of: kinds, sizes, labels; checks of settings, and fills by kind."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from PIL.Image import Image as Picture
 
+from rushlight.vision.transforms._measures import check_padding_mode
 from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video
 
 from .functional._meta import get_dimensions, get_size
@@ -89,6 +90,34 @@ def query_size(flat_inputs: Sequence[Any]) -> tuple[int, int]:
     return _one(sizes, "image, video, mask, bounding box of keypoint", "HxW")
 
 
+# ---- settings ----
+
+
+def check_padding(padding: Any, padding_mode: Any) -> None:
+    """ValueError unless it is a whole number, or one, two or four of them, and a mode."""
+    several = isinstance(padding, tuple | list)
+    values = padding if several else [padding]
+    if len(values) not in (1, 2, 4) or not all(isinstance(v, int) for v in values):
+        raise ValueError(f"Padding must be an int or a 1, 2, or 4 of them, got {padding}")
+    check_padding_mode(padding_mode)
+
+
+def fills_by_kind(fill: Any) -> dict[Any, Any]:
+    """A fill for each kind, and for "others"; TypeError for what is no fill."""
+    if isinstance(fill, dict):
+        return {kind: fills_by_kind(value)["others"] for kind, value in fill.items()}
+    if fill is not None and not isinstance(fill, numbers.Number | tuple | list):
+        raise TypeError(
+            f"Got inappropriate fill arg: a number, several, or a dict of them, not {type(fill)}"
+        )
+    return {"others": [float(v) for v in fill] if isinstance(fill, tuple | list) else fill}
+
+
+def fill_for(fills: dict[Any, Any], inpt: Any) -> Any:
+    """The fill for an input, None if there is none for its kind."""
+    return fills.get(type(inpt), fills.get("others"))
+
+
 # ---- labels ----
 
 
@@ -128,22 +157,3 @@ def labels_getter_of(setting: Any) -> Callable[[Any], Any]:
     raise ValueError(
         f"labels_getter should either be 'default', None or a function, not {setting!r}"
     )
-
-
-# ---- fills ----
-
-
-def fills_by_kind(fill: Any) -> dict[Any, Any]:
-    """A fill for each kind, and for "others"; TypeError for what is no fill."""
-    if isinstance(fill, dict):
-        return {kind: fills_by_kind(value)["others"] for kind, value in fill.items()}
-    if fill is not None and not isinstance(fill, numbers.Number | tuple | list):
-        raise TypeError(
-            f"Got inappropriate fill arg: a number, several, or a dict of them, not {type(fill)}"
-        )
-    return {"others": [float(v) for v in fill] if isinstance(fill, tuple | list) else fill}
-
-
-def fill_for(fills: dict[Any, Any], inpt: Any) -> Any:
-    """The fill for an input, None if there is none for its kind."""
-    return fills.get(type(inpt), fills.get("others"))

@@ -3,6 +3,7 @@ of its own scale, products are of whole numbers."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import rushlight
@@ -14,9 +15,9 @@ from rushlight.ao.nn.quantized import modules as quantized
 __all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
 
 
-def _product(x: Any, packed: quantized.PackedWeight, bias: Any) -> Any:
-    """x @ weight.T + bias, x rounded to codes of 7 bits."""
-    codes = quantize_per_tensor_dynamic(x.detach().float(), rushlight.quint8, True)
+def _product(x: Any, packed: quantized.PackedWeight, bias: Any, reduce_range: bool = True) -> Any:
+    """x @ weight.T + bias, x rounded to codes of 7 bits, or of 8."""
+    codes = quantize_per_tensor_dynamic(x.detach().float(), rushlight.quint8, reduce_range)
     sums = packed.sums(codes._codes, codes.q_zero_point())
     out = sums.float() * (packed.steps * codes.q_scale())
     return out if bias is None else out + bias.detach()
@@ -41,8 +42,8 @@ class Linear(quantized.Linear):
             f"dtype={self._qweight.dtype}, qscheme={self._qweight.qscheme()}"
         )
 
-    def forward(self, x):
-        return _product(x, self._packed, self._qbias).to(x.dtype)
+    def forward(self, x, reduce_range: bool = True):
+        return _product(x, self._packed, self._qbias, reduce_range).to(x.dtype)
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
@@ -126,6 +127,71 @@ def _gru(x: Any, gates: Any, hidden: Any) -> Any:
     return (1 - update) * new + update * hidden
 
 
+def _direction(
+    inputs: Any, sizes: list[int], first: Any, gates: Any, is_lstm: bool, backwards: bool
+) -> tuple[Any, Any]:
+    """All steps of one direction: the states of each step, and the last ones.
+
+    Args:
+        inputs: what the inputs give to the gates, (rows of all steps, …).
+        sizes: the rows of each step, which do not grow.
+        first: the states at the beginning, (rows of the first step, …) each.
+        gates: what a state gives to the gates.
+    """
+    parts, steps = inputs.split(sizes), range(len(sizes))
+    out: list[Any] = [None] * len(sizes)
+    ended: list[Any] = []  # states of rows that have come to their end
+    now = tuple(s[: sizes[-1]] for s in first) if backwards else first
+    for t in reversed(steps) if backwards else steps:
+        size, have = sizes[t], len(now[0])
+        if size < have:
+            ended.append(tuple(s[size:] for s in now))
+            now = tuple(s[:size] for s in now)
+        elif size > have:
+            more = zip(now, first, strict=True)
+            now = tuple(rushlight.cat((s, begin[have:size])) for s, begin in more)
+        given = parts[t], gates(now[0])
+        now = _lstm(*given, now[1]) if is_lstm else (_gru(*given, now[0]),)
+        out[t] = now[0]
+    ended.append(now)
+    last = tuple(rushlight.cat(each) for each in zip(*reversed(ended), strict=True))
+    return rushlight.cat(out), last
+
+
+def recurrent(
+    x: Any,
+    sizes: list[int],
+    begin: list[Any],
+    cells: list[Any],
+    bidirectional: bool,
+    dropout: float,
+) -> tuple[Any, list[Any]]:
+    """Layers one above the other: the states of the last one, and the last states of all.
+
+    Args:
+        x: inputs, (rows of all steps, size).
+        sizes: the rows of each step, which do not grow.
+        begin: states (layers and directions, rows, hidden size): of an LSTM two, else one.
+        cells: for each layer and direction, what inputs and what a state give to the gates.
+        bidirectional: whether each layer goes both ways.
+        dropout: the share of zeros between layers.
+    """
+    ways, ends = 1 + bidirectional, []
+    for at in range(0, len(cells), ways):
+        outs = []
+        for way in range(ways):
+            of_inputs, of_state = cells[at + way]
+            first = tuple(h[at + way] for h in begin)
+            is_lstm = len(begin) == 2
+            out, last = _direction(of_inputs(x), sizes, first, of_state, is_lstm, bool(way))
+            outs.append(out)
+            ends.append(last)
+        x = rushlight.cat(outs, -1)
+        if dropout and at + ways < len(cells):
+            x = nn.functional.dropout(x, dropout, True)
+    return x, [rushlight.stack(parts) for parts in zip(*ends, strict=True)]
+
+
 _SIZES = (
     "input_size",
     "hidden_size",
@@ -174,45 +240,52 @@ class _Layers(_Weights):
                 text += f", {name}=True"
         return text
 
-    def _run(self, x, states: Any, suffix, backwards):
-        steps = range(x.shape[0] - 1, -1, -1) if backwards else range(x.shape[0])
-        out: list[Any] = [None] * x.shape[0]
-        inputs = self._gates(x, "ih", suffix)
-        for t in steps:
-            gates = inputs[t], self._gates(states[0], "hh", suffix)
-            if self._lstm:
-                states = _lstm(*gates, states[1])
-            else:
-                states = (_gru(*gates, states[0]),)
-            out[t] = states[0]
-        return rushlight.stack(out), states
+    def _cells(self):
+        ends = ["", "_reverse"][: 1 + self.bidirectional]
+        names = [f"_l{layer}{end}" for layer in range(self.num_layers) for end in ends]
+        return [
+            (
+                functools.partial(self._gates, side="ih", suffix=name),
+                functools.partial(self._gates, side="hh", suffix=name),
+            )
+            for name in names
+        ]
+
+    def _states(self, x, rows: int, hx: Any) -> list[Any]:
+        """The states to begin with, (layers and directions, rows, hidden size) each."""
+        if hx is None:
+            zeros = x.new_zeros(self.num_layers * (1 + self.bidirectional), rows, self.hidden_size)
+            return [zeros] * (1 + self._lstm)
+        return list(hx) if self._lstm else [hx]
+
+    def _all(self, x, sizes: list[int], begin: list[Any]) -> tuple[Any, list[Any]]:
+        dropout = self.dropout if self.training else 0.0
+        return recurrent(x, sizes, begin, self._cells(), self.bidirectional, dropout)
+
+    def _packed_sequence(self, input, hx):
+        data, sizes, order, back = input
+        begin = self._states(data, int(sizes[0]), hx)
+        if order is not None:
+            begin = [h.index_select(1, order) for h in begin]
+        out, last = self._all(data, sizes.tolist(), begin)
+        if back is not None:
+            last = [h.index_select(1, back) for h in last]
+        made = nn.utils.rnn.PackedSequence(out, sizes, order, back)
+        return made, (tuple(last) if self._lstm else last[0])
 
     def forward(self, input, hx=None):
         if isinstance(input, nn.utils.rnn.PackedSequence):
-            raise NotImplementedError("quantized layers take padded tensors, not packed ones")
+            return self._packed_sequence(input, hx)
         single = input.dim() == 2
         x = input.unsqueeze(0 if self.batch_first else 1) if single else input
         x = x.transpose(0, 1) if self.batch_first else x
-        ways = 1 + self.bidirectional
-        if hx is None:
-            zeros = x.new_zeros(self.num_layers * ways, x.shape[1], self.hidden_size)
-            hx = (zeros, zeros) if self._lstm else zeros
-        begin: Any = hx if self._lstm else (hx,)
-        begin = [h.unsqueeze(1) if single else h for h in begin]
-        ends = []
-        for layer in range(self.num_layers):
-            outs = []
-            for way in range(ways):
-                suffix = f"_l{layer}" + "_reverse" * way
-                states = tuple(h[layer * ways + way] for h in begin)
-                out, states = self._run(x, states, suffix, bool(way))
-                outs.append(out)
-                ends.append(states)
-            x = rushlight.cat(outs, -1)
-            if layer < self.num_layers - 1:
-                x = nn.functional.dropout(x, self.dropout, self.training)
-        last = [rushlight.stack(parts) for parts in zip(*ends, strict=True)]
+        steps, rows = x.shape[:2]
+        begin = self._states(x, rows, hx)
+        if single and hx is not None:
+            begin = [h.unsqueeze(1) for h in begin]
+        out, last = self._all(x.flatten(0, 1), [rows] * steps, begin)
         last = [h.squeeze(1) if single else h for h in last]
+        x = out.unflatten(0, (steps, rows))
         x = x.transpose(0, 1) if self.batch_first else x
         x = x.squeeze(0 if self.batch_first else 1) if single else x
         return x, (tuple(last) if self._lstm else last[0])

@@ -7,6 +7,7 @@ import math
 import rushlight
 from rushlight import Tensor
 from rushlight._checks import wrap_dim
+from rushlight._rules import Rules
 from rushlight.nested._strided import (
     Windows,
     _make,
@@ -28,18 +29,9 @@ __all__ = [
     "share",
 ]
 
-RULES = {}
+RULES = Rules()
+rule = RULES.rule
 SAFE = {"new_empty_strided", "clone", "detach", "alias", "_to_copy"}
-
-
-def rule(names):
-    """Says that a function is the rule of these ops; it gets the called function first."""
-
-    def enter(function):
-        RULES.update(dict.fromkeys(names.split(), function))
-        return function
-
-    return enter
 
 
 def share(a, b):
@@ -163,7 +155,7 @@ def attribute(name, t):
     if name == "shape":
         return _size(None, t)
     if name in ("mT", "mH"):
-        return _transpose(None, t, -2, -1)
+        return RULES["transpose"](None, t, -2, -1)
     if name == "nbytes":
         return t.numel() * t.itemsize
     return NotImplemented
@@ -465,110 +457,3 @@ def _cat(func, tensors, dim=0):
     if dim != 0:
         raise RuntimeError("cat(): only concatenation along dim 0 is supported for nested tensors")
     return of_components([p for t in tensors for p in components(t)], tensors[0]._windows.dim)
-
-
-# ---- shapes ----
-
-
-@rule("transpose swapaxes swapdims")
-def _transpose(func, t, dim0, dim1):
-    a, b = _wrap_dim(t, dim0), _wrap_dim(t, dim1)
-    if a == b:
-        return t
-    if 0 in (a, b):
-        raise RuntimeError("Nested tensor dimension 0 cannot be transposed")
-    return _view_components(t, lambda part: part.transpose(a - 1, b - 1))
-
-
-@rule("permute")
-def _permute(func, t, *dims, **kwargs):
-    given = kwargs.get("dims", dims[0] if dims and not isinstance(dims[0], int) else dims)
-    order = [_wrap_dim(t, d) for d in given]
-    if sorted(order) != list(range(t._windows.dim)) or order[0] != 0:
-        raise RuntimeError("Nested tensor dimension 0 cannot be permuted, and each is named once")
-    return _view_components(t, lambda part: part.permute([d - 1 for d in order[1:]]))
-
-
-@rule("view reshape _unsafe_view")
-def _view(func, t, *args, **kwargs):
-    name = func.__name__
-    sizes = kwargs.get("shape", kwargs.get("size"))
-    if sizes is None:
-        sizes = args[0] if args and isinstance(args[0], (tuple, list)) else args
-    sizes = list(sizes)
-    if not sizes:
-        raise RuntimeError("shape '[]' is invalid for a nested tensor")
-    shapes = t._windows.shapes
-    if not shapes:
-        raise RuntimeError("empty nested tensor cannot be reshaped")
-    if sizes[0] != len(shapes):
-        raise RuntimeError(
-            f"{name}: For now nested {name} cannot change or infer the implicit batch dimension"
-        )
-    if len(sizes) > t._windows.dim and sizes[1:].count(-1) > 1:
-        raise RuntimeError("only one dimension can be inferred")
-
-    def view_component(part):
-        inner = sizes[1:]
-        # -1 keeps a size where the old shape has one at its place; one of them may be inferred.
-        kept = [n if n != -1 or i >= part.dim() else part.shape[i] for i, n in enumerate(inner)]
-        if math.prod(kept) != part.numel() or any(n < 0 for n in kept):
-            if inner.count(-1) > 1:
-                raise RuntimeError("only one dimension can be inferred")
-            kept = inner
-        return part.view(kept) if name != "reshape" else part.reshape(kept)
-
-    try:
-        return _view_components(
-            t,
-            lambda part: (
-                view_component(part) if name != "reshape" else part.view(view_component(part).shape)
-            ),
-        )
-    except RuntimeError:
-        if name != "reshape":
-            raise
-    return _each(view_component, t)
-
-
-@rule("unflatten")
-def _unflatten(func, t, dim, sizes):
-    dim = _wrap_dim(t, dim)
-    if dim == 0:
-        raise RuntimeError("unflatten(): not supported for nested tensors on dim=0")
-    return _view_components(t, lambda part: part.unflatten(dim - 1, sizes))
-
-
-@rule("squeeze")
-def _squeeze(func, t, dim=None):
-    if dim is None:
-        raise RuntimeError(
-            "squeeze(): without the dim it would be another one for each part; pass one"
-        )
-    dims = sorted({_wrap_dim(t, d) for d in ([dim] if isinstance(dim, int) else dim)}, reverse=True)
-    if 0 in dims:
-        raise RuntimeError(
-            "squeeze(): For nested tensors, squeezing dimension 0, that of the parts, is refused"
-        )
-    if t._windows.dim - len(dims) < 2 and all(_size(None, t, d) == 1 for d in dims):
-        raise RuntimeError(
-            "squeeze(): For nested tensors, squeezing a nested tensor of singleton is not supported"
-        )
-    uniform = [d for d in dims if {s[d - 1] for s in t._windows.shapes} == {1}]
-    return _view_components(t, lambda part: part.squeeze(tuple(d - 1 for d in uniform)))
-
-
-@rule("unsqueeze")
-def _unsqueeze(func, t, dim):
-    dim = wrap_dim(dim, t._windows.dim + 1)
-    if dim == 0:
-        raise RuntimeError(
-            "unsqueeze(): For nested tensors, unsqueezing dimension 0, that of the parts, is "
-            "refused"
-        )
-    return _view_components(t, lambda part: part.unsqueeze(dim - 1))
-
-
-@rule("masked_fill where")
-def _where(func, *args, **kwargs):
-    return elementwise(func, args, kwargs)

@@ -11,7 +11,7 @@ import math
 import rushlight
 from rushlight import Tensor
 from rushlight._checks import wrap_dim
-from rushlight.nested import _kinds
+from rushlight._rules import kinds
 from rushlight.nested._internal.nested_tensor import values_of, wrap
 from rushlight.nested._padding import like_padded, rows_of, to_padded
 
@@ -139,7 +139,7 @@ def in_place(func, name, args, kwargs):
     target = args[0]
     if not target.is_nested:
         raise RuntimeError(f"{name}(): cannot write a nested tensor into one that is not nested")
-    acts_on_elements = _kinds.is_elementwise(name) or _kinds.is_elementwise(name.rstrip("_"))
+    acts_on_elements = kinds.is_elementwise(name) or kinds.is_elementwise(name.rstrip("_"))
     if not acts_on_elements and len([a for a in args if isinstance(a, Tensor)]) > 1:
         raise NotImplementedError(f"{func}: nested tensors have no rule for it")
     like = meet(name, [target, *args[1:], *kwargs.values()])
@@ -163,9 +163,9 @@ def call_along_dims(func, name, args, kwargs):
     if len(tensors) != 1 or not args or args[0] is not tensors[0]:
         return NotImplemented
     t = args[0]
-    place, dims = _kinds.place_of_dim(name, args, kwargs)
+    place, dims = kinds.place_of_dim(name, args, kwargs)
     if dims is None or dims == () or dims == []:
-        dims = _kinds.default_dim(name)
+        dims = kinds.default_dim(name)
         if not isinstance(dims, int):
             return _of_all(func, name, t, args[1:], kwargs)
         place = "dim"
@@ -197,7 +197,7 @@ def _with_dims(args, kwargs, place, dims):
 
 def _of_all(func, name, t, args, kwargs):
     """A reduction of all elements."""
-    if not _kinds.is_reduction(name):
+    if not kinds.is_reduction(name):
         return NotImplemented
     made = func(values_of(without_holes(t)), *args, **kwargs)
     tensors = (made,) if isinstance(made, Tensor) else made

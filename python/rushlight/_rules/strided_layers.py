@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rushlight.nested import _strided_rules as layout
+from rushlight._rules import strided_ops as layout
+from rushlight._rules import strided_shapes  # noqa: F401  # enters its rules
+from rushlight._rules.strided_ops import _each, _pack, _size, _wrap_dim, each, rule
 from rushlight.nested._strided import buffer_of, components, of_components, packed, wrap
-from rushlight.nested._strided_rules import _each, _pack, _size, _wrap_dim, each, rule
 
 __all__ = ["layout"]
 

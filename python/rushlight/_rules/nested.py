@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import rushlight
 from rushlight import Tensor
-from rushlight.nested import _kinds
-from rushlight.nested._handlers import HANDLERS
+from rushlight._rules import kinds
 
 __all__: list[str] = []
 
@@ -34,9 +33,9 @@ def _layout(nested, name):
     if len(kinds) == 2:
         raise RuntimeError(f"{name}(): nested tensors of the jagged and strided layouts do not mix")
     if kinds == {True}:
-        from rushlight.nested._jagged_layers import layout
+        from rushlight._rules.jagged_layers import layout
     else:
-        from rushlight.nested._strided_layers import layout
+        from rushlight._rules.strided_layers import layout
     return layout
 
 
@@ -57,15 +56,15 @@ def call(func, args, kwargs):
     rule = layout.RULES.get(name)
     if rule is not None:
         made = rule(func, *args, **kwargs)
-        if _kinds.is_view(name):
+        if kinds.is_view(name):
             for t in made if isinstance(made, tuple) else (made,):
                 _remember(t, nested[0], layout)
         return made
     if name.endswith("_") and not name.startswith("__"):
         return _plainly(func, args, kwargs)  # recorded as it stands; `dispatch` does it
-    if _kinds.is_elementwise(name) and not kwargs.get("inplace"):
+    if kinds.is_elementwise(name) and not kwargs.get("inplace"):
         return layout.elementwise(func, args, kwargs)
-    if _kinds.is_op(name):
+    if kinds.is_op(name):
         made = _along_dims(layout, func, name, args, kwargs)
         if made is not NotImplemented:
             return made
@@ -134,9 +133,9 @@ def dispatch(func, args, kwargs):
     args = _with_tensors(func, args, nested[0])
     if name.endswith("_") and isinstance(args[0], (list, tuple)):
         return _update(func, args, kwargs, layout)
-    if name.endswith("_") and _kinds.is_op(name):
+    if name.endswith("_") and kinds.is_op(name):
         return layout.in_place(func, name, args, kwargs)
-    elementwise = _kinds.is_elementwise(name)
+    elementwise = kinds.is_elementwise(name)
     if elementwise:
         return layout.elementwise(func, args, kwargs)
     rule = layout.RULES.get(name)
@@ -147,6 +146,3 @@ def dispatch(func, args, kwargs):
         if made is not NotImplemented:
             return made
     raise NotImplementedError(f"{func}: nested tensors of this layout have no rule for it")
-
-
-HANDLERS.update(call=call, dispatch=dispatch)

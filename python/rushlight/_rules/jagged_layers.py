@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import rushlight
-from rushlight.nested import _jagged_rules as layout
+from rushlight._rules import jagged_ops as layout
+from rushlight._rules import jagged_shapes  # noqa: F401  # enters its rules
+from rushlight._rules.jagged import meet
+from rushlight._rules.jagged_ops import components, rule
 from rushlight.nested._internal.nested_tensor import values_of, wrap
-from rushlight.nested._jagged import meet
-from rushlight.nested._jagged_rules import components, rule
 from rushlight.nested._padding import like_padded, to_padded
 
 __all__ = ["layout"]

@@ -1,0 +1,43 @@
+// Regions of a program in which pointwise ops are noted and computed together: what `compile`
+// opens. src/cpu/chain.h says how.
+#pragma once
+
+#include <rushlight/export.h>
+
+namespace rushlight {
+
+class Notebook;
+
+// While it lives formulas of this thread are noted. Completes what is pending at the end of the
+// outermost one.
+class RL_API Region {
+ public:
+  Region();
+  ~Region();
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  // Ends it, and throws what the destructor would have to keep to itself.
+  void close();
+
+ private:
+  Notebook* before_;
+  bool open_ = true;
+};
+
+// Whether regions note; where they do not, formulas run at once.
+RL_API bool regions_note();
+RL_API void set_regions_note(bool on);
+
+// While it lives formulas of this thread run at once, in a region too.
+class RL_API RunNow {
+ public:
+  RunNow();
+  ~RunNow();
+  RunNow(const RunNow&) = delete;
+  RunNow& operator=(const RunNow&) = delete;
+
+ private:
+  Notebook* before_;
+};
+
+}  // namespace rushlight

@@ -1,0 +1,520 @@
+// Notes steps, finds out what is in the way of one, and completes chains.
+#include "cpu/chain.h"
+
+#include <rushlight/thread_state.h>
+
+#include "core/op_support.h"
+#include "core/region.h"
+#include "cpu/chain_source.h"
+#include "cpu/program_builder.h"
+
+namespace rushlight {
+
+using cpu::Chain;
+
+namespace {
+
+constexpr size_t max_notebooks = 4096;
+constexpr size_t max_open = 4;    // chains of one thread, of different shapes
+constexpr size_t max_steps = 64;  // of a chain
+
+std::mutex notebooks_lock;
+Notebook* notebooks[max_notebooks];  // from number 1 on; they stay for ever
+size_t num_notebooks = 0;
+std::vector<Notebook*> unused;  // of threads that have ended
+std::mutex memory_lock;         // while memory is taken that was to be taken later
+
+// Whether elements of t lie as those of a chain's results do.
+bool lies_as(const Chain& chain, const Tensor& t) {
+  if (t.dim() != chain.dim) {
+    return false;
+  }
+  for (int64_t d = 0; d < chain.dim; d++) {
+    if (t.sizes()[d] != chain.sizes[d] ||
+        (t.strides()[d] != chain.strides[d] && t.sizes()[d] > 1)) {
+      return false;
+    }
+  }
+  return true;
+}
+int64_t bytes_before(const Tensor& t) { return t.storage_offset() * itemsize(t.dtype()); }
+// The step whose value `t` is; -1 where it is no chain's, or only a part or another view of one.
+int step_of(const Chain& chain, const Tensor& t) {
+  for (size_t i = chain.steps.size(); i-- > 0;) {
+    const cpu::Step& step = chain.steps[i];
+    if (step.result == t.storage().get()) {
+      return step.offset == bytes_before(t) && step.stored == t.dtype() && lies_as(chain, t)
+                 ? static_cast<int>(i)
+                 : -1;
+    }
+  }
+  return -1;
+}
+bool reads(const Chain& chain, const StorageImpl* storage) {
+  return std::any_of(chain.leaves.begin(), chain.leaves.end(),
+                     [&](const cpu::Leaf& leaf) { return leaf.storage.get() == storage; });
+}
+
+}  // namespace
+
+// ---- notebooks ----
+
+Notebook::Notebook(uint32_t number) : number_(number) {}
+Notebook::~Notebook() = default;
+
+// A thread's notebook, given back when the thread ends.
+struct Notebook::Owner {
+  Notebook* notebook = nullptr;
+  Owner() {
+    const std::lock_guard guard(notebooks_lock);
+    if (!unused.empty()) {
+      notebook = unused.back();
+      unused.pop_back();
+    } else if (num_notebooks < max_notebooks) {
+      notebook = new Notebook(static_cast<uint32_t>(num_notebooks + 1));
+      notebooks[num_notebooks++] = notebook;
+    }
+  }
+  ~Owner() {
+    if (notebook != nullptr) {
+      const std::lock_guard guard(notebooks_lock);
+      unused.push_back(notebook);
+    }
+  }
+};
+
+Notebook* Notebook::of_thread() {
+  thread_local const Owner owner;
+  return owner.notebook;
+}
+
+Notebook& Notebook::numbered(uint32_t number) { return *notebooks[number - 1]; }
+
+uint32_t Notebook::writer_number(const StorageImpl* storage) {
+  return storage->noted_.load(std::memory_order_acquire) / StorageImpl::one_writer;
+}
+
+// ---- noting ----
+
+// One call of note(): what is in the way, and what is written down.
+struct Notebook::Noter {
+  Notebook& book;
+  const TensorIterator& it;
+  std::unique_lock<std::mutex> lock{book.lock_};
+
+  enum class Way { Clear, Changed, None };
+
+  // The chain of this shape, which is begun where there is none or the one there is has grown long.
+  Chain& chain() {
+    const Tensor& out = it.output(0);
+    for (const auto& open : book.open_) {
+      if (lies_as(*open, out)) {
+        if (open->steps.size() < max_steps) {
+          return *open;
+        }
+        book.complete(*open);
+        break;
+      }
+    }
+    if (book.open_.size() == max_open) {
+      book.complete(*book.open_.front());
+    }
+    if (book.spare_.empty()) {
+      book.spare_.push_back(std::make_unique<Chain>());
+    }
+    book.open_.push_back(std::move(book.spare_.back()));
+    book.spare_.pop_back();
+    Chain& fresh = *book.open_.back();
+    fresh.dim = out.dim();
+    std::copy(out.sizes().begin(), out.sizes().end(), fresh.sizes);
+    std::copy(out.strides().begin(), out.strides().end(), fresh.strides);
+    fresh.numel = out.numel();
+    return fresh;
+  }
+
+  // Whether `t` is known here as it is: its memory is there, or will be what a step of this chain
+  // gives.
+  Way way_to(const Chain& chain, const Tensor& t) {
+    const StorageImpl* storage = t.storage().get();
+    const uint32_t writer = writer_number(storage);
+    if (writer == 0) {
+      return storage->exposed() && t.numel() != 1 ? Way::None : Way::Clear;
+    }
+    if (writer != book.number_) {
+      lock.unlock();
+      storage->complete();
+      lock.lock();
+      return Way::Changed;
+    }
+    if (step_of(chain, t) >= 0) {
+      return Way::Clear;
+    }
+    book.complete(*book.writer_of(storage));
+    return Way::Changed;
+  }
+
+  // The same for a tensor that is given to be written. Nobody else may still have to read it, and
+  // this chain only element by element.
+  Way way_to_write(const Chain& chain, const Tensor& t) {
+    const StorageImpl* storage = t.storage().get();
+    if (storage->exposed()) {
+      return Way::None;
+    }
+    const Way way = way_to(chain, t);
+    if (way != Way::Clear) {
+      return way;
+    }
+    uint32_t readers = storage->noted_.load(std::memory_order_acquire) % StorageImpl::one_writer;
+    for (const auto& open : book.open_) {
+      for (const cpu::Leaf& leaf : open->leaves) {
+        if (leaf.storage.get() != storage) {
+          continue;
+        }
+        if (open.get() != &chain || !leaf.linear || leaf.offset != bytes_before(t) ||
+            leaf.dtype != t.dtype()) {
+          book.complete(*open);
+          return Way::Changed;
+        }
+        readers--;
+      }
+    }
+    if (readers != 0) {
+      lock.unlock();
+      complete_readers(storage);
+      lock.lock();
+      return Way::Changed;
+    }
+    return Way::Clear;
+  }
+
+  Way way(const Chain& chain) {
+    const Tensor& out = it.output(0);
+    const bool given = !it.allocates(0);
+    for (int i = 1; i < it.num_operands(); i++) {
+      const Tensor* in = it.tensor(i);
+      if (in == nullptr) {
+        continue;
+      }
+      if (given && in->storage() == out.storage() &&
+          !(lies_as(chain, *in) && bytes_before(*in) == bytes_before(out) &&
+            in->dtype() == out.dtype())) {
+        return Way::None;
+      }
+      if (const Way way = way_to(chain, *in); way != Way::Clear) {
+        return way;
+      }
+    }
+    return given ? way_to_write(chain, out) : Way::Clear;
+  }
+
+  static int16_t leaf_number(Chain& chain, cpu::Leaf&& leaf) {
+    for (size_t i = 0; i < chain.leaves.size(); i++) {
+      if (leaf.storage && chain.leaves[i].same_as(leaf, chain.dim)) {
+        return static_cast<int16_t>(i);
+      }
+    }
+    if (leaf.storage) {
+      leaf.storage->noted_.fetch_add(1, std::memory_order_acq_rel);
+    }
+    chain.leaves.push_back(std::move(leaf));
+    return static_cast<int16_t>(chain.leaves.size() - 1);
+  }
+
+  cpu::Input input(Chain& chain, int operand) {
+    const Tensor* t = it.tensor(operand);
+    if (t != nullptr) {
+      if (const int step = step_of(chain, *t); step >= 0) {
+        return {true, static_cast<int16_t>(step)};
+      }
+    }
+    cpu::Leaf leaf;
+    leaf.dtype = it.dtype(operand);
+    if (t == nullptr || t->numel() == 1) {  // a number, as it is now
+      const void* value = t == nullptr
+                              ? it.number(operand)
+                              : static_cast<const char*>(t->storage()->data_) + bytes_before(*t);
+      std::memcpy(leaf.number, value, static_cast<size_t>(itemsize(leaf.dtype)));
+      return {false, leaf_number(chain, std::move(leaf))};
+    }
+    leaf.storage = t->storage();
+    leaf.offset = bytes_before(*t);
+    leaf.linear = lies_as(chain, *t);
+    const int64_t missing = chain.dim - t->dim();
+    for (int64_t d = 0; d < chain.dim; d++) {
+      const bool repeats = d < missing || (t->sizes()[d - missing] == 1 && chain.sizes[d] != 1);
+      leaf.strides[d] = repeats ? 0 : t->strides()[d - missing] * itemsize(leaf.dtype);
+    }
+    return {false, leaf_number(chain, std::move(leaf))};
+  }
+
+  // The memory of the result waits for it.
+  void claim(Chain& chain, cpu::Step& step) {
+    const Tensor& out = it.output(0);
+    StorageImpl* storage = out.storage().get();
+    step.stored = out.dtype();
+    step.offset = bytes_before(out);
+    const uint32_t writer = writer_number(storage);
+    if (writer == book.number_) {  // written once more: nobody can see what it would have been
+      for (cpu::Step& earlier : chain.steps) {
+        if (earlier.result == storage) {
+          earlier.result = nullptr;
+        }
+      }
+    } else {
+      storage->noted_.fetch_add((book.number_ - writer) * StorageImpl::one_writer,
+                                std::memory_order_acq_rel);
+    }
+    step.result = storage;
+  }
+};
+
+bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel,
+                    const char* attributes, const cpu::ProgramRunner& runner) {
+  const Tensor& out = it.output(0);
+  if (it.num_outputs() != 1 || out.dim() > cpu::Strided::max_dims ||
+      !out.impl()->is_non_overlapping_and_dense()) {
+    return false;
+  }
+  Noter noter{*this, it};
+  Chain* chain = &noter.chain();
+  for (Noter::Way way; (way = noter.way(*chain)) != Noter::Way::Clear;) {
+    if (way == Noter::Way::None) {
+      return false;
+    }
+    chain = &noter.chain();
+  }
+  cpu::Step step;
+  step.kernel = &kernel;
+  step.common = it.common_dtype();
+  step.light = light_number(kernel);
+  for (int i = 0; i < kernel.num_inputs; i++) {
+    step.in[i] = noter.input(*chain, i + 1);
+  }
+  const int64_t size = itemsize(kernel.compute(step.common));
+  std::memcpy(step.attributes, attributes, static_cast<size_t>(kernel.num_attributes * size));
+  noter.claim(*chain, step);
+  chain->steps.push_back(step);
+  chain->runner = &runner;
+  return true;
+}
+
+// The number of a kernel's formula in register code, remembered by the kernel's address.
+int16_t Notebook::light_number(const cpu::PointwiseKernel& kernel) {
+  Light& known = known_[reinterpret_cast<uintptr_t>(&kernel) / 64 % std::size(known_)];
+  if (known.kernel != &kernel) {
+    known = {&kernel, static_cast<int16_t>(cpu::jit_formula(kernel.name))};
+  }
+  return known.number;
+}
+
+// ---- completing ----
+
+// Computes what can be seen of it and empties it. The caller holds the lock.
+void Notebook::complete(Chain& chain) {
+  if (!chain.steps.empty()) {
+    for (const cpu::Step& step : chain.steps) {
+      if (step.result != nullptr && step.result->data_ == nullptr) {
+        step.result->take_memory();
+      }
+    }
+    const cpu::Program& program = program_of(chain);
+    if (!program.instructions.empty()) {
+      chain.runner->run(program);
+      counts_.chains++;
+    }
+    for (const cpu::Step& step : chain.steps) {
+      counts_.steps++;
+      if (step.result != nullptr) {
+        step.result->noted_.fetch_sub(number_ * StorageImpl::one_writer, std::memory_order_release);
+      } else {
+        counts_.unseen++;
+        counts_.bytes_left += chain.numel * itemsize(step.stored);
+      }
+    }
+  }
+  for (const cpu::Leaf& leaf : chain.leaves) {
+    if (leaf.storage) {
+      leaf.storage->noted_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+  chain.steps.clear();
+  chain.leaves.clear();
+  const auto open = std::find_if(open_.begin(), open_.end(),
+                                 [&](const auto& other) { return other.get() == &chain; });
+  spare_.push_back(std::move(*open));
+  open_.erase(open);
+}
+
+// From those that have been made for a chain like it.
+cpu::Program& Notebook::program_of(const Chain& chain) {
+  constexpr size_t most = 256;
+  if (code_age_ != cpu::jit_age() || programs_.size() > most) {
+    programs_.clear();
+    code_age_ = cpu::jit_age();
+  }
+  if (!cpu::ProgramBuilder(chain, program_, address_of).key(key_)) {
+    cpu::ProgramBuilder(chain, program_, address_of).build();
+    return program_;
+  }
+  if (const auto found = programs_.find(key_); found != programs_.end()) {
+    cpu::ProgramBuilder(chain, found->second, address_of).refresh();
+    return found->second;
+  }
+  cpu::ProgramBuilder(chain, program_, address_of).build();
+  return program_.is_final ? programs_[key_] = program_ : program_;
+}
+
+char* Notebook::address_of(const StorageImpl* storage) {
+  return static_cast<char*>(storage->data_);
+}
+
+// ---- reading without completing ----
+
+void cpu::ChainSource::find(const Tensor& t) {
+  Notebook& book = *tls.notebook;
+  const StorageImpl* storage = t.storage().get();
+  constexpr int64_t least = 1 << 16;  // less stays in a cache when it is written
+  if (t.numel() < least || !t.is_contiguous() || Notebook::writer_number(storage) != book.number_) {
+    return;
+  }
+  std::unique_lock lock(book.lock_);
+  const Chain* chain = book.writer_of(storage);
+  const int step = chain == nullptr ? -1 : step_of(*chain, t);
+  if (step < 0) {
+    return;
+  }
+  auto program = std::make_unique<Program>();
+  ProgramBuilder builder(*chain, *program, Notebook::address_of);
+  if (builder.build_reader(step)) {
+    program_ = std::move(program);
+    run_ = chain->runner->read;
+    lock_ = std::move(lock);
+    book.counts_.chains++;
+  }
+}
+
+void cpu::ChainSource::read(int64_t first, int64_t n, char* to) const {
+  run_(*program_, first, n, to);
+}
+
+// ---- completing when it is asked for ----
+
+void Notebook::complete_all() {
+  const std::lock_guard guard(lock_);
+  while (!open_.empty()) {
+    complete(*open_.front());
+  }
+}
+
+Chain* Notebook::writer_of(const StorageImpl* storage) {
+  for (const auto& chain : open_) {
+    for (const cpu::Step& step : chain->steps) {
+      if (step.result == storage) {
+        return chain.get();
+      }
+    }
+  }
+  return nullptr;
+}
+
+void Notebook::complete_writer(const StorageImpl* storage) {
+  const std::lock_guard guard(lock_);
+  if (Chain* chain = writer_of(storage)) {
+    complete(*chain);
+  }
+}
+
+void Notebook::complete_readers_here(const StorageImpl* storage) {
+  const std::lock_guard guard(lock_);
+  for (size_t i = open_.size(); i-- > 0;) {
+    if (reads(*open_[i], storage)) {
+      complete(*open_[i]);
+    }
+  }
+}
+
+void Notebook::complete_readers(const StorageImpl* storage) {
+  size_t n = 0;
+  {
+    const std::lock_guard guard(notebooks_lock);
+    n = num_notebooks;
+  }
+  if (tls.notebook != nullptr) {
+    tls.notebook->complete_readers_here(storage);
+  }
+  for (size_t i = 0; i < n && storage->noted_.load(std::memory_order_acquire) != 0; i++) {
+    notebooks[i]->complete_readers_here(storage);
+  }
+}
+
+void Notebook::forget(const StorageImpl* storage) {
+  const std::lock_guard guard(lock_);
+  if (Chain* chain = writer_of(storage)) {
+    for (cpu::Step& step : chain->steps) {
+      if (step.result == storage) {
+        step.result = nullptr;
+      }
+    }
+  }
+}
+
+// ---- what storages ask for ----
+
+void StorageImpl::complete() const {
+  while (const uint32_t noted = noted_.load(std::memory_order_acquire)) {
+    const uint32_t writer = noted / one_writer;
+    if (writer == later) {
+      const std::lock_guard guard(memory_lock);
+      if (noted_.load(std::memory_order_acquire) / one_writer == later) {
+        take_memory();
+        noted_.fetch_sub(later * one_writer, std::memory_order_release);
+      }
+    } else if (writer != 0) {
+      Notebook::numbered(writer).complete_writer(this);
+    } else {
+      // Who reads it from here on does so at the same time as whoever wants the address.
+      return Notebook::complete_readers(this);
+    }
+  }
+}
+
+void StorageImpl::forget() const {
+  const uint32_t writer = noted_.load(std::memory_order_acquire) / one_writer;
+  if (writer != 0 && writer != later) {
+    Notebook::numbered(writer).forget(this);
+  }
+}
+
+// ---- regions ----
+
+namespace {
+std::atomic<bool> noting{true};
+}
+bool regions_note() { return noting.load(std::memory_order_relaxed); }
+void set_regions_note(bool on) { noting.store(on, std::memory_order_relaxed); }
+
+Region::Region() : before_(tls.notebook) {
+  if (regions_note()) {
+    tls.notebook = Notebook::of_thread();
+  }
+}
+Region::~Region() {
+  try {
+    close();
+  } catch (const std::exception& e) {
+    warn(str("compile: a chain was not completed at the end of a region: ", e.what()));
+  }
+}
+void Region::close() {
+  if (std::exchange(open_, false)) {
+    Notebook* const here = std::exchange(tls.notebook, before_);
+    if (here != nullptr && before_ == nullptr) {
+      here->complete_all();
+    }
+  }
+}
+
+RunNow::RunNow() : before_(std::exchange(tls.notebook, nullptr)) {}
+RunNow::~RunNow() { tls.notebook = before_; }
+
+}  // namespace rushlight

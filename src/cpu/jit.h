@@ -1,0 +1,55 @@
+// Register code for runs of light formulas: one loop in which values stay in registers. Made at run
+// time, for x86-64-v3 and v4 and float32 operands; what it computes has the bits of the blocks.
+// Where memory may not be made executable there is none, and blocks do all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cpu/formula_kernel.h"
+
+namespace rushlight::cpu {
+
+struct JitOperand {
+  enum class Kind : uint8_t { Value, Slot, Constant };
+  Kind kind;
+  uint8_t index;  // of Value: the step of the run that gives it
+};
+
+struct JitStep {
+  static constexpr uint8_t no_slot = 255;
+  uint8_t formula;
+  uint8_t num_operands;  // inputs, then attributes
+  JitOperand in[max_inputs + max_attributes];
+  uint8_t store = no_slot;  // the slot that the result is written to
+  bool streams = false;     // past the caches
+};
+
+struct JitRun {
+  std::vector<JitStep> steps;
+  std::vector<bool> is_bool;  // of each slot; else float32
+  uint8_t num_constants = 0;
+};
+
+// Slots are addresses of n elements, a multiple of 64.
+using JitFunction = void (*)(char* const* slots, const float* constants, int64_t n);
+struct JitCode {
+  JitFunction function = nullptr;
+  std::shared_ptr<const void> owner;  // of the memory that the code is in
+  bool is_final = false;              // there will be no other
+};
+
+// The number of a formula that can be in a run; -1 for others.
+int jit_formula(const char* name);
+// Code for the run, from the cache, or null: it is made when it is asked for the second time, or at
+// once for much work.
+JitCode jit_code(const JitRun& run, bool much_work);
+
+// How much code there is, and the way to drop it.
+RL_API int64_t jit_cache_size();
+int64_t jit_age();  // how often it has been dropped
+RL_API void clear_jit_cache();
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,98 @@
+// A program: what a chain of formulas is turned into, for one pass over its elements. Its
+// instructions work on pieces that stay in the first-level cache. src/cpu/isa/pointwise/program.cpp
+// runs it.
+#pragma once
+
+#include <vector>
+
+#include "cpu/formula_kernel.h"
+#include "cpu/jit.h"
+
+namespace rushlight::cpu {
+
+// Where the elements of a value are. An address is that of the value's first element; buffers hold
+// one piece.
+struct Slot {
+  enum class Kind : uint8_t {
+    Buffer,    // of the pass
+    Memory,    // a tensor's, gapless in the order of the pass
+    Repeated,  // one number, as often as a piece has elements
+    Single,    // one number, once
+  };
+  Kind kind;
+  bool written;  // a tensor's memory that is written, not read
+  ScalarType dtype;
+  ScalarType stored;    // of the number at `address`, for the last two
+  int16_t buffer = -1;  // of the pass; of Single, the place among them
+  int16_t origin = -1;  // the leaf that it is, or the step whose result is `written`
+  char* address = nullptr;
+};
+
+struct Instruction {
+  enum class Kind : uint8_t {
+    Compute,  // a block
+    Fused,    // register code for several steps: which of `fused`
+    Convert,  // from the dtype of one slot to that of another
+    Gather,   // from a tensor that does not lie gapless in the order of the pass
+    Stream,   // to a tensor's memory, past the caches
+  };
+  Kind kind;
+  int8_t num_inputs = 1;
+  int16_t out;             // slot; of Fused: which of `fused`
+  int16_t in[max_inputs];  // slots; of Gather: which of `strided`
+  Block block = nullptr;
+  const void* attributes = nullptr;
+  int16_t origin = -1;  // of Compute: the step
+};
+
+// A tensor that is gathered: strides in bytes, innermost first.
+struct Strided {
+  static constexpr int max_dims = 8;
+  const char* address;
+  int16_t origin;  // the leaf that it is
+  int64_t size;
+  int64_t strides[max_dims + 1];  // one more is read, not used
+};
+
+// Several steps in one: the slots that it reads and writes, in the order of its code.
+struct Fused {
+  JitCode code;
+  std::vector<int16_t> slots;
+  std::vector<bool> written;
+  std::vector<float> constants;
+  struct Origin {
+    int16_t step;  // whose attribute it is; -1: a leaf
+    int16_t index;
+  };
+  std::vector<Origin> origins;  // of the constants
+};
+
+struct Program {
+  std::vector<Slot> slots;
+  std::vector<Instruction> instructions;
+  std::vector<Strided> strided;
+  std::vector<Fused> fused;
+  int64_t num_buffers = 0;
+  int64_t num_singles = 0;
+  int64_t buffer_bytes = 0;  // a multiple of 64
+  int64_t piece = 0;         // elements, a multiple of 64
+  int64_t numel = 0;
+  int64_t grain = 0;
+  bool is_final = true;  // nothing would be better at another time
+  int16_t given = -1;    // the slot whose memory the reader gives
+  int dim = 1;           // innermost first
+  int64_t shape[Strided::max_dims + 1];
+};
+
+// What runs programs, of one instruction set.
+struct ProgramRunner {
+  // All elements, on several threads.
+  void (*run)(const Program& program);
+  // Elements `first` to `first + n`, of which the given slot's come to `to`.
+  void (*read)(const Program& program, int64_t first, int64_t n, char* to);
+};
+
+inline constexpr int64_t program_bytes = 32768;  // of all buffers, at most: a first-level cache
+inline constexpr int64_t least_piece = 64;       // a granule of whatever types meet
+
+}  // namespace rushlight::cpu

@@ -1,0 +1,594 @@
+// Makes a program of a chain: what each needed step reads and writes, in which dtypes, where that
+// lies, and which buffers can be shared.
+#include "cpu/program_builder.h"
+
+#include "kernels/read_element.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t most_piece = 4096;
+constexpr int64_t stream_bytes = int64_t{32} << 20;  // results that no cache will hold
+
+float number_of(const Leaf& leaf) {
+  return visit_dtype<set_all>("compile", leaf.dtype, [&](auto tag) -> float {
+    using T = typename decltype(tag)::type;
+    if constexpr (is_complex_v<T>) {
+      return 0;  // is_light() has refused it
+    } else {
+      return convert<float>(read_element(reinterpret_cast<const T*>(leaf.number)));
+    }
+  });
+}
+float attribute_of(const Step& step, int index) {
+  float attribute = 0;
+  std::memcpy(&attribute, step.attributes + static_cast<size_t>(index) * 4, sizeof attribute);
+  return attribute;
+}
+
+}  // namespace
+
+void ProgramBuilder::build() {
+  begin();
+  find_needed();
+  find_shape();
+  add_steps();
+}
+
+bool ProgramBuilder::build_reader(int step) {
+  only_ = step;
+  begin();
+  find_needed();
+  int64_t whole = 0;  // operands of the chain's size, which are read once more
+  uint64_t seen = 0;
+  for (size_t i = 0; i < chain_.steps.size(); i++) {
+    if (!is_needed(i)) {
+      continue;
+    }
+    const Step& one = chain_.steps[i];
+    if (!is_light(one)) {
+      return false;
+    }
+    for (int k = 0; k < one.kernel->num_inputs; k++) {
+      const Input& in = one.in[k];
+      const auto at = static_cast<size_t>(in.index);
+      if (!in.is_step && chain_.leaves[at].linear && (seen >> (at % 64) & 1) == 0) {
+        seen |= uint64_t{1} << at % 64;
+        whole++;
+      }
+    }
+  }
+  constexpr int64_t most = 3;
+  if (whole > most) {
+    return false;
+  }
+  find_shape();
+  add_steps();
+  return true;
+}
+
+void ProgramBuilder::begin() {
+  program_.slots.clear();
+  program_.instructions.clear();
+  program_.strided.clear();
+  program_.fused.clear();
+  program_.num_singles = 0;
+  program_.numel = chain_.numel;
+  program_.given = -1;
+  program_.is_final = true;
+  leaf_slots_.assign(chain_.leaves.size(), -1);
+  step_slots_.assign(chain_.steps.size(), -1);
+}
+
+void ProgramBuilder::add_steps() {
+  for (size_t i = 0; i < chain_.steps.size();) {
+    size_t end = i;
+    while (end < chain_.steps.size() && (!is_needed(end) || is_light(chain_.steps[end]))) {
+      end++;
+    }
+    end = std::max(end, i + 1);
+    if (fuse(i, end)) {
+      i = end;
+    }
+    for (; i < end; i++) {
+      if (is_needed(i)) {
+        add_step(static_cast<int>(i));
+      }
+    }
+  }
+  share_buffers();
+  choose_piece();
+}
+
+// ---- programs of equal chains ----
+
+bool ProgramBuilder::key(std::string& key) const {
+  const auto add = [&key](const auto& value) {
+    key.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  if (chain_.numel * 16 >= stream_bytes) {
+    return false;
+  }
+  key.clear();
+  add(chain_.runner);
+  add(chain_.leaves.size());
+  add(chain_.steps.size());
+  bool gathers = false;
+  for (const Leaf& leaf : chain_.leaves) {
+    key += static_cast<char>(leaf.dtype);
+    key += !leaf.storage ? 'n' : leaf.linear ? 'm' : 'g';
+    if (leaf.storage && !leaf.linear) {
+      gathers = true;
+      key.append(reinterpret_cast<const char*>(leaf.strides),
+                 static_cast<size_t>(chain_.dim) * sizeof *leaf.strides);
+    }
+  }
+  if (gathers) {  // how dimensions join
+    const auto bytes = static_cast<size_t>(chain_.dim) * sizeof *chain_.sizes;
+    add(chain_.dim);
+    key.append(reinterpret_cast<const char*>(chain_.sizes), bytes);
+    key.append(reinterpret_cast<const char*>(chain_.strides), bytes);
+  }
+  for (const Step& step : chain_.steps) {
+    add(step.kernel);
+    key += static_cast<char>(step.common);
+    key += static_cast<char>(step.stored);
+    key += step.result != nullptr ? 's' : 'u';
+    for (int i = 0; i < step.kernel->num_inputs; i++) {
+      key += static_cast<char>(step.in[i].is_step);
+      add(step.in[i].index);
+    }
+  }
+  return true;
+}
+
+void ProgramBuilder::refresh() {
+  program_.numel = chain_.numel;
+  find_shape();
+  for (Slot& slot : program_.slots) {
+    const auto origin = static_cast<size_t>(slot.origin);
+    if (slot.kind == Slot::Kind::Memory) {
+      slot.address = slot.written ? address_of_result(origin) : address_of_leaf(origin);
+    } else if (slot.kind != Slot::Kind::Buffer) {
+      slot.address = const_cast<char*>(chain_.leaves[origin].number);
+    }
+  }
+  for (Strided& strided : program_.strided) {
+    strided.address = address_of_leaf(static_cast<size_t>(strided.origin));
+  }
+  for (Instruction& step : program_.instructions) {
+    if (step.origin >= 0) {
+      step.attributes = chain_.steps[static_cast<size_t>(step.origin)].attributes;
+    }
+  }
+  for (Fused& fused : program_.fused) {
+    for (size_t i = 0; i < fused.constants.size(); i++) {
+      const Fused::Origin from = fused.origins[i];
+      fused.constants[i] =
+          from.step < 0 ? number_of(chain_.leaves[static_cast<size_t>(from.index)])
+                        : attribute_of(chain_.steps[static_cast<size_t>(from.step)], from.index);
+    }
+  }
+}
+
+// Steps whose results somebody can see, and those that they are made from.
+void ProgramBuilder::find_needed() {
+  needed_ = 0;
+  for (size_t i = chain_.steps.size(); i-- > 0;) {
+    const Step& step = chain_.steps[i];
+    needed_ |= static_cast<uint64_t>(is_seen(i)) << i;
+    if (!is_needed(i)) {
+      continue;
+    }
+    for (int k = 0; k < step.kernel->num_inputs; k++) {
+      if (step.in[k].is_step) {
+        needed_ |= uint64_t{1} << step.in[k].index;
+      }
+    }
+  }
+}
+
+// As few dimensions as possible, innermost first; those of all that is gathered join alike.
+void ProgramBuilder::find_shape() {
+  int dims = 0;
+  for (int d = 0; d < chain_.dim; d++) {
+    if (chain_.sizes[d] != 1) {
+      order_[dims++] = d;
+    }
+  }
+  std::sort(order_, order_ + dims,
+            [&](int a, int b) { return chain_.strides[a] < chain_.strides[b]; });
+  int last = -1;
+  int kept[Strided::max_dims];
+  for (int i = 0; i < dims; i++) {
+    const int d = order_[i];
+    const bool joins =
+        last >= 0 && std::all_of(chain_.leaves.begin(), chain_.leaves.end(), [&](const Leaf& leaf) {
+          return !leaf.storage || leaf.linear ||
+                 leaf.strides[d] == leaf.strides[kept[last]] * program_.shape[last];
+        });
+    if (joins) {
+      program_.shape[last] *= chain_.sizes[d];
+    } else {
+      kept[++last] = d;
+      program_.shape[last] = chain_.sizes[d];
+    }
+  }
+  if (last < 0) {
+    kept[++last] = 0;
+    program_.shape[0] = 1;
+  }
+  program_.dim = last + 1;
+  std::copy_n(kept, program_.dim, order_);
+}
+
+// ---- steps ----
+
+void ProgramBuilder::add_step(int index) {
+  const Step& step = chain_.steps[static_cast<size_t>(index)];
+  const PointwiseKernel& kernel = *step.kernel;
+  Instruction compute{Instruction::Kind::Compute, kernel.num_inputs, 0, {}, nullptr, nullptr};
+  compute.block = choose_block(step, compute.in);
+  compute.attributes = step.attributes;
+  compute.origin = static_cast<int16_t>(index);
+  const ScalarType result = kernel.result(step.common);
+  const auto at = static_cast<size_t>(index);
+  const bool direct = result == step.stored && is_seen(at) && !streams(at);
+  const int16_t out = direct ? seen_memory(at) : buffer(result);
+  compute.out = out;
+  program_.instructions.push_back(compute);
+  step_slots_[at] = out;
+  if (!direct) {
+    convert_result(index, out);
+  }
+}
+
+// ---- runs of light steps ----
+
+// Whether register code can compute it: float32, and nothing to convert but numbers.
+bool ProgramBuilder::is_light(const Step& step) const {
+  const PointwiseKernel& kernel = *step.kernel;
+  if (step.light < 0 || step.common != kFloat32 || step.stored != kernel.result(kFloat32)) {
+    return false;
+  }
+  for (int i = 0; i < kernel.num_inputs; i++) {
+    const Input& in = step.in[i];
+    const auto at = static_cast<size_t>(in.index);
+    const bool number = !in.is_step && !chain_.leaves[at].storage;
+    const ScalarType dtype = in.is_step ? chain_.steps[at].stored : chain_.leaves[at].dtype;
+    if (number ? kernel.wanted(i, kFloat32) != kFloat32 || is_complex(dtype)
+               : dtype != kernel.wanted(i, kFloat32)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether a step from `end` on reads this one.
+bool ProgramBuilder::is_read_after(size_t index, size_t end) const {
+  for (size_t i = end; i < chain_.steps.size(); i++) {
+    const Step& step = chain_.steps[i];
+    for (int k = 0; k < step.kernel->num_inputs && is_needed(i); k++) {
+      if (step.in[k].is_step && step.in[k].index == static_cast<int16_t>(index)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// What code is asked for, and the slots and numbers that it is called with.
+struct ProgramBuilder::Run {
+  JitRun run;
+  Fused fused;
+  std::vector<size_t> stored_steps;  // -1 for a slot that is read
+
+  uint8_t read(int16_t slot, bool is_bool) {
+    for (size_t i = 0; i < fused.slots.size(); i++) {
+      if (fused.slots[i] == slot) {
+        return static_cast<uint8_t>(i);
+      }
+    }
+    return add(slot, is_bool, static_cast<size_t>(-1));
+  }
+  // The slot follows when there is code.
+  uint8_t store(size_t step, bool is_bool) { return add(-1, is_bool, step); }
+  uint8_t add(int16_t slot, bool is_bool, size_t step) {
+    fused.slots.push_back(slot);
+    fused.written.push_back(slot < 0);
+    run.is_bool.push_back(is_bool);
+    stored_steps.push_back(step);
+    return static_cast<uint8_t>(fused.slots.size() - 1);
+  }
+  JitOperand constant(float value, Fused::Origin origin) {
+    fused.constants.push_back(value);
+    fused.origins.push_back(origin);
+    run.num_constants++;
+    return {JitOperand::Kind::Constant, static_cast<uint8_t>(run.num_constants - 1)};
+  }
+};
+
+// One instruction for the needed steps of a range of light ones; false where there is no code for
+// them yet, or they are too few.
+bool ProgramBuilder::fuse(size_t begin, size_t end) {
+  Run made;
+  std::vector<int16_t> value(chain_.steps.size(), -1);  // where it is a value of the run
+  for (size_t i = begin; i < end; i++) {
+    if (!is_needed(i)) {
+      continue;
+    }
+    const Step& step = chain_.steps[i];
+    if (!is_light(step)) {
+      return false;
+    }
+    const PointwiseKernel& kernel = *step.kernel;
+    JitStep code{static_cast<uint8_t>(step.light), 0, {}};
+    for (int k = 0; k < kernel.num_inputs; k++) {
+      const Input& in = step.in[k];
+      const auto at = static_cast<size_t>(in.index);
+      if (!in.is_step && !chain_.leaves[at].storage) {
+        code.in[code.num_operands++] = made.constant(number_of(chain_.leaves[at]), {-1, in.index});
+      } else if (in.is_step && value[at] >= 0) {
+        code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(value[at])};
+      } else {
+        const bool is_bool = kernel.wanted(k, kFloat32) == kBool;
+        code.in[code.num_operands++] = {JitOperand::Kind::Slot, made.read(stored(in), is_bool)};
+      }
+    }
+    for (int k = 0; k < kernel.num_attributes; k++) {
+      code.in[code.num_operands++] =
+          made.constant(attribute_of(step, k), {static_cast<int16_t>(i), static_cast<int16_t>(k)});
+    }
+    const bool read_after = is_read_after(i, end);
+    if (is_seen(i) || read_after) {
+      code.streams = !read_after && step.stored == kFloat32 && streams(i);
+      code.store = made.store(i, step.stored == kBool);
+    }
+    value[i] = static_cast<int16_t>(made.run.steps.size());
+    made.run.steps.push_back(code);
+  }
+  constexpr int64_t much = int64_t{1} << 19;
+  if (made.run.steps.size() < 2 || made.fused.slots.size() >= JitStep::no_slot) {
+    return false;
+  }
+  const auto work = static_cast<int64_t>(made.run.steps.size()) * chain_.numel;
+  made.fused.code = jit_code(made.run, work >= much);
+  program_.is_final &= made.fused.code.is_final;
+  if (made.fused.code.function == nullptr) {
+    return false;
+  }
+  for (size_t i = 0; i < made.stored_steps.size(); i++) {
+    if (!made.fused.written[i]) {
+      continue;
+    }
+    const size_t step = made.stored_steps[i];
+    const int16_t slot = is_seen(step) ? seen_memory(step) : buffer(chain_.steps[step].stored);
+    step_slots_[step] = slot;
+    made.fused.slots[i] = slot;
+  }
+  program_.fused.push_back(std::move(made.fused));
+  program_.instructions.push_back(
+      {Instruction::Kind::Fused, 0, static_cast<int16_t>(program_.fused.size() - 1), {}});
+  return true;
+}
+
+// ---- single steps ----
+
+// Brings what a block gave to where and in what dtype the result is kept.
+void ProgramBuilder::convert_result(int index, int16_t raw) {
+  const auto at = static_cast<size_t>(index);
+  const Step& step = chain_.steps[at];
+  const bool streamed = is_seen(at) && streams(at);
+  int16_t kept = raw;
+  if (program_.slots[static_cast<size_t>(raw)].dtype != step.stored) {
+    kept = is_seen(at) && !streamed ? seen_memory(at) : buffer(step.stored);
+    program_.instructions.push_back({Instruction::Kind::Convert, 1, kept, {raw}});
+  }
+  if (streamed) {
+    const int16_t out = seen_memory(at);
+    program_.instructions.push_back({Instruction::Kind::Stream, 1, out, {kept}});
+  }
+  step_slots_[at] = kept;
+}
+
+// The slots that a step's block reads, and the block: one that takes a number as it is where there
+// is one.
+Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
+  const PointwiseKernel& kernel = *step.kernel;
+  const auto is_number = [&](int i) {
+    return !step.in[i].is_step && !chain_.leaves[static_cast<size_t>(step.in[i].index)].storage;
+  };
+  Block block = kernel.blocks[static_cast<int>(step.common)];
+  int single = -1;
+  for (int i = 0; i < 2 && kernel.num_inputs == 2 && step.common == kFloat32; i++) {
+    if (is_number(i) && !is_number(1 - i) && kernel.with_number[i] != nullptr) {
+      block = kernel.with_number[i];
+      single = i;
+    }
+  }
+  for (int i = 0; i < kernel.num_inputs; i++) {
+    const ScalarType wanted = kernel.wanted(i, step.common);
+    in[i] = i == single ? number(step.in[i].index, wanted, Slot::Kind::Single)
+                        : read(step.in[i], wanted);
+  }
+  return block;
+}
+
+// A large result in new memory is written past the caches, as eager ops write it.
+bool ProgramBuilder::streams(size_t index) const {
+  const Step& step = chain_.steps[index];
+  return only_ < 0 && step.offset == 0 && chain_.numel * itemsize(step.stored) >= stream_bytes &&
+         std::none_of(
+             chain_.leaves.begin(), chain_.leaves.end(),
+             [&](const Leaf& leaf) { return leaf.storage.get() == step.result; });
+}
+
+// ---- slots ----
+
+int16_t ProgramBuilder::read(const Input& input, ScalarType wanted) {
+  if (!input.is_step && !chain_.leaves[static_cast<size_t>(input.index)].storage) {
+    return number(input.index, wanted, Slot::Kind::Repeated);
+  }
+  return converted(stored(input), wanted);
+}
+
+int16_t ProgramBuilder::stored(const Input& input) {
+  return input.is_step ? step_slots_[static_cast<size_t>(input.index)] : read_leaf(input.index);
+}
+
+int16_t ProgramBuilder::read_leaf(int index) {
+  int16_t& slot = leaf_slots_[static_cast<size_t>(index)];
+  if (slot >= 0) {
+    return slot;
+  }
+  const Leaf& leaf = chain_.leaves[static_cast<size_t>(index)];
+  char* const address = address_of_leaf(static_cast<size_t>(index));
+  if (leaf.linear) {
+    return slot = memory(address, leaf.dtype, false, static_cast<size_t>(index));
+  }
+  Strided strided{address, static_cast<int16_t>(index), itemsize(leaf.dtype), {}};
+  for (int d = 0; d < program_.dim; d++) {
+    strided.strides[d] = chain_.dim == 0 ? 0 : leaf.strides[order_[d]];
+  }
+  program_.strided.push_back(strided);
+  slot = buffer(leaf.dtype);
+  const auto which = static_cast<int16_t>(program_.strided.size() - 1);
+  program_.instructions.push_back({Instruction::Kind::Gather, 1, slot, {which}});
+  return slot;
+}
+
+int16_t ProgramBuilder::converted(int16_t from, ScalarType wanted) {
+  if (program_.slots[static_cast<size_t>(from)].dtype == wanted) {
+    return from;
+  }
+  for (const Instruction& done : program_.instructions) {
+    if (done.kind == Instruction::Kind::Convert && done.in[0] == from &&
+        program_.slots[static_cast<size_t>(done.out)].dtype == wanted) {
+      return done.out;
+    }
+  }
+  const int16_t to = buffer(wanted);
+  program_.instructions.push_back({Instruction::Kind::Convert, 1, to, {from}});
+  return to;
+}
+
+int16_t ProgramBuilder::number(int leaf, ScalarType wanted, Slot::Kind kind) {
+  const Leaf& from = chain_.leaves[static_cast<size_t>(leaf)];
+  char* const address = const_cast<char*>(from.number);
+  for (size_t i = 0; i < program_.slots.size(); i++) {
+    const Slot& slot = program_.slots[i];
+    if (slot.kind == kind && slot.address == address && slot.dtype == wanted) {
+      return static_cast<int16_t>(i);
+    }
+  }
+  program_.slots.push_back(
+      {kind, false, wanted, from.dtype, -1, static_cast<int16_t>(leaf), address});
+  return static_cast<int16_t>(program_.slots.size() - 1);
+}
+
+int16_t ProgramBuilder::seen_memory(size_t index) {
+  const ScalarType stored = chain_.steps[index].stored;
+  if (only_ < 0) {
+    return memory(address_of_result(index), stored, true, index);
+  }
+  return program_.given = memory(nullptr, stored, true, index);
+}
+
+int16_t ProgramBuilder::memory(char* address, ScalarType dtype, bool written, size_t origin) {
+  program_.slots.push_back(
+      {Slot::Kind::Memory, written, dtype, dtype, -1, static_cast<int16_t>(origin), address});
+  return static_cast<int16_t>(program_.slots.size() - 1);
+}
+
+int16_t ProgramBuilder::buffer(ScalarType dtype) {
+  program_.slots.push_back({Slot::Kind::Buffer, false, dtype, dtype, -1, -1, nullptr});
+  return static_cast<int16_t>(program_.slots.size() - 1);
+}
+
+// ---- buffers ----
+
+// Gives each slot that needs one a buffer, as few as possible: one is free after its last reader. A
+// result may take the place of what it is computed from, of one size: blocks work element by
+// element.
+void ProgramBuilder::share_buffers() {
+  const auto for_each = [&](const Instruction& step, bool written, auto f) {
+    if (step.kind == Instruction::Kind::Fused) {
+      const Fused& fused = program_.fused[static_cast<size_t>(step.out)];
+      for (size_t k = 0; k < fused.slots.size(); k++) {
+        if (fused.written[k] == written) {
+          f(static_cast<size_t>(fused.slots[k]));
+        }
+      }
+    } else if (written) {
+      f(static_cast<size_t>(step.out));
+    } else if (step.kind != Instruction::Kind::Gather) {
+      std::for_each(step.in, step.in + step.num_inputs, f);
+    }
+  };
+  std::vector<int> last_read(program_.slots.size(), -1);
+  for (size_t i = 0; i < program_.instructions.size(); i++) {
+    for_each(program_.instructions[i], false,
+             [&](size_t slot) { last_read[slot] = static_cast<int>(i); });
+  }
+  program_.num_buffers = 0;
+  for (Slot& slot : program_.slots) {
+    if (slot.kind == Slot::Kind::Repeated) {
+      slot.buffer = static_cast<int16_t>(program_.num_buffers++);
+    } else if (slot.kind == Slot::Kind::Single) {
+      slot.buffer = static_cast<int16_t>(program_.num_singles++);
+    }
+  }
+  std::vector<int16_t> free;
+  const auto take = [&](size_t slot) {
+    if (program_.slots[slot].kind != Slot::Kind::Buffer) {
+      return;
+    }
+    if (free.empty()) {
+      free.push_back(static_cast<int16_t>(program_.num_buffers++));
+    }
+    program_.slots[slot].buffer = free.back();
+    free.pop_back();
+  };
+  for (size_t i = 0; i < program_.instructions.size(); i++) {
+    const Instruction& step = program_.instructions[i];
+    const bool computes = step.kind == Instruction::Kind::Compute;
+    const int64_t size = computes ? size_of(step.out) : 0;
+    const auto give_back = [&](size_t slot) {
+      if (program_.slots[slot].kind == Slot::Kind::Buffer &&
+          last_read[slot] == static_cast<int>(i)) {
+        free.push_back(program_.slots[slot].buffer);
+        last_read[slot] = -1;
+      }
+    };
+    for_each(step, false, [&](size_t slot) {
+      if (computes && size_of(static_cast<int16_t>(slot)) == size) {
+        give_back(slot);
+      }
+    });
+    for_each(step, true, take);
+    for_each(step, false, give_back);
+    for_each(step, true, [&](size_t slot) {
+      if (program_.slots[slot].kind == Slot::Kind::Buffer && last_read[slot] < 0) {
+        free.push_back(program_.slots[slot].buffer);
+      }
+    });
+  }
+}
+
+void ProgramBuilder::choose_piece() {
+  int64_t size = 1;
+  for (const Slot& slot : program_.slots) {
+    if (slot.buffer >= 0 && slot.kind != Slot::Kind::Single) {
+      size = std::max(size, itemsize(slot.dtype));
+    }
+  }
+  const int64_t fits = program_bytes / (std::max<int64_t>(program_.num_buffers, 1) * size);
+  program_.piece = std::clamp(fits - fits % least_piece, least_piece, most_piece);
+  program_.buffer_bytes = program_.piece * size;
+  const auto steps = static_cast<int64_t>(program_.instructions.size());
+  const int64_t grain = TensorIterator::default_grain * 2 / std::max<int64_t>(steps, 2);
+  program_.grain = std::max(grain - grain % most_piece, most_piece);
+}
+
+}  // namespace rushlight::cpu

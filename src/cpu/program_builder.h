@@ -1,0 +1,118 @@
+// A chain of noted formulas, and what makes a program of it.
+#pragma once
+
+#include <cstring>
+
+#include <rushlight/storage.h>
+
+#include "cpu/program.h"
+
+namespace rushlight::cpu {
+
+// What a chain reads: memory, or a number where there is no storage.
+struct Leaf {
+  Storage storage;
+  alignas(16) char number[16];
+  ScalarType dtype;
+  bool linear = false;                 // it lies as the chain's results do
+  int64_t offset = 0;                  // bytes
+  int64_t strides[Strided::max_dims];  // bytes, by dimension of the chain
+
+  bool same_as(const Leaf& o, int64_t dim) const {
+    return storage == o.storage && dtype == o.dtype && offset == o.offset &&
+           std::equal(strides, strides + dim, o.strides);
+  }
+};
+
+struct Input {
+  bool is_step;  // or a leaf
+  int16_t index;
+};
+
+struct Step {
+  const PointwiseKernel* kernel;
+  ScalarType common;
+  ScalarType stored;  // the dtype of the result
+  int16_t light;      // its number among the formulas of register code (jit.h), or -1
+  Input in[max_inputs];
+  StorageImpl* result = nullptr;  // of this value; null when nobody can see it any more
+  int64_t offset = 0;             // bytes
+  alignas(16) char attributes[max_attributes * 16];
+};
+
+struct Chain {
+  int64_t dim = 0;
+  int64_t sizes[Strided::max_dims];
+  int64_t strides[Strided::max_dims];  // of the results, dense
+  int64_t numel = 0;
+  std::vector<Step> steps;
+  std::vector<Leaf> leaves;
+  const ProgramRunner* runner = nullptr;
+};
+
+class ProgramBuilder {
+ public:
+  using Address = char* (*)(const StorageImpl*);
+
+  ProgramBuilder(const Chain& chain, Program& program, Address address)
+      : chain_(chain), program_(program), address_(address) {}
+  // Computes what somebody can see.
+  void build();
+  // A key of what build() makes: equal keys, equal programs, but for what refresh() brings. False
+  // where there is so much to do that making it costs nothing.
+  bool key(std::string& key) const;
+  // Brings the addresses and numbers of this chain into the program of one with the same key.
+  void refresh();
+  // Computes one step's value for who reads it, and nothing else; false where that is better
+  // computed once and kept.
+  bool build_reader(int step);
+
+ private:
+  void begin();
+  void add_steps();
+  // Whether the program gives this step's value to somebody, and where.
+  bool is_seen(size_t step) const {
+    return only_ < 0 ? chain_.steps[step].result != nullptr : static_cast<int>(step) == only_;
+  }
+  int16_t seen_memory(size_t step);
+  char* address_of_leaf(size_t leaf) const {
+    return address_(chain_.leaves[leaf].storage.get()) + chain_.leaves[leaf].offset;
+  }
+  char* address_of_result(size_t step) const {
+    return address_(chain_.steps[step].result) + chain_.steps[step].offset;
+  }
+  void find_needed();
+  bool is_needed(size_t step) const { return (needed_ >> step & 1) != 0; }
+  void find_shape();
+  void add_step(int index);
+  bool is_light(const Step& step) const;
+  bool is_read_after(size_t index, size_t end) const;
+  bool fuse(size_t begin, size_t end);
+  struct Run;
+  void convert_result(int index, int16_t raw);
+  int16_t read(const Input& input, ScalarType wanted);
+  int16_t stored(const Input& input);
+  int16_t read_leaf(int index);
+  int16_t number(int leaf, ScalarType wanted, Slot::Kind kind);
+  int16_t memory(char* address, ScalarType dtype, bool written, size_t origin);
+  int16_t buffer(ScalarType dtype);
+  int64_t size_of(int16_t slot) const {
+    return itemsize(program_.slots[static_cast<size_t>(slot)].dtype);
+  }
+  int16_t converted(int16_t from, ScalarType wanted);
+  Block choose_block(const Step& step, int16_t* in);
+  bool streams(size_t step) const;
+  void share_buffers();
+  void choose_piece();
+
+  const Chain& chain_;
+  Program& program_;
+  const Address address_;
+  int only_ = -1;                    // the one step that is seen
+  uint64_t needed_ = 0;              // steps, by bits
+  std::vector<int16_t> leaf_slots_;  // -1: not read yet
+  std::vector<int16_t> step_slots_;  // where a value is in its stored dtype
+  int order_[Strided::max_dims];     // dimensions, innermost first
+};
+
+}  // namespace rushlight::cpu

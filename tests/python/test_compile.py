@@ -1,0 +1,289 @@
+"""Chains of noted ops: what a program sees is what it sees without `compile`."""
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import _C, nn
+from tests.fuzz import chains
+
+N = 20_000
+
+
+def values(seed=3, shape=(N,)):
+    return torch.from_numpy(
+        np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+    ).clone()
+
+
+def counted(function, *args):
+    """(what it returns, passes over memory, steps, results that were never written)."""
+    before = _C._chain_counts()
+    result = function(*args)
+    return result, *(after - b for after, b in zip(_C._chain_counts()[:3], before[:3], strict=True))
+
+
+@pytest.mark.parametrize("threads", (1, 2, 3, 5))
+def test_random_programs_have_the_bits_of_eager_ones(threads):
+    before = torch.get_num_threads()
+    try:
+        for seed in range(40 * threads, 40 * threads + 40):
+            assert chains.difference(seed, threads) is None
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_chain_is_one_pass():
+    x = values()
+
+    @torch.compile
+    def function(x):
+        return torch.relu(x * 2 + 1) - 0.5
+
+    result, passes, steps, unseen = counted(function, x)
+    assert (passes, steps, unseen) == (1, 4, 3)
+    assert torch.equal(result, torch.relu(x * 2 + 1) - 0.5)
+
+
+def test_results_that_nobody_sees_are_not_computed():
+    def function(x):
+        x.exp()
+        return x + 1
+
+    _, passes, steps, unseen = counted(torch.compile(function), values())
+    assert (passes, steps, unseen) == (1, 2, 1)
+
+
+def test_backward_of_a_chain_is_noted():
+    weight = values(5).requires_grad_()
+    x = values()
+
+    def loss(x):
+        return (torch.tanh(x * weight) ** 2 * 0.5 + weight).sum()
+
+    expected = torch.autograd.grad(loss(x), weight)[0]
+    result = torch.compile(loss)(x)
+    found, passes, steps, unseen = counted(lambda: torch.autograd.grad(result, weight)[0])
+    assert steps > 3 and passes < steps and unseen > 0
+    assert torch.equal(found, expected)
+
+
+def test_an_optimizer_step_is_noted():
+    def adam(p, g, m, v):
+        m.mul_(0.9).add_(g, alpha=0.1)
+        v.mul_(0.999).addcmul_(g, g, value=0.001)
+        p.addcdiv_(m, v.sqrt().add_(1e-8), value=-0.01)
+
+    eager = [values(i).abs() for i in range(4)]
+    noted = [t.clone() for t in eager]
+    adam(*eager)
+    _, passes, steps, _ = counted(torch.compile(adam), *noted)
+    assert (passes, steps) == (1, 7)
+    for a, b in zip(eager, noted, strict=True):
+        assert torch.equal(a, b)
+
+
+# ---- who completes a chain ----
+
+
+def test_memory_is_written_after_it_has_been_read():
+    def function(x):
+        old = x * 2
+        x.add_(1)
+        x[3] = 7
+        return old
+
+    x = values()
+    before = x.clone()
+    assert torch.equal(torch.compile(function)(x), before * 2)
+    before.add_(1)[3] = 7
+    assert torch.equal(x, before)
+
+
+def test_arrays_see_and_are_seen():
+    def function(x):
+        y = x * 2
+        seen = y.numpy()  # completes
+        seen[0] = 5
+        y.add_(1)  # the array's memory: at once
+        again = seen.copy()
+        other = x.numpy()
+        z = x + 1  # x may change behind its back from here on
+        other[1] = 100
+        return y, again, z
+
+    eager = function(values())
+    for a, b in zip(eager, torch.compile(function)(values()), strict=True):
+        assert np.array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_an_address_is_of_memory_that_is_there():
+    import ctypes
+
+    def function(x):
+        y = x + 1
+        address = y.data_ptr()
+        y.mul_(3)
+        return ctypes.cast(address, ctypes.POINTER(ctypes.c_float))[4]
+
+    assert torch.compile(function)(values()) == function(values())
+
+
+def test_threads_complete_each_others_chains():
+    shared = values()
+    found = []
+
+    def read(y):
+        found.append(float(y[7]))
+
+    @torch.compile
+    def function(x):
+        y = x * 3
+        thread = threading.Thread(target=read, args=(y,))
+        thread.start()
+        thread.join()
+        return y + 1
+
+    assert torch.equal(function(shared), shared * 3 + 1)
+    assert found == [float(shared[7] * 3)]
+
+
+def test_many_threads_note_over_shared_memory():
+    weight = values()
+    expected = [torch.tanh(weight * i + 1) * weight for i in range(8)]
+    results = [None] * 8
+
+    def work(i):
+        function = torch.compile(lambda: torch.tanh(weight * i + 1) * weight)
+        for _ in range(50):
+            results[i] = function()
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for a, b in zip(expected, results, strict=True):
+        assert torch.equal(a, b)
+
+
+def test_an_exception_leaves_what_was_computed():
+    kept = []
+
+    @torch.compile
+    def function(x):
+        kept.append(x + 1)
+        kept[0].mul_(2)
+        raise ValueError("stop")
+
+    x = values()
+    with pytest.raises(ValueError, match="stop"):
+        function(x)
+    assert torch.equal(kept[0], (x + 1) * 2)
+
+
+def test_errors_come_at_the_call():
+    @torch.compile
+    def function(x):
+        y = x + 1
+        try:
+            y + x[:-1]
+        except RuntimeError as error:
+            return str(error), y
+        return None
+
+    message, y = function(values())
+    assert "must match the size" in message and torch.equal(y, values() + 1)
+
+
+def test_storages_that_change_size():
+    def function(x):
+        y = x + 1
+        y.untyped_storage().resize_(2 * y.untyped_storage().nbytes())
+        return y[:10] * 2
+
+    assert torch.equal(torch.compile(function)(values()), function(values()))
+
+
+def test_long_chains_and_many_shapes():
+    def function(x):
+        for i in range(200):
+            x = x * 1.01 + i
+        parts = [x[: 9000 + 100 * i] * 2 + 1 for i in range(9)]
+        return torch.cat(parts) + 1
+
+    assert torch.equal(torch.compile(function)(values()), function(values()))
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.complex64]
+)
+def test_results_are_rounded_step_by_step(dtype):
+    def function(x, y):
+        return (x * y + x - y * 3) * x
+
+    x, y = (values(i).mul(7).to(dtype) for i in (1, 2))
+    result, passes, steps, _ = counted(torch.compile(function), x, y)
+    assert torch.equal(result, function(x, y)) and passes < steps == 5
+
+
+# ---- names ----
+
+
+def test_names_that_run_programs_as_they_are():
+    for backend in ("eager", "aot_eager"):
+        _, passes, steps, _ = counted(torch.compile(lambda x: x + 1, backend=backend), values())
+        assert (passes, steps) == (0, 0)
+    stance = torch.compiler.set_stance("force_eager")
+    try:
+        assert counted(torch.compile(lambda x: x + 1), values())[1:] == (0, 0, 0)
+    finally:
+        torch.compiler.set_stance("default")
+    assert stance.stance == "force_eager"
+    assert counted(torch.compile(lambda x: x + 1), values())[1] == 1
+
+
+def test_disable_runs_at_once():
+    @torch.compiler.disable
+    def inner(x):
+        return x * 2 + 1
+
+    assert inner._torchdynamo_disable
+    _, passes, steps, _ = counted(torch.compile(lambda x: inner(x) - x), values())
+    assert (passes, steps) == (1, 1)
+    layer = torch.compiler.disable(nn.ReLU())
+    assert torch.equal(layer(values()), values().relu())
+
+
+def test_modules():
+    net = nn.Sequential(nn.Linear(8, 300), nn.GELU(), nn.Linear(300, 8))
+    x = values(shape=(50, 8))
+    expected = net(x)
+    for made in (
+        torch.compile(net),
+        copy.deepcopy(torch.compile(net)),
+        pickle.loads(pickle.dumps(torch.compile(net))),
+    ):
+        result, _, steps, _ = counted(made, x)
+        assert steps > 0 and torch.equal(result, expected)
+    net.compile()
+    result, _, steps, _ = counted(net, x)
+    assert steps > 0 and torch.equal(result, expected)
+
+
+def test_code_is_kept_and_forgotten():
+    torch.compiler.reset()
+    assert _C._code_count() == 0
+    function = torch.compile(lambda x: torch.relu(x * 2 + 1))
+    function(values())
+    function(values())
+    assert _C._code_count() == 1
+    for n in (9000, 16_384, 70_001):  # another size is the same chain
+        function(values(shape=(n,)))
+    assert _C._code_count() == 1
+    torch.compiler.reset()
+    assert _C._code_count() == 0
