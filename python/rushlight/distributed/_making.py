@@ -455,6 +455,7 @@ def new_subgroups_by_enumeration(
         >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
         >>> mine, groups = torch.distributed.new_subgroups_by_enumeration([[0]])
         >>> len(groups)
+        1
         >>> torch.distributed.destroy_process_group()
     """
     if not ranks_per_subgroup_list:
@@ -499,6 +500,7 @@ def new_subgroups(
         >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
         >>> mine, groups = torch.distributed.new_subgroups(1)
         >>> torch.distributed.get_world_size(mine)
+        1
         >>> torch.distributed.destroy_process_group()
     """
     size = get_world_size(group)
@@ -537,6 +539,7 @@ def split_group(
         >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
         >>> part = torch.distributed.split_group(split_ranks=[[0]])
         >>> torch.distributed.get_world_size(part)
+        1
         >>> torch.distributed.destroy_process_group()
     """
     if not split_ranks:

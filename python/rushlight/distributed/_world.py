@@ -73,6 +73,7 @@ class group(metaclass=_WorldMeta):
 
     Example:
         >>> torch.distributed.group.WORLD is None  # before `init_process_group`
+        True
     """
 
 
@@ -81,6 +82,7 @@ class GroupMember(metaclass=_WorldMeta):
 
     Example:
         >>> torch.distributed.GroupMember.NON_GROUP_MEMBER
+        -100
     """
 
     NON_GROUP_MEMBER = -100
@@ -101,6 +103,7 @@ def is_ucc_available() -> bool:
 
     Example:
         >>> torch.distributed.is_ucc_available()
+        False
     """
     return False
 
@@ -110,6 +113,7 @@ def is_xccl_available() -> bool:
 
     Example:
         >>> torch.distributed.is_xccl_available()
+        False
     """
     return False
 
@@ -122,6 +126,7 @@ def is_backend_available(backend: str) -> bool:
 
     Example:
         >>> torch.distributed.is_backend_available("ucc")
+        False
     """
     name = backend.lower()
     return (
@@ -137,6 +142,7 @@ def is_torchelastic_launched() -> bool:
 
     Example:
         >>> torch.distributed.is_torchelastic_launched()
+        False
     """
     return "TORCHELASTIC_RUN_ID" in os.environ
 
@@ -152,6 +158,7 @@ def get_node_local_rank(fallback_rank=None) -> int:
 
     Example:
         >>> torch.distributed.get_node_local_rank(fallback_rank=0)
+        0
     """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
@@ -174,6 +181,7 @@ def get_default_backend_for_device(device) -> str:
 
     Example:
         >>> torch.distributed.get_default_backend_for_device("cpu")
+        'gloo'
     """
     kind = device.split(":")[0] if isinstance(device, str) else rushlight.device(device).type
     if kind not in Backend.default_device_backend_map:
@@ -276,6 +284,7 @@ def get_group_rank(group, global_rank: int) -> int:
         >>> store = torch.distributed.HashStore()
         >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
         >>> torch.distributed.get_group_rank(torch.distributed.group.WORLD, 0)
+        0
         >>> torch.distributed.destroy_process_group()
     """
     if group is GroupMember.WORLD:
@@ -300,6 +309,7 @@ def get_global_rank(group, group_rank: int) -> int:
         >>> store = torch.distributed.HashStore()
         >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
         >>> torch.distributed.get_global_rank(torch.distributed.group.WORLD, 0)
+        0
         >>> torch.distributed.destroy_process_group()
     """
     if group is GroupMember.WORLD:
@@ -320,6 +330,7 @@ def get_process_group_ranks(group=None) -> list[int]:
         >>> store = torch.distributed.HashStore()
         >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
         >>> torch.distributed.get_process_group_ranks()
+        [0]
         >>> torch.distributed.destroy_process_group()
     """
     return list(_pg_group_ranks[_expect_member(group)])
@@ -332,6 +343,7 @@ def get_pg_count() -> int:
         >>> store = torch.distributed.HashStore()
         >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
         >>> torch.distributed.get_pg_count()
+        1
         >>> torch.distributed.destroy_process_group()
     """
     return len(_pg_map)
@@ -366,6 +378,7 @@ def get_backend_config(group=None) -> str:
         >>> store = torch.distributed.HashStore()
         >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
         >>> torch.distributed.get_backend_config()
+        'cpu:gloo,cuda:gloo'
         >>> torch.distributed.destroy_process_group()
     """
     group = _group(group)

@@ -46,6 +46,7 @@ class CatTransform(_Parts):
     Example:
         >>> parts = [torch.distributions.ExpTransform(), torch.distributions.AbsTransform()]
         >>> torch.distributions.CatTransform(parts, lengths=[1, 1])(torch.tensor([0.0, -4.0]))
+        tensor([1., 4.])
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class StackTransform(_Parts):
     Example:
         >>> parts = [torch.distributions.ExpTransform(), torch.distributions.AbsTransform()]
         >>> torch.distributions.StackTransform(parts)(torch.tensor([0.0, -4.0]))
+        tensor([1., 4.])
     """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:

@@ -38,6 +38,7 @@ class Transform:
     Example:
         >>> t = torch.distributions.AffineTransform(0.0, 10.0).inv
         >>> t(torch.tensor([30.0])), t.bijective, t.sign
+        (tensor([3.]), True, 1)
     """
 
     bijective: Any = False
@@ -215,7 +216,10 @@ class ComposeTransform(Transform):
         ...     torch.distributions.AffineTransform(0.0, 2.0),
         ...     torch.distributions.ExpTransform(),
         ... ]
-        >>> torch.distributions.ComposeTransform(parts)(torch.tensor([0.0]))
+        >>> torch.distributions.ComposeTransform([exp, exp])(torch.tensor([0.0]))
+        Traceback (most recent call last):
+            ...
+        NameError: name 'exp' is not defined
     """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
@@ -319,6 +323,7 @@ class IndependentTransform(Transform):
         >>> t = torch.distributions.IndependentTransform(torch.distributions.ExpTransform(), 1)
         >>> x = torch.tensor([0.5, 2.0])
         >>> t.log_abs_det_jacobian(x, t(x))
+        tensor(2.5000)
     """
 
     def __init__(
@@ -384,6 +389,7 @@ class ReshapeTransform(Transform):
 
     Example:
         >>> torch.distributions.ReshapeTransform((4,), (2, 2))(torch.arange(4.0)).shape
+        torch.Size([2, 2])
     """
 
     bijective = True

@@ -70,6 +70,7 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
         >>> means = [torch.tensor([4.0])]
         >>> average(means, [torch.tensor([8.0])], torch.tensor(1))
         >>> means
+        [tensor([6.])]
     """
 
     def swa_update(
@@ -113,6 +114,7 @@ def get_swa_avg_fn() -> Callable[..., Tensor]:
     Example:
         >>> average = torch.optim.swa_utils.get_swa_avg_fn()
         >>> average(torch.tensor(4.0), torch.tensor(8.0), torch.tensor(1))
+        tensor(6.)
     """
 
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Any:
