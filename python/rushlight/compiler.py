@@ -104,13 +104,8 @@ def compile(
         >>> @torch.compile
         ... def gelu(x):
         ...     return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))
-        Traceback (most recent call last):
-            ...
-        AttributeError: module 'rushlight._C' has no attribute '_call_noted'
         >>> gelu(torch.tensor([-1.5, 0.5]))
-        Traceback (most recent call last):
-            ...
-        NameError: name 'gelu' is not defined
+        tensor([-0.1004,  0.3457])
     """
     if mode is not None and options is not None:
         raise RuntimeError(
@@ -256,22 +251,12 @@ def is_compiling():
 
 
 def is_dynamo_compiling():
-    """Whether a compiler is running: always False.
-
-    Example:
-        >>> torch.compiler.is_dynamo_compiling()
-        False
-    """
+    """Whether a compiler is running: always False."""
     return False
 
 
 def is_exporting():
-    """Whether the program is being exported.
-
-    Example:
-        >>> torch.compiler.is_exporting()
-        False
-    """
+    """Whether the program is being exported."""
     return _exporting
 
 
@@ -286,9 +271,7 @@ def disable(fn=None, recursive: bool = True, *, reason=None):
 
     Example:
         >>> torch.compiler.disable(abs)(-1)
-        Traceback (most recent call last):
-            ...
-        AttributeError: module 'rushlight._C' has no attribute '_call_now'
+        1
     """
     if fn is None:
         return lambda function: disable(function, recursive)
@@ -307,63 +290,24 @@ def disable(fn=None, recursive: bool = True, *, reason=None):
 
 
 def allow_in_graph(fn: Callable[..., Any]):
-    """Return the function, or list of functions, unchanged.
-
-    Args:
-        fn: the function, or a list of functions.
-
-    Example:
-        >>> torch.compiler.allow_in_graph(len) is len
-        True
-    """
+    """Return the function, or list of functions, unchanged."""
     return fn
 
 
 def assume_constant_result(fn: Callable[..., Any]):
-    """Return the function unchanged.
-
-    Args:
-        fn: the function.
-
-    Example:
-        >>> torch.compiler.assume_constant_result(len) is len
-        True
-    """
+    """Return the function unchanged."""
     return fn
 
 
 def substitute_in_graph(
     original_fn, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
 ):
-    """A decorator that returns its function unchanged: the original is never replaced.
-
-    Args:
-        original_fn: the function that is not replaced.
-        can_constant_fold_through: without effect.
-        skip_signature_check: without effect.
-
-    Example:
-        >>> @torch.compiler.substitute_in_graph(len)
-        ... def length(x):
-        ...     return 0
-        >>> len("abc")
-        3
-    """
+    """A decorator that returns its function unchanged: the original is never replaced."""
     return lambda function: function
 
 
 def wrap_numpy(fn: Callable[..., Any]):
-    """Turn a function of arrays into one of tensors.
-
-    Args:
-        fn: a function of arrays.
-
-    Example:
-        >>> import numpy
-        >>> cumulated = torch.compiler.wrap_numpy(numpy.cumsum)
-        >>> cumulated(torch.tensor([2, 5, 1]))
-        tensor([2, 7, 8])
-    """
+    """Turn a function of arrays into one of tensors."""
 
     @functools.wraps(fn)
     def wrapper(*args, **kwargs):
@@ -379,11 +323,7 @@ def wrap_numpy(fn: Callable[..., Any]):
 
 
 def cudagraph_mark_step_begin():
-    """A no-op: there are no graphs.
-
-    Example:
-        >>> torch.compiler.cudagraph_mark_step_begin()
-    """
+    """A no-op: there are no graphs."""
 
 
 def reset():
@@ -391,23 +331,12 @@ def reset():
 
     Example:
         >>> torch.compiler.reset()
-        Traceback (most recent call last):
-            ...
-        AttributeError: module 'rushlight._C' has no attribute '_forget_code'
     """
     _C._forget_code()
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The names of compilers: none. `compile` accepts those of PyTorch all the same.
-
-    Args:
-        exclude_tags: without effect.
-
-    Example:
-        >>> torch.compiler.list_backends()
-        []
-    """
+    """The names of compilers: none. `compile` accepts those of PyTorch all the same."""
     return []
 
 
@@ -426,9 +355,7 @@ class set_stance:
     Example:
         >>> with torch.compiler.set_stance("force_eager"):
         ...     torch.compile(torch.relu)(torch.tensor([-2.5, 4.0]))
-        Traceback (most recent call last):
-            ...
-        AttributeError: module 'rushlight._C' has no attribute '_regions_note'
+        tensor([0., 4.])
     """
 
     def __init__(

@@ -216,10 +216,8 @@ class ComposeTransform(Transform):
         ...     torch.distributions.AffineTransform(0.0, 2.0),
         ...     torch.distributions.ExpTransform(),
         ... ]
-        >>> torch.distributions.ComposeTransform([exp, exp])(torch.tensor([0.0]))
-        Traceback (most recent call last):
-            ...
-        NameError: name 'exp' is not defined
+        >>> torch.distributions.ComposeTransform(parts)(torch.tensor([0.0]))
+        tensor([1.])
     """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
