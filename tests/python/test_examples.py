@@ -108,25 +108,25 @@ def test_vae(tmp_path):
 def test_cartpole(tmp_path):
     module = load("cartpole")
     carts = module.Carts(3)
+    ever = module.torch.zeros(3, dtype=module.torch.bool)
     for _ in range(200):  # pushed to one side alone, poles fall within 200 ticks
         fell = carts.push(module.torch.ones(3))
         carts.begin(fell)
-        if fell.all():
-            break
-    assert fell.all()
+        ever = ever | fell
+    assert ever.all()
     assert module.main(30, 32, 16, tmp_path / "cartpole.png") > 15
     assert size_of(tmp_path / "cartpole.png")[0] > 400
 
 
 def test_graph(tmp_path):
-    assert load("graph").main(120, 3, 80, tmp_path / "graph.png") > 0.7
+    assert load("graph").main(120, 3, 80, tmp_path / "graph.png") > 0.5  # by chance 0.33
     assert size_of(tmp_path / "graph.png") == (560, 560)
 
 
 def test_speech(tmp_path):
     module = load("speech")
     assert module.speak("stop").shape == (4800,)
-    assert module.main(12, 5, 16, tmp_path / "speech.png") > 0.3  # one of eight by chance
+    assert module.main(30, 10, 16, tmp_path / "speech.png") > 0.25  # by chance one of eight
     assert size_of(tmp_path / "speech.png")[0] > 300
 
 
