@@ -157,8 +157,11 @@ def signature(thing: Any) -> inspect.Signature | None:
 def parameters(thing: Any) -> list[str]:
     """The names of the arguments that a call takes; private ones begin with a line.
 
-    A class without a constructor of its own, whose base takes anything, takes nothing.
+    A class without a constructor of its own, whose base takes anything, takes nothing; nor does an
+    enumeration, which is not called to be made.
     """
+    if hasattr(thing, "__members__"):
+        return []
     found = signature(thing)
     named = [] if found is None else list(found.parameters.values())
     inherits = isinstance(thing, type) and "__init__" not in vars(thing)
@@ -230,5 +233,6 @@ def missing(thing: Any) -> list[str]:
     """What the docstring of something lacks: arguments without a word, an example."""
     said = parse(thing.__doc__ or "")
     lacks = [name for name in parameters(thing) if name not in said.args]
-    shown = re.search(r">>> |^For an example see ", thing.__doc__ or "", re.MULTILINE)
+    text = inspect.cleandoc(thing.__doc__ or "")
+    shown = re.search(r">>> |^For an example see ", text, re.MULTILINE)
     return lacks + ([] if shown else ["an example"])

@@ -1,9 +1,10 @@
 """Writes the site of the documentation: `python docs/make.py OUT` (`./dev docs` builds first).
 
 Its pages are those that people write, whose tutorial runs here (docs/execute.py); the reference,
-from docstrings (docs/reference.py); and the pages of ops, from the op table (docs/pages.py). What
-the table does not say is measured with the samples of tests/ops: which dtypes an op takes, what
-shapes come out, what its errors say. Sphinx makes HTML of them.
+from docstrings (docs/reference.py); pages of C++ headers, from their comments (docs/headers.py);
+and the pages of ops, from the op table (docs/pages.py). What the table does not say is measured
+with the samples of tests/ops: which dtypes an op takes, what shapes come out, what its errors say.
+Sphinx makes HTML of them.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import rushlight
-from docs import chart, execute, pages, reference
+from docs import chart, execute, headers, pages, reference
 from gen import table
 from tests.ops import harness
 
@@ -103,7 +104,7 @@ TOC = {
         "accepted",
         "performance",
     ],
-    "Reference": ["../reference/index", "../ops/README"],
+    "Reference": ["../reference/index", "../ops/README", "../cpp/index"],
     "The code": ["architecture", "python", "adding-an-op", "map", "measurements"],
 }
 
@@ -182,6 +183,7 @@ def write_sources(out):
     write_pages(out)
     write(out, {"docs/performance.svg": chart.generate()})
     write(out / "reference", reference.generate())
+    write(out / "cpp", headers.generate())
     op_pages(out / "ops")
     write(out, {"conf.py": (ROOT / "docs" / "conf.py").read_text()})
 

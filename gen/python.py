@@ -95,12 +95,24 @@ class Python:
 
     def result(self, named: bool) -> str:
         results = self.op.results
-        if len(results) != 1:
-            names = f"({commas([r.name or 'Tensor' for r in results])})"
-            return (names if named else "Any") if results else "None"  # named results have more than a tuple
-        base, kinds = results[0].type.base, {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}
-        name = kinds.get(base, f"builtins.{base}")
-        return f"tuple[{name}, ...]" if results[0].type.is_list else name
+        if len(results) == 1:
+            return result_annotation(results[0])
+        if named or not results:
+            return f"({commas([r.name or 'Tensor' for r in results])})" if results else "None"
+        whole = f"tuple[{commas([result_annotation(r) for r in results])}]"
+        return f"return_types.{self.op.name}" if has_named_results(self.op) else whole
+
+
+def result_annotation(result: Arg) -> str:
+    """The type of a result as a stub has it."""
+    kinds = {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}
+    name = kinds.get(result.type.base, f"builtins.{result.type.base}")
+    return f"tuple[{name}, ...]" if result.type.is_list else name
+
+
+def has_named_results(op: Op) -> bool:
+    """Whether results come as a named tuple of `return_types`."""
+    return len(op.results) > 1 and all(r.name for r in op.results)
 
 
 def by_name(ops: list[Op]) -> dict[str, list[Op]]:
@@ -395,7 +407,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, overload
 
-from rushlight._C import Generator, Number, device, dtype, layout, memory_format
+from rushlight._C import Generator, Number, device, dtype, layout, memory_format, return_types
 from rushlight._tensor import Tensor
 """
 
@@ -410,6 +422,15 @@ def definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
     return [line for name, texts in found.items() for text in texts for line in (*marks[name], text)]
 
 
+def result_types(ops: list[Op]) -> list[str]:
+    """The lines of `return_types`: a named tuple for each name whose results have names."""
+    named: dict[str, list[str]] = {}
+    for op in filter(has_named_results, ops):
+        fields = [f"    {r.name}: {result_annotation(r)}" for r in op.results]
+        named[op.name] = [f"class {op.name}(NamedTuple):", *fields]
+    return [line for lines_of in named.values() for line in lines_of]
+
+
 def stubs(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     public = [op for op in ops if not (op.python & {"nn", "wrapped"} or op.functional_name)]
@@ -419,5 +440,6 @@ def stubs(ops: list[Op]) -> dict[str, str]:
         functions[f"_{space}"] = [text.replace(f"def {space}_", "def ", 1) for text in own]
     files = {f"stubs/{name}.pyi": "\n".join([HEAD, *texts, ""]) for name, texts in functions.items()}
     methods = "\n".join(f"    {line}" for line in definitions(ops, METHODS))
-    whole = (Path(__file__).parent / "_C.pyi.in").read_text().replace("    $methods", methods)
-    return files | {"stubs/_C.pyi": whole}
+    named = "\n".join(f"    {line}" for line in result_types(ops))
+    whole = (Path(__file__).parent / "_C.pyi.in").read_text()
+    return files | {"stubs/_C.pyi": whole.replace("    $methods", methods).replace("    $named", named)}

@@ -271,7 +271,15 @@ legacy_contiguous_format = _C.contiguous_format
 
 
 def typename(obj):
-    """The name of a type for messages: "torch.FloatTensor" for tensors."""
+    """The name of a type for messages: "torch.FloatTensor" for tensors.
+
+    Args:
+        obj: the object.
+
+    Example:
+        >>> torch.typename(torch.ones(2))
+        'torch.FloatTensor'
+    """
     if isinstance(obj, Tensor):
         return obj.type()
     kind = type(obj)
@@ -283,7 +291,15 @@ def typename(obj):
 
 
 def is_storage(obj):
-    """Whether an object is a storage."""
+    """Whether an object is a storage.
+
+    Args:
+        obj: the object.
+
+    Example:
+        >>> torch.is_storage(torch.ones(2).untyped_storage())
+        True
+    """
     return isinstance(obj, _C.StorageBase | _storage.TypedStorage)
 
 
@@ -308,7 +324,15 @@ def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, 
 
 
 def get_device_module(device=None):
-    """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError if there is none."""
+    """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError if there is none.
+
+    Args:
+        device: a device or its name; None: that of the accelerator.
+
+    Example:
+        >>> torch.get_device_module("cpu").__name__
+        'rushlight.cpu'
+    """
     if device is not None and not isinstance(device, str | _C.device):
         raise RuntimeError(
             f"Invalid value of device {device!r}: expected a torch.device, str, or None"
@@ -321,7 +345,18 @@ def get_device_module(device=None):
 
 
 def set_default_device(device):
-    """Makes factories without a `device` use this one; None means the CPU."""
+    """Makes factories without a `device` use this one; None means the CPU.
+
+    Args:
+        device: a device or its name; None: the CPU.
+
+    Example:
+        >>> torch.set_default_device("meta")
+        >>> device = torch.zeros(2).device
+        >>> torch.set_default_device(None)
+        >>> device
+        device(type='meta')
+    """
     _C._set_default_device(device)
 
 

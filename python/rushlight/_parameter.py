@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import rushlight
 from rushlight import _C, Tensor
@@ -243,6 +243,14 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 def is_lazy(param):
     """Whether a parameter or buffer has no size yet."""
     return isinstance(param, UninitializedTensorMixin)
+
+
+@overload
+def new_parameter(shape: Any, *, device: Any = None, dtype: Any = None) -> Parameter: ...
+
+
+@overload
+def new_parameter(shape: Any, wanted: Any, *, device: Any = None, dtype: Any = None) -> Any: ...
 
 
 def new_parameter(shape: Any, wanted: Any = True, *, device: Any = None, dtype: Any = None) -> Any:

@@ -97,7 +97,14 @@ def is_deterministic_algorithms_warn_only_enabled():
 
 
 def set_deterministic_debug_mode(debug_mode):
-    """`use_deterministic_algorithms` as "default" (0), "warn" (1) or "error" (2)."""
+    """`use_deterministic_algorithms` as "default" (0), "warn" (1) or "error" (2).
+
+    Args:
+        debug_mode: the name or the number.
+
+    Example:
+        >>> torch.set_deterministic_debug_mode("default")
+    """
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
@@ -114,12 +121,24 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
-    """The setting as 0, 1 or 2; see `set_deterministic_debug_mode`."""
+    """The setting as 0, 1 or 2; see `set_deterministic_debug_mode`.
+
+    Example:
+        >>> torch.get_deterministic_debug_mode()
+        0
+    """
     return 0 if not _deterministic else 1 if _warn_only else 2
 
 
 def set_float32_matmul_precision(precision):
-    """Set the least precision of float32 products: "highest", "high" or "medium"."""
+    """Set the least precision of float32 products: "highest", "high" or "medium".
+
+    Args:
+        precision: the name.
+
+    Example:
+        >>> torch.set_float32_matmul_precision("highest")
+    """
     global _precision
     if precision not in ("highest", "high", "medium"):
         warn(
@@ -131,7 +150,12 @@ def set_float32_matmul_precision(precision):
 
 
 def get_float32_matmul_precision():
-    """The setting of `set_float32_matmul_precision`."""
+    """The setting of `set_float32_matmul_precision`.
+
+    Example:
+        >>> torch.get_float32_matmul_precision()
+        'highest'
+    """
     return _precision
 
 
@@ -156,7 +180,12 @@ def set_num_interop_threads(num: int):
 
 
 def get_num_interop_threads():
-    """The setting, or the number of processors."""
+    """The setting, or the number of processors.
+
+    Example:
+        >>> torch.get_num_interop_threads() > 0
+        True
+    """
     return _interop_threads or os.cpu_count() or 1
 
 

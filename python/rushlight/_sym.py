@@ -54,7 +54,15 @@ def _result(name: str, operands: tuple[Any, ...], value: Any) -> Any:
 
 @_C._Offered
 def sym_int(a: Any) -> int:
-    """Convert a number to an int."""
+    """Convert a number to an int.
+
+    Args:
+        a: the number.
+
+    Example:
+        >>> torch.sym_int(4.7)
+        4
+    """
     if isinstance(a, int) and not isinstance(a, bool):
         return a
     return _result("sym_int", (a,), int(a))
@@ -62,13 +70,29 @@ def sym_int(a: Any) -> int:
 
 @_C._Offered
 def sym_float(a: Any) -> float:
-    """Convert a number to a float."""
+    """Convert a number to a float.
+
+    Args:
+        a: the number.
+
+    Example:
+        >>> torch.sym_float(4)
+        4.0
+    """
     return _result("sym_float", (a,), float(a))
 
 
 @_C._Offered
 def sym_not(a: Any) -> bool:
-    """Return `not a`."""
+    """Return `not a`.
+
+    Args:
+        a: the condition.
+
+    Example:
+        >>> torch.sym_not(True)
+        False
+    """
     return not a
 
 
@@ -80,25 +104,58 @@ def _chosen(function: Any, a: Any, b: Any) -> Any:
 
 @_C._Offered
 def sym_max(a: Any, b: Any) -> Any:
-    """The larger of two numbers; a float where one is."""
+    """The larger of two numbers; a float where one is.
+
+    Args:
+        a, b: the numbers.
+
+    Example:
+        >>> torch.sym_max(4, 7)
+        7
+    """
     return _result("sym_max", (a, b), _chosen(max, a, b))
 
 
 @_C._Offered
 def sym_min(a: Any, b: Any) -> Any:
-    """The smaller of two numbers; a float where one is."""
+    """The smaller of two numbers; a float where one is.
+
+    Args:
+        a, b: the numbers.
+
+    Example:
+        >>> torch.sym_min(4, 7)
+        4
+    """
     return _result("sym_min", (a, b), _chosen(min, a, b))
 
 
 @_C._Offered
 def sym_sum(args: Any) -> Any:
-    """The sum of numbers."""
+    """The sum of numbers.
+
+    Args:
+        args: the numbers.
+
+    Example:
+        >>> torch.sym_sum([4, 7])
+        11
+    """
     return sum(args)
 
 
 @_C._Offered
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """Return `t` if `b` is true, else `f`."""
+    """Return `t` if `b` is true, else `f`.
+
+    Args:
+        b: the condition.
+        t, f: the values.
+
+    Example:
+        >>> torch.sym_ite(False, 4, 7)
+        7
+    """
     if not isinstance(b, bool) or type(t) is not type(f):
         raise AssertionError("sym_ite takes a bool and two values of one type")
     return t if b else f
@@ -106,5 +163,13 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 
 @_C._Offered
 def sym_sqrt(a: Any) -> float:
-    """The square root of a number."""
+    """The square root of a number.
+
+    Args:
+        a: the number.
+
+    Example:
+        >>> torch.sym_sqrt(9)
+        3.0
+    """
     return _result("sym_sqrt", (a,), math.sqrt(a))

@@ -11,6 +11,7 @@ from rushlight._lazy import later
 
 # Modules that themselves need this class, and one that not every program needs.
 _tensor_str = later("rushlight._tensor_str")
+_page = later("rushlight._texts.page")
 overrides = later("rushlight.overrides")
 _utils = later("rushlight._utils")
 dlpack = later("rushlight.utils.dlpack")
@@ -75,6 +76,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         if type(self).__torch_function__ is not Tensor.__torch_function__:
             return _without_override(_tensor_str._str, self, tensor_contents=tensor_contents)
         return _tensor_str._str(self, tensor_contents=tensor_contents)
+
+    def _repr_html_(self):
+        return _without_override(_page.of_tensor, self)
 
     def __format__(self, spec):
         if self.dim() == 0 and not self.is_meta and type(self) is Tensor:

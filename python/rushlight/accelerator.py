@@ -35,7 +35,12 @@ __all__ = [
 
 
 def is_available():
-    """Whether this machine has an accelerator."""
+    """Whether this machine has an accelerator.
+
+    Example:
+        >>> isinstance(torch.accelerator.is_available(), bool)
+        True
+    """
     return device_count() > 0
 
 
@@ -52,7 +57,12 @@ def current_accelerator(check_available: bool = False):
 
 
 def device_count():
-    """The number of accelerators."""
+    """The number of accelerators.
+
+    Example:
+        >>> torch.accelerator.device_count() >= 0
+        True
+    """
     kind = _C._accelerator()
     if kind is None:
         return 0
@@ -74,7 +84,12 @@ def _present(device: Device = None):
 
 
 def current_device_index():
-    """The index of the current accelerator; RuntimeError if there is none."""
+    """The index of the current accelerator; RuntimeError if there is none.
+
+    For an example see `accelerator.device_index`.
+
+    For an example see `accelerator.device_index`.
+    """
     return _C._current_device(_present())
 
 
@@ -82,7 +97,15 @@ current_device_idx = current_device_index
 
 
 def set_device_index(device):
-    """Make an accelerator the current one; RuntimeError if there is none."""
+    """Make an accelerator the current one; RuntimeError if there is none.
+
+    For an example see `accelerator.device_index`.
+
+    For an example see `accelerator.device_index`.
+
+    Args:
+        device: a device, or its number.
+    """
     _C._set_device(_present(device))
 
 
@@ -90,23 +113,51 @@ set_device_idx = set_device_index
 
 
 def current_stream(device: Device = None):
-    """The stream that new work is queued on; RuntimeError if there is no accelerator."""
+    """The stream that new work is queued on; RuntimeError if there is no accelerator.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     stream = torch.accelerator.current_stream()
+    """
     return _C._current_stream(_present(device))
 
 
 def set_stream(stream):
-    """Make a stream the current one of its device, and that device the current device."""
+    """Make a stream the current one of its device, and that device the current device.
+
+    Args:
+        stream: the stream.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.set_stream(torch.Stream())
+    """
     _C._set_device(_present(stream.device))
     _C._set_stream(stream)
 
 
 def synchronize(device: Device = None):
-    """Wait until an accelerator has done its work; RuntimeError if there is none."""
+    """Wait until an accelerator has done its work; RuntimeError if there is none.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.synchronize()
+    """
     _C._synchronize(_present(device))
 
 
 def empty_cache():
-    """Return unused memory of the allocator to the driver; a no-op without an accelerator."""
+    """Return unused memory of the allocator to the driver; a no-op without an accelerator.
+
+    Example:
+        >>> torch.accelerator.empty_cache()
+    """
     kind = current_accelerator(check_available=True)
     if kind is not None:
         getattr(rushlight, kind.type).empty_cache()
@@ -118,47 +169,120 @@ def _memory(function: str, device: Device):
 
 
 def memory_stats(device: Device = None, /):
-    """The counters of the allocator by name; RuntimeError without an accelerator."""
+    """The counters of the allocator by name; RuntimeError without an accelerator.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     peak = torch.accelerator.memory_stats()["allocated_bytes.all.peak"]
+    """
     return _memory("memory_stats", device)
 
 
 def memory_allocated(device: Device = None, /):
-    """The bytes of all tensors on an accelerator."""
+    """The bytes of all tensors on an accelerator.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     used = torch.accelerator.memory_allocated()
+    """
     return _memory("memory_allocated", device)
 
 
 def max_memory_allocated(device: Device = None, /):
-    """The largest number of bytes that tensors on an accelerator have had."""
+    """The largest number of bytes that tensors on an accelerator have had.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     used = torch.accelerator.max_memory_allocated()
+    """
     return _memory("max_memory_allocated", device)
 
 
 def memory_reserved(device: Device = None, /):
-    """The bytes that the allocator of an accelerator holds."""
+    """The bytes that the allocator of an accelerator holds.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     held = torch.accelerator.memory_reserved()
+    """
     return _memory("memory_reserved", device)
 
 
 def max_memory_reserved(device: Device = None, /):
-    """The largest number of bytes that the allocator of an accelerator has held."""
+    """The largest number of bytes that the allocator of an accelerator has held.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     held = torch.accelerator.max_memory_reserved()
+    """
     return _memory("max_memory_reserved", device)
 
 
 def reset_peak_memory_stats(device: Device = None, /):
-    """Set the peaks of the memory counters to their current values."""
+    """Set the peaks of the memory counters to their current values.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.reset_peak_memory_stats()
+    """
     _memory("reset_peak_memory_stats", device)
 
 
 def reset_accumulated_memory_stats(device: Device = None, /):
-    """Set the accumulated memory counters to 0."""
+    """Set the accumulated memory counters to 0.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.reset_accumulated_memory_stats()
+    """
     _memory("reset_accumulated_memory_stats", device)
 
 
 def get_memory_info(device: Device = None, /):
-    """The free bytes and all bytes of an accelerator's memory."""
+    """The free bytes and all bytes of an accelerator's memory.
+
+    Args:
+        device: a device, or its number; None: the current one.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     free, total = torch.accelerator.get_memory_info()
+    """
     return _memory("mem_get_info", device)
 
 
 class device_index:
-    """A context manager in which another accelerator is the current one; None changes nothing."""
+    """A context manager in which another accelerator is the current one; None changes nothing.
+
+    Args:
+        device: a number, or None.
+
+    Example:
+        >>> if torch.accelerator.device_count() > 1:
+        ...     with torch.accelerator.device_index(1):
+        ...         print(torch.accelerator.current_device_index())
+    """
 
     def __init__(self, device) -> None:
         self.index = device

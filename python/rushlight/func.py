@@ -95,7 +95,16 @@ def functional_call(
 
 
 def replace_all_batch_norm_modules_(root):
-    """Remove the running statistics of all batch normalisations in a module, for `vmap`."""
+    """Remove the running statistics of all batch normalisations in a module, for `vmap`.
+
+    Args:
+        root: the module, which is returned.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.BatchNorm1d(2))
+        >>> torch.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
+        True
+    """
     from rushlight.nn.modules.batchnorm import _BatchNorm
 
     for module in root.modules():

@@ -7,10 +7,13 @@ of tensors, too (`_tensor.py`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C
 from rushlight._lazy import later
+
+if TYPE_CHECKING:
+    from rushlight._tensor import Tensor
 
 _nn_functional = later("rushlight.nn.functional")
 _storage = later("rushlight.storage")
@@ -30,7 +33,7 @@ def _overridable(function):
     return _C._Offered(function)
 
 
-def einsum(equation=None, *operands):
+def einsum(equation: Any = None, *operands: Any) -> Tensor:
     """Sum products along dimensions that letters name: `einsum("ij,jk->ik", a, b)`.
 
     Or by numbers from 0 to 51 in their place: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.

@@ -12,7 +12,18 @@ _T = TypeVar("_T")
 
 
 class Future(Generic[_T]):
-    """A result or an error that is set once."""
+    """A result or an error that is set once.
+
+    Args:
+        devices: the devices of results; without effect.
+
+    Example:
+        >>> future = torch.futures.Future()
+        >>> later = future.then(lambda f: f.wait() * 2)
+        >>> future.set_result(21)
+        >>> later.wait()
+        42
+    """
 
     def __init__(self, *, devices=None) -> None:
         self._condition = threading.Condition()
@@ -84,7 +95,19 @@ class Future(Generic[_T]):
 
 
 def collect_all(futures):
-    """A future of the list of futures, which is done when all of them are."""
+    """A future of the list of futures, which is done when all of them are.
+
+    Args:
+        futures: a list of futures.
+
+    Example:
+        >>> first, second = torch.futures.Future(), torch.futures.Future()
+        >>> both = torch.futures.collect_all([first, second])
+        >>> first.set_result(4)
+        >>> second.set_result(5)
+        >>> [future.value() for future in both.wait()]
+        [4, 5]
+    """
     futures = list(futures)
     all_done: Future[Any] = Future()
     lock = threading.Lock()
@@ -106,5 +129,15 @@ def collect_all(futures):
 
 
 def wait_all(futures):
-    """Wait for all futures and return their results."""
+    """Wait for all futures and return their results.
+
+    Args:
+        futures: a list of futures.
+
+    Example:
+        >>> future = torch.futures.Future()
+        >>> future.set_result("done")
+        >>> torch.futures.wait_all([future])
+        ['done']
+    """
     return [f.wait() for f in collect_all(futures).wait()]

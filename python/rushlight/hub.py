@@ -52,7 +52,18 @@ def get_dir():
 
 
 def set_dir(d):
-    """Set the folder of downloads."""
+    """Set the folder of downloads.
+
+    Args:
+        d: the folder.
+
+    Example:
+        >>> before = torch.hub.get_dir()
+        >>> torch.hub.set_dir("models")
+        >>> torch.hub.get_dir()
+        'models'
+        >>> torch.hub.set_dir(before)
+    """
     global _hub_dir
     _hub_dir = os.path.expanduser(d)
 
@@ -269,13 +280,41 @@ def list(
     trust_repo=None,
     verbose: bool = True,
 ):
-    """The names of the models of a repository."""
+    """The names of the models of a repository.
+
+    For an example see `hub.load`, which works without a network.
+
+    For an example see `hub.load`, which works without a network.
+
+    For an example see `hub.load`, which works without a network.
+
+    Args:
+        github: "owner/name[:ref]" of GitHub.
+        force_reload: whether the repository is downloaded anew.
+        skip_validation: whether it is not asked if the ref belongs to the repository.
+        trust_repo: True runs its code, "check" asks first, False asks each time; None warns.
+        verbose: whether it is said that a copy is used.
+    """
     module = _hubconf(github, "github", force_reload, verbose, trust_repo)
     return [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
 
 
 def help(github, model, force_reload: bool = False, skip_validation: bool = False, trust_repo=None):
-    """The docstring of a model of a repository."""
+    """The docstring of a model of a repository.
+
+    For an example see `hub.load`, which works without a network.
+
+    For an example see `hub.load`, which works without a network.
+
+    For an example see `hub.load`, which works without a network.
+
+    Args:
+        github: "owner/name[:ref]" of GitHub.
+        model: the name of a function of hubconf.py.
+        force_reload: whether the repository is downloaded anew.
+        skip_validation: whether it is not asked if the ref belongs to the repository.
+        trust_repo: True runs its code, "check" asks first, False asks each time; None warns.
+    """
     return _entry(_hubconf(github, "github", force_reload, True, trust_repo), model).__doc__
 
 
@@ -295,6 +334,20 @@ def load(
 
     Args:
         repo_or_dir: "owner/name[:ref]" of GitHub, or with source="local" a folder.
+        model: the name of a function of hubconf.py.
+        *args, **kwargs: its arguments.
+        source: "github" or "local".
+        trust_repo: True runs its code, "check" asks first, False asks each time; None warns.
+        force_reload: whether the repository is downloaded anew.
+        verbose: whether it is said that a copy is used.
+        skip_validation: whether it is not asked if the ref belongs to the repository.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "hubconf.py").write_text("greeting = 'hello {}'.format")
+        >>> torch.hub.load(str(folder), "greeting", "you", source="local")
+        'hello you'
     """
     module = _hubconf(repo_or_dir, source, force_reload, verbose, trust_repo)
     return _entry(module, model)(*args, **kwargs)

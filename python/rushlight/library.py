@@ -65,6 +65,19 @@ def define(qualname, schema, alias_analysis: str = "", *, lib=None, tags=()):
     """Define an op, "namespace::name", with its schema; `impl` registers its implementation.
 
     With a `Library` instead of a name, a decorator of what the op does on all devices.
+
+    Args:
+        qualname: "namespace::name", or a `Library`.
+        schema: arguments and results in the language of PyTorch, "(Tensor x) -> Tensor".
+        alias_analysis: with a `Library`: "CONSERVATIVE" or "FROM_SCHEMA".
+        lib: a `Library` that the op goes with.
+        tags: words of `torch.Tag`.
+
+    Example:
+        >>> torch.library.define("docs_define::halve", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.impl("docs_define::halve", "default", lambda x: x / 2)
+        >>> torch.ops.docs_define.halve(torch.tensor([8.0, 3.0]))
+        tensor([4.0000, 1.5000])
     """
     if isinstance(qualname, Library):
         name = qualname.define(schema, alias_analysis, tags=tags)
@@ -87,6 +100,20 @@ def impl(qualname, types, func=None, *, lib=None):
     or several.
 
     With a `Library`, the name of its op and a dispatch key, a decorator for `Library.impl`.
+
+    Args:
+        qualname: the op, or a `Library`.
+        types: kinds of devices, or with a `Library` the name of its op.
+        func: the function; None: a decorator.
+        lib: a `Library` that the registration goes with.
+
+    Example:
+        >>> torch.library.define("docs_impl::halve", "(Tensor x) -> Tensor")
+        >>> @torch.library.impl("docs_impl::halve", "cpu")
+        ... def halve(x):
+        ...     return x / 2
+        >>> torch.ops.docs_impl.halve(torch.tensor([8.0, 3.0]))
+        tensor([4.0000, 1.5000])
     """
     if isinstance(qualname, Library):
 
@@ -114,7 +141,24 @@ def impl(qualname, types, func=None, *, lib=None):
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
-    """A decorator that registers the implementation of an op for devices."""
+    """A decorator that registers the implementation of an op for devices.
+
+    Args:
+        op: "namespace::name", or what `custom_op` returned.
+        device_types: kinds of devices: "cpu", "cuda", several in a list, or None for all.
+        func: the function; None: a decorator.
+        lib: a `Library` that the registration goes with.
+
+    Example:
+        >>> @torch.library.custom_op("docs_kernel::halve", mutates_args=(), device_types="cuda")
+        ... def halve(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> @torch.library.register_kernel("docs_kernel::halve", "cpu")
+        ... def halve_on_cpu(x):
+        ...     return x * 0.5
+        >>> halve(torch.tensor([8.0, 3.0]))
+        tensor([4.0000, 1.5000])
+    """
     if isinstance(op, CustomOpDef):
         return op.register_kernel(device_types, func)
     if device_types is None:
@@ -125,7 +169,24 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
 def register_fake(
     op, func=None, /, *, lib=None, _stacklevel: int = 1, allow_override: bool = False
 ):
-    """A decorator that registers the results of an op for meta and fake tensors."""
+    """A decorator that registers the results of an op for meta and fake tensors.
+
+    Args:
+        op: "namespace::name", or what `custom_op` returned.
+        func: makes results of the right shape and dtype; None: a decorator.
+        lib: a `Library` that the registration goes with.
+        allow_override: whether another function may be there.
+
+    Example:
+        >>> @torch.library.custom_op("docs_fake::halve", mutates_args=())
+        ... def halve(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> @torch.library.register_fake("docs_fake::halve")
+        ... def _(x):
+        ...     return torch.empty_like(x)
+        >>> halve(torch.empty(2, 3, device="meta")).shape
+        torch.Size([2, 3])
+    """
     definition = _found(op)
 
     def register(function):
@@ -136,12 +197,42 @@ def register_fake(
 
 
 def impl_abstract(qualname, func=None, *, lib=None, _stacklevel: int = 1):
-    """Deprecated name of `register_fake`."""
+    """Deprecated name of `register_fake`.
+
+    For an example see `library.register_fake`.
+
+    For an example see `library.register_fake`.
+
+    For an example see `library.register_fake`.
+
+    Args:
+        qualname: "namespace::name".
+        func: makes results of the right shape and dtype; None: a decorator.
+        lib: a `Library` that the registration goes with.
+    """
     return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
-    """Register the backward of an op, as `CustomOpDef.register_autograd` does."""
+    """Register the backward of an op, as `CustomOpDef.register_autograd` does.
+
+    Args:
+        op: "namespace::name", or what `custom_op` returned.
+        backward: gets a context and the gradients of the results; returns those of the arguments.
+        setup_context: gets the context, the arguments and the result, and keeps what backward
+            needs.
+        lib: a `Library` that the registration goes with.
+
+    Example:
+        >>> @torch.library.custom_op("docs_autograd::halve", mutates_args=())
+        ... def halve(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> torch.library.register_autograd("docs_autograd::halve", lambda context, grad: grad / 2)
+        >>> x = torch.tensor([8.0], requires_grad=True)
+        >>> halve(x).backward()
+        >>> x.grad
+        tensor([0.5000])
+    """
     found = _found(op)
     function = gradients.function_of(found, backward, setup_context)
     _take_back_with(lib, found.implement("Autograd", function))
@@ -154,7 +245,24 @@ def _take_back_with(lib, number):
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """A decorator that registers an op's function for vmap, as `CustomOpDef.register_vmap` does."""
+    """A decorator that registers an op's function for vmap, as `CustomOpDef.register_vmap` does.
+
+    Args:
+        op: "namespace::name", or what `custom_op` returned.
+        func: gets what is known of the batch, the batch dimension of each argument, and the
+            arguments; returns the result and its batch dimension. None: a decorator.
+        lib: a `Library` that the registration goes with.
+
+    Example:
+        >>> @torch.library.custom_op("docs_vmap::total", mutates_args=())
+        ... def total(x: torch.Tensor) -> torch.Tensor:
+        ...     return x.sum()
+        >>> @torch.library.register_vmap("docs_vmap::total")
+        ... def _(info, dims, x):
+        ...     return x.movedim(dims[0], 0).flatten(1).sum(1), 0
+        >>> torch.vmap(total)(torch.ones(3, 4))
+        tensor([4., 4., 4.])
+    """
     found = _found(op)
 
     def register(function):
@@ -166,7 +274,23 @@ def register_vmap(op, func=None, /, *, lib=None):
 
 
 def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
-    """Register a dtype to which autocast on a device casts floating-point tensors before the op."""
+    """Register a dtype to which autocast on a device casts floating-point tensors before the op.
+
+    Args:
+        op: "namespace::name", or what `custom_op` returned.
+        device_type: the kind of device: "cpu" or "cuda".
+        cast_inputs: the dtype.
+        lib: a `Library` that the registration goes with.
+
+    Example:
+        >>> @torch.library.custom_op("docs_autocast::halve", mutates_args=())
+        ... def halve(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> torch.library.register_autocast("docs_autocast::halve", "cpu", torch.bfloat16)
+        >>> with torch.autocast("cpu"):
+        ...     print(halve(torch.ones(2)).dtype)
+        torch.bfloat16
+    """
     if device_type not in ("cpu", "cuda", "xpu"):
         raise ValueError(f"Unknown device type: {device_type}")
     found = _found(op)
@@ -176,7 +300,20 @@ def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
 
 
 def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
-    """A decorator that registers what a class of modes or tensors does with an op."""
+    """A decorator that registers what a class of modes or tensors does with an op.
+
+    For an example see `library.register_kernel`, which registers in the same way.
+
+    For an example see `library.register_kernel`, which registers in the same way.
+
+    For an example see `library.register_kernel`, which registers in the same way.
+
+    Args:
+        op: "namespace::name", or what `custom_op` returned.
+        torch_dispatch_class: a class with `__torch_dispatch__`: a mode, or of tensors.
+        func: gets the mode or class, the op, the types, the arguments; None: a decorator.
+        lib: a `Library` that the registration goes with.
+    """
     found = _found(op)
 
     def register(function):
@@ -189,12 +326,26 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 
 
 def get_ctx():
-    """Raises RuntimeError: there are no symbolic sizes that depend on values."""
+    """Raises RuntimeError: there are no symbolic sizes that depend on values.
+
+    Example:
+        >>> torch.library.get_ctx()
+        Traceback (most recent call last):
+            ...
+        RuntimeError: get_ctx() can only be called inside of a fake impl of a compiler
+    """
     raise RuntimeError("get_ctx() can only be called inside of a fake impl of a compiler")
 
 
 def fallthrough_kernel():
-    """Raises NotImplementedError: it is only a marker for a kernel."""
+    """Raises NotImplementedError: it is only a marker for a kernel.
+
+    Example:
+        >>> torch.library.fallthrough_kernel()
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: fallthrough_kernel() should never be called.
+    """
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
@@ -211,6 +362,14 @@ class Library:
         kind: "DEF", "FRAGMENT" to add to a namespace that is there, "IMPL" to implement alone; the
             namespace "_" stands for all, and takes `fallback`.
         dispatch_key: that of `impl` where it is given none.
+        ns: the namespace.
+
+    Example:
+        >>> library = torch.library.Library("docs_library", "DEF")
+        >>> name = library.define("halve(Tensor x) -> Tensor")
+        >>> library.impl("halve", lambda x: x / 2, "CPU")
+        >>> torch.ops.docs_library.halve(torch.tensor([8.0, 3.0]))
+        tensor([4.0000, 1.5000])
     """
 
     def __init__(self, ns, kind, dispatch_key: str = "") -> None:
@@ -400,9 +559,16 @@ def _values(kernel, args, kwargs):
 def get_kernel(op, dispatch_key):
     """The implementation of an op of the table on a device, whether or not it is overridden later.
 
+    Args:
+        op: the op of the table, such as `torch.ops.aten.neg.default`, or its name.
+        dispatch_key: the device's key, such as "CPU".
+
     Raises:
         RuntimeError: there is no such op, or no such key.
         NotImplementedError: the op is not the table's, or the key is not a device's.
+
+    Example:
+        >>> kernel = torch.library.get_kernel("aten::neg", "CPU")
     """
     found = registry.overload_of(op) if isinstance(op, str) else op
     key = dispatch_key if isinstance(dispatch_key, str) else dispatch_key.name
@@ -440,10 +606,17 @@ def triton_op(name: str, fn=None, /, *, mutates_args, schema=None):
 
     Its body says what fake tensors become as well.
 
+    For an example see `library.custom_op`, which defines an op in the same way.
+
+    For an example see `library.custom_op`, which defines an op in the same way.
+
+    For an example see `library.custom_op`, which defines an op in the same way.
+
     Args:
         name: "namespace::name".
         mutates_args: the names of the arguments that it writes.
         schema: by default what the annotations say.
+        fn: the function; None: a decorator.
     """
 
     def define_op(function):
@@ -457,8 +630,17 @@ def triton_op(name: str, fn=None, /, *, mutates_args, schema=None):
 def wrap_triton(triton_kernel, /):
     """Return the Triton kernel itself, because nothing is traced.
 
+    Args:
+        triton_kernel: the kernel.
+
     Raises:
         RuntimeError: it is no kernel.
+
+    Example:
+        >>> torch.library.wrap_triton(print)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: wrap_triton takes what triton.jit or triton.autotune gave, ...
     """
     if type(triton_kernel).__module__.partition(".")[0] != "triton":
         raise RuntimeError(

@@ -39,7 +39,15 @@ __all__ = [
 
 
 def is_tensor_like(inp):
-    """Whether an object is a Tensor or has `__torch_function__`."""
+    """Whether an object is a Tensor or has `__torch_function__`.
+
+    Args:
+        inp: the object.
+
+    Example:
+        >>> torch.overrides.is_tensor_like(torch.ones(1)), torch.overrides.is_tensor_like([5])
+        (True, False)
+    """
     return type(inp) is _tensor_class() or hasattr(inp, "__torch_function__")
 
 
@@ -52,6 +60,16 @@ class TorchFunctionMode:
 
     Override `__torch_function__(self, func, types, args=(), kwargs=None)`; while it runs, the mode
     is off.
+
+    Example:
+        >>> class Names(torch.overrides.TorchFunctionMode):
+        ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+        ...         print(torch.overrides.resolve_name(func))
+        ...         return func(*args, **(kwargs or {}))
+        >>> with Names():
+        ...     x = torch.zeros(2).exp()
+        None
+        torch.Tensor.exp
     """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -66,7 +84,13 @@ class TorchFunctionMode:
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that runs every call unchanged."""
+    """A mode that runs every call unchanged.
+
+    Example:
+        >>> with torch.overrides.BaseTorchFunctionMode():
+        ...     print(torch.tensor([6]) + 1)
+        tensor([7])
+    """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func(*args, **({} if kwargs is None else kwargs))
@@ -75,6 +99,16 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 def wrap_torch_function(dispatcher):
     """A decorator that offers calls of a function to the arguments that `dispatcher(*args)`
     returns.
+
+    Args:
+        dispatcher: gets the arguments of a call; returns those that may take it.
+
+    Example:
+        >>> @torch.overrides.wrap_torch_function(lambda x: (x,))
+        ... def twice(x):
+        ...     return x + x
+        >>> twice(torch.tensor([4]))
+        tensor([8])
     """
 
     return functools.partial(_wrap_dispatched, dispatcher)
@@ -93,7 +127,12 @@ def _wrap_dispatched(dispatcher, function):
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch():
-    """A no-op: calls of a dispatch mode always go to the modes around it."""
+    """A no-op: calls of a dispatch mode always go to the modes around it.
+
+    Example:
+        >>> with torch.overrides.enable_reentrant_dispatch():
+        ...     pass
+    """
     yield
 
 
@@ -192,7 +231,12 @@ def _overridable():
 
 
 def get_overridable_functions():
-    """A dict from modules and classes to their functions that `__torch_function__` can override."""
+    """A dict from modules and classes to their functions that `__torch_function__` can override.
+
+    Example:
+        >>> torch.add in torch.overrides.get_overridable_functions()[torch]
+        True
+    """
     return {space: list(found.values()) for space, found in _overridable().items()}
 
 
@@ -200,6 +244,10 @@ def get_overridable_functions():
 def get_ignored_functions():
     """The public functions that cannot be overridden: factories, settings, questions about
     types.
+
+    Example:
+        >>> torch.zeros in torch.overrides.get_ignored_functions()
+        True
     """
     offered = _overridable()
     ignored = {f for n, f in _functions(rushlight).items() if f not in offered[rushlight].values()}
@@ -209,7 +257,12 @@ def get_ignored_functions():
 
 
 def get_testing_overrides():
-    """A dict from functions to lambdas that take the same arguments and return -1."""
+    """A dict from functions to lambdas that take the same arguments and return -1.
+
+    Example:
+        >>> torch.overrides.get_testing_overrides()[torch.add](4, 5)
+        -1
+    """
     return {
         function: lambda *args, **kwargs: -1
         for found in _overridable().values()
@@ -218,7 +271,12 @@ def get_testing_overrides():
 
 
 def get_default_nowrap_functions():
-    """The functions whose results are not converted to the subclass."""
+    """The functions whose results are not converted to the subclass.
+
+    Example:
+        >>> torch.Tensor.grad.__get__ in torch.overrides.get_default_nowrap_functions()
+        True
+    """
     base: Any = rushlight.Tensor
     return {base._base.__get__, base.grad.__get__}
 
@@ -236,7 +294,15 @@ def _names():
 
 
 def resolve_name(f):
-    """The name of an overridable function, "torch.Tensor.add"; None for others."""
+    """The name of an overridable function, "torch.Tensor.add"; None for others.
+
+    Args:
+        f: the function.
+
+    Example:
+        >>> torch.overrides.resolve_name(torch.Tensor.add)
+        'torch.Tensor.add'
+    """
     if isinstance(f, (_ops.OpOverload, _ops.OpOverloadPacket)):
         return str(f)
     try:
@@ -246,7 +312,15 @@ def resolve_name(f):
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]):
-    """Whether a function is a method of Tensor or the getter of a property."""
+    """Whether a function is a method of Tensor or the getter of a property.
+
+    Args:
+        func: the function.
+
+    Example:
+        >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.add)
+        True
+    """
     return (
         func in _overridable()[rushlight.Tensor].values()
         or getattr(func, "__name__", "") == "__get__"

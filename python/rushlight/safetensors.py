@@ -42,12 +42,29 @@ def save_file(tensors, filename, metadata=None):
         tensors: a dict of tensors. Those that share memory are written one by one.
         filename: a path.
         metadata: a dict of strings to go with them.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "net.safetensors")
+        >>> torch.safetensors.save_file({"weight": torch.ones(2, 3)}, path)
+        >>> torch.safetensors.load_file(path)["weight"].shape
+        torch.Size([2, 3])
     """
     _C._save_safetensors(*_pairs(tensors, metadata), os.fsdecode(os.fspath(filename)))
 
 
 def save(tensors, metadata=None):
-    """The bytes of a safetensors file."""
+    """The bytes of a safetensors file.
+
+    Args:
+        tensors: a dict of tensors.
+        metadata: a dict of strings to go with them.
+
+    Example:
+        >>> data = torch.safetensors.save({"weight": torch.tensor([5.0])})
+        >>> torch.safetensors.load(data)
+        {'weight': tensor([5.])}
+    """
     return _C._save_safetensors(*_pairs(tensors, metadata), None)
 
 
@@ -61,17 +78,47 @@ def load_file(filename, device="cpu", *, mmap: bool = True):
 
     Raises:
         RuntimeError: if the file is damaged.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "net.safetensors")
+        >>> torch.safetensors.save_file({"bias": torch.tensor([4.0])}, path)
+        >>> torch.safetensors.load_file(path)
+        {'bias': tensor([4.])}
     """
     return _copy_to_device(_C._load_safetensors(os.fsdecode(os.fspath(filename)), mmap)[0], device)
 
 
 def load(data):
-    """Load tensors from the bytes of a file as a dict."""
+    """Load tensors from the bytes of a file as a dict.
+
+    Args:
+        data: the bytes.
+
+    Raises:
+        RuntimeError: they are damaged.
+        RuntimeError: they are damaged.
+
+    Example:
+        >>> torch.safetensors.load(torch.safetensors.save({"bias": torch.tensor([4.0])}))
+        {'bias': tensor([4.])}
+    """
     return _copy_to_device(_C._load_safetensors(data, False)[0], "cpu")
 
 
 def metadata(filename):
-    """The metadata strings of a file."""
+    """The metadata strings of a file.
+
+    Args:
+        filename: a path.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "net.safetensors")
+        >>> torch.safetensors.save_file({}, path, metadata={"epoch": "12"})
+        >>> torch.safetensors.metadata(path)
+        {'epoch': '12'}
+    """
     return dict(_C._load_safetensors(os.fsdecode(os.fspath(filename)), True)[1])
 
 
@@ -103,6 +150,14 @@ def save_sharded(tensors, folder, max_shard_size: int = 5_000_000_000, metadata=
         folder: where the files go; it is made if there is none.
         max_shard_size: bytes of tensors in a file; a larger tensor gets a file of its own.
         metadata: a dict of strings to go with each file.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> tensors = {"a": torch.zeros(100), "b": torch.zeros(100)}
+        >>> _ = torch.safetensors.save_sharded(tensors, folder, max_shard_size=500)
+        >>> len(os.listdir(folder))
+        3
     """
     _pairs(tensors, metadata)
     os.makedirs(folder, exist_ok=True)
@@ -131,6 +186,14 @@ def load_sharded(path, device="cpu", *, mmap: bool = True):
 
     Raises:
         RuntimeError: the index is damaged, or a file lacks a tensor.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> tensors = {"a": torch.zeros(100), "b": torch.zeros(100)}
+        >>> _ = torch.safetensors.save_sharded(tensors, folder, max_shard_size=500)
+        >>> sorted(torch.safetensors.load_sharded(folder))
+        ['a', 'b']
     """
     path = os.path.join(path, _INDEX) if os.path.isdir(path) else os.fspath(path)
     folder = os.path.dirname(path)

@@ -94,7 +94,12 @@ MAP_PRIVATE, MAP_SHARED = _mmap.MAP_PRIVATE, _mmap.MAP_SHARED
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order of files that do not state theirs."""
+    """The byte order of files that do not state theirs.
+
+    Example:
+        >>> torch.serialization.LoadEndianness.LITTLE
+        <LoadEndianness.LITTLE: 2>
+    """
 
     NATIVE = 1
     LITTLE = 2
@@ -102,12 +107,23 @@ class LoadEndianness(enum.Enum):
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The setting of `set_default_load_endianness`; None means little endian."""
+    """The setting of `set_default_load_endianness`; None means little endian.
+
+    Example:
+        >>> torch.serialization.get_default_load_endianness()
+    """
     return config.load.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Set the byte order that `load` assumes for files that do not state theirs."""
+    """Set the byte order that `load` assumes for files that do not state theirs.
+
+    Args:
+        endianness: a member of `LoadEndianness`; None means little endian.
+
+    Example:
+        >>> torch.serialization.set_default_load_endianness(None)
+    """
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     config.load.endianness = endianness
@@ -120,7 +136,13 @@ def _is_big_endian() -> bool:
 
 
 def get_default_mmap_options() -> int:
-    """How `load(mmap=True)` maps a file: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`."""
+    """How `load(mmap=True)` maps a file: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`.
+
+    Example:
+        >>> import mmap
+        >>> torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+        True
+    """
     return config.load.mmap_flags
 
 
@@ -129,6 +151,11 @@ class set_default_mmap_options:
 
     Args:
         flags: `mmap.MAP_PRIVATE`: writes stay in memory; `mmap.MAP_SHARED`: they go to the file.
+
+    Example:
+        >>> import mmap
+        >>> with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+        ...     pass  # torch.load(path, mmap=True)
     """
 
     def __init__(self, flags: int) -> None:
@@ -148,12 +175,24 @@ class set_default_mmap_options:
 
 
 def get_crc32_options() -> bool:
-    """The setting of `set_crc32_options`; checksums are always written."""
+    """The setting of `set_crc32_options`; checksums are always written.
+
+    Example:
+        >>> torch.serialization.get_crc32_options()
+        True
+    """
     return config.save.compute_crc32
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """A no-op: files always have right checksums."""
+    """A no-op: files always have right checksums.
+
+    Args:
+        compute_crc32: what `get_crc32_options` returns.
+
+    Example:
+        >>> torch.serialization.set_crc32_options(True)
+    """
     config.save.compute_crc32 = compute_crc32
 
 
@@ -165,6 +204,18 @@ class skip_data:
     undefined.
 
     Sizes and places in the file are those of a whole one, which other means may fill or read.
+
+    Args:
+        materialize_fake_tensors: whether fake tensors are written as others, of zeros.
+
+    Example:
+        >>> import io
+        >>> full, empty = io.BytesIO(), io.BytesIO()
+        >>> torch.save(torch.ones(3), full)
+        >>> with torch.serialization.skip_data():
+        ...     torch.save(torch.ones(3), empty)
+        >>> len(full.getvalue()) == len(empty.getvalue()), full.getvalue() == empty.getvalue()
+        (True, False)
     """
 
     def __init__(self, materialize_fake_tensors: bool = False) -> None:
@@ -438,6 +489,14 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
 
     Raises:
         ValueError: if it is a file in the old format, or of a program.
+
+    Example:
+        >>> import datetime, io
+        >>> file = io.BytesIO()
+        >>> torch.save(datetime.date(2031, 5, 4), file)
+        >>> _ = file.seek(0)
+        >>> torch.serialization.get_unsafe_globals_in_checkpoint(file)
+        ['datetime.date']
     """
     with _open_file_like(f, "rb") as stream:
         if not _is_zipfile(stream):
@@ -457,7 +516,16 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
 
 @contextlib.contextmanager
 def mkdtemp() -> Iterator[str]:
-    """A temporary folder that is removed at the end of the `with` block."""
+    """A temporary folder that is removed at the end of the `with` block.
+
+    Example:
+        >>> import os
+        >>> with torch.serialization.mkdtemp() as folder:
+        ...     print(os.path.isdir(folder))
+        True
+        >>> os.path.exists(folder)
+        False
+    """
     import tempfile
 
     with tempfile.TemporaryDirectory() as path:
@@ -473,6 +541,15 @@ def check_module_version_greater_or_equal(
         module: a module that has a `__version__`.
         req_version_tuple: the numbers of the version.
         error_if_malformed: raise where its version is no such numbers; otherwise it counts as new.
+
+    Raises:
+        RuntimeError: its version is no numbers.
+        RuntimeError: its version is no numbers.
+
+    Example:
+        >>> import numpy
+        >>> torch.serialization.check_module_version_greater_or_equal(numpy, (1, 0))
+        True
     """
     try:
         parts = module.__version__.split(".")
@@ -486,14 +563,30 @@ def check_module_version_greater_or_equal(
 
 
 def normalize_storage_type(storage_type: Any) -> Any:
-    """The class of CPU storages with the same name as another storage class."""
+    """The class of CPU storages with the same name as another storage class.
+
+    Args:
+        storage_type: a class of storages.
+
+    Example:
+        >>> torch.serialization.normalize_storage_type(torch.FloatStorage)
+        <class 'rushlight.FloatStorage'>
+    """
     import rushlight
 
     return getattr(rushlight, storage_type.__name__)
 
 
 def storage_to_tensor_type(storage: Any) -> Any:
-    """The class of tensors on such a storage."""
+    """The class of tensors on such a storage.
+
+    Args:
+        storage: a storage with a dtype.
+
+    Example:
+        >>> torch.serialization.storage_to_tensor_type(torch.FloatStorage(2))
+        <class 'torch.FloatTensor'>
+    """
     import rushlight
 
     return getattr(rushlight, storage.type().rpartition(".")[2].replace("Storage", "Tensor"))

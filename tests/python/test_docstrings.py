@@ -124,6 +124,12 @@ def test_what_is_used_most_is_described():
     assert not {name: lacks for name, lacks in lacking.items() if lacks and name not in INNER}
 
 
+def test_nearly_all_public_names_are_described():
+    """What is left has no arguments that programs give, or cannot be made here."""
+    lacking = {name: lacks for name, thing in NAMES.items() if (lacks := docstrings.missing(thing))}
+    assert len(lacking) < 0.06 * len(NAMES), lacking
+
+
 def test_arguments_of_the_table_are_described():
     """Every argument of an op or a module has its phrase in ops/arguments.py."""
     rows = [(op.name, op.family, a.name) for op in table.load() for a in op.args]
@@ -142,7 +148,9 @@ def can_run(text):
 
 def test_examples_print_what_they_say():
     """All of the package, in one process; as in a fresh interpreter each time."""
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)
+    runner = doctest.DocTestRunner(
+        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS, verbose=False
+    )
     parser, failures, seen = doctest.DocTestParser(), [], set()
     things = {
         **NAMES,
@@ -164,7 +172,7 @@ def test_examples_print_what_they_say():
             if said:
                 failures.append("".join(said))
     rushlight.set_rng_state(state)
-    assert len(seen) > 900
+    assert len(seen) > 1700
     assert not failures, "\n".join(failures)
 
 

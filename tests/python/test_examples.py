@@ -1,12 +1,26 @@
 """The examples run on little work, learn, and leave a picture to look at."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(autouse=True)
+def beside(monkeypatch):
+    """Examples import what lies beside them (drawing)."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    yield
+    sys.modules.pop("drawing", None)
+
+
+def size_of(path):
+    with Image.open(path) as image:
+        return image.size
 
 
 def load(name):
@@ -59,3 +73,70 @@ def test_ensemble(capsys):
 
 def test_tangent_kernel():
     assert load("tangent_kernel").main(4096, 200, 0.05) < 0.05
+
+
+def test_text(tmp_path):
+    loss = load("text").main(25, 8, 32, 40, tmp_path / "text.txt")
+    assert loss < 4.0  # log of the number of letters is above 4.5
+    page = (tmp_path / "text.txt").read_text()
+    assert page.startswith("# How to ") and len(page) == 49
+
+
+def test_translation(tmp_path):
+    module = load("translate")
+    assert module.german(472) == "vierhundertzweiundsiebzig"
+    assert module.german(1001) == "eintausendeins" and module.german(21) == "einundzwanzig"
+    assert module.english(9031) == "nine thousand thirty-one"
+    assert 0 <= module.main(8, 16, 4, tmp_path / "translate.png") <= 1
+    assert size_of(tmp_path / "translate.png")[0] > 100
+
+
+def test_diffusion(tmp_path):
+    pytest.importorskip("sklearn")
+    error = load("diffusion").main(1, 128, 16, tmp_path / "diffusion.png")
+    assert 0.05 < error < 1.3
+    assert size_of(tmp_path / "diffusion.png") == (8 * 54 + 6, 10 * 54 + 6)
+
+
+def test_vae(tmp_path):
+    pytest.importorskip("sklearn")
+    loss = load("vae").main(4, 100, tmp_path / "vae.png")
+    assert 20 < loss < 40  # pixels without a network: 44
+    assert size_of(tmp_path / "vae.png")[0] > 700
+
+
+def test_cartpole(tmp_path):
+    module = load("cartpole")
+    carts = module.Carts(3)
+    ever = module.torch.zeros(3, dtype=module.torch.bool)
+    for _ in range(200):  # pushed to one side alone, poles fall within 200 ticks
+        fell = carts.push(module.torch.ones(3))
+        carts.begin(fell)
+        ever = ever | fell
+    assert ever.all()
+    assert module.main(30, 32, 16, tmp_path / "cartpole.png") > 15
+    assert size_of(tmp_path / "cartpole.png")[0] > 400
+
+
+def test_graph(tmp_path):
+    assert load("graph").main(120, 3, 80, tmp_path / "graph.png") > 0.5  # by chance 0.33
+    assert size_of(tmp_path / "graph.png") == (560, 560)
+
+
+def test_speech(tmp_path):
+    module = load("speech")
+    assert module.speak("stop").shape == (4800,)
+    assert module.main(30, 10, 16, tmp_path / "speech.png") > 0.25  # by chance one of eight
+    assert size_of(tmp_path / "speech.png")[0] > 300
+
+
+def test_tabular(tmp_path, capsys):
+    network, line = load("tabular").main(120, 4, 128, tmp_path / "tabular.png")
+    assert network < line
+    assert "hour" in capsys.readouterr().out and size_of(tmp_path / "tabular.png") == (720, 260)
+
+
+def test_pinn(tmp_path):
+    away = load("pinn").main(150, 64, tmp_path / "pinn.png")
+    assert away < 0.4
+    assert size_of(tmp_path / "pinn.png")[0] > 500

@@ -59,8 +59,15 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
 def location_tag(storage: Any) -> str:
     """What stands for the place of a storage in a file: "cpu", "cuda:0".
 
+    Args:
+        storage: the storage.
+
     Raises:
         RuntimeError: if no registered package knows its place.
+
+    Example:
+        >>> torch.serialization.location_tag(torch.ones(2).untyped_storage())
+        'cpu'
     """
     for _, tagger, _ in _package_registry:
         tag = tagger(storage)
@@ -72,8 +79,17 @@ def location_tag(storage: Any) -> str:
 def default_restore_location(storage: Any, location: str) -> Any:
     """A storage that was saved at `location`, at the same place here.
 
+    Args:
+        storage: the storage.
+        location: the name of the place.
+
     Raises:
         RuntimeError: if no registered package knows it, or its device is not here.
+
+    Example:
+        >>> storage = torch.ones(2).untyped_storage()
+        >>> torch.serialization.default_restore_location(storage, "cpu") is storage
+        True
     """
     for _, _, deserializer in _package_registry:
         placed = deserializer(storage, location)

@@ -57,17 +57,36 @@ def add_safe_globals(safe_globals):
 
 
 def get_safe_globals():
-    """What `add_safe_globals` has added."""
+    """What `add_safe_globals` has added.
+
+    Example:
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
     return list(_safe_globals.values())
 
 
 def clear_safe_globals():
-    """Forgets what `add_safe_globals` has added."""
+    """Forgets what `add_safe_globals` has added.
+
+    Example:
+        >>> torch.serialization.clear_safe_globals()
+    """
     _safe_globals.clear()
 
 
 class safe_globals:
-    """`add_safe_globals` for the duration of a `with` block."""
+    """`add_safe_globals` for the duration of a `with` block.
+
+    Args:
+        safe_globals: functions and classes.
+
+    Example:
+        >>> import datetime
+        >>> with torch.serialization.safe_globals([datetime.date]):
+        ...     print(torch.serialization.get_safe_globals())
+        [<class 'datetime.date'>]
+    """
 
     def __init__(self, safe_globals):
         self._added = safe_globals

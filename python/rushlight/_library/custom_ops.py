@@ -32,7 +32,22 @@ def devices_of(device_types) -> tuple:
 
 
 class CustomOpDef:
-    """A custom op, which can be called; its methods register other functions."""
+    """A custom op, which can be called; its methods register other functions.
+
+    Args:
+        namespace: what stands before "::".
+        name: what stands behind it.
+        schema: arguments and results.
+        fn: the function.
+        tags: words of `torch.Tag`.
+
+    Example:
+        >>> @torch.library.custom_op("docs_def::halve", mutates_args=())
+        ... def halve(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> halve
+        <CustomOpDef(docs_def::halve)>
+    """
 
     def __init__(self, namespace: str, name: str, schema: str, fn=None, tags=()) -> None:
         self._namespace, self._name, self._schema = namespace, name, schema
@@ -141,9 +156,18 @@ def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=
         mutates_args: the names of the arguments that it writes.
         device_types: for which devices the function is; None for all.
         schema: by default what the annotations say.
+        fn: the function; None: a decorator.
+        tags: words of `torch.Tag`.
 
     Raises:
         ValueError: the schema writes into other arguments than `mutates_args`.
+
+    Example:
+        >>> @torch.library.custom_op("docs_op::halve", mutates_args=())
+        ... def halve(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> halve(torch.tensor([8.0, 3.0])), torch.ops.docs_op.halve(torch.tensor([5.0]))
+        (tensor([4.0000, 1.5000]), tensor([2.5000]))
     """
 
     def define_op(function):

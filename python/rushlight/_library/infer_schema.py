@@ -22,8 +22,19 @@ _SCHEMA_TYPES = {
 def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
     """The schema that a function's annotations say: "(Tensor x, float y) -> Tensor".
 
+    Args:
+        prototype_function: the function, all of whose arguments have annotations.
+        mutates_args: the names of the arguments that it writes.
+        op_name: the name that the schema begins with; None: nothing.
+
     Raises:
         ValueError: an argument or the result has no annotation, or one that schemas lack.
+
+    Example:
+        >>> def halve(x: torch.Tensor, times: int = 1) -> torch.Tensor:
+        ...     return x / 2**times
+        >>> torch.library.infer_schema(halve, mutates_args=())
+        '(Tensor x, SymInt times=1) -> Tensor'
     """
     parameters = inspect.signature(prototype_function).parameters
     missing = set() if mutates_args == "unknown" else set(mutates_args) - set(parameters)

@@ -130,8 +130,27 @@ def opcheck(
     where gradients are wanted, "test_faketensor" compares sizes with those of the fake
     implementation, "test_aot_dispatch_dynamic" runs forward and backward.
 
+    Args:
+        op: the op, such as `torch.ops.aten.sin.default`, or what `custom_op` returned.
+        args: arguments by position, a tuple.
+        kwargs: arguments by name.
+        test_utils: the checks, one name or several.
+        raise_exception: whether a failure is raised, or returned.
+        atol, rtol: tolerances of results; None: by the dtype.
+
     Raises:
         OpCheckError: a test failed, and `raise_exception` is set.
+
+    Example:
+        >>> @torch.library.custom_op("docs_check::halve", mutates_args=())
+        ... def halve(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> @torch.library.register_fake("docs_check::halve")
+        ... def _(x):
+        ...     return torch.empty_like(x)
+        >>> found = torch.library.opcheck(halve, (torch.ones(2),))
+        >>> found["test_schema"]
+        'SUCCESS'
     """
     found = getattr(op, "_opoverload", op)
     if isinstance(found, registry.CustomPacket):

@@ -241,6 +241,11 @@ def quantize_per_tensor(input, scale, zero_point, dtype) -> Any:
         scale: what a step of the codes is; a number or a tensor of one.
         zero_point: the code of 0.
         dtype: `qint8`, `quint8` or `qint32`.
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.tensor([0.0, 0.5]), 0.1, 10, torch.quint8)
+        >>> x.int_repr()
+        tensor([10, 15], dtype=torch.uint8)
     """
     if isinstance(input, list | tuple):
         return tuple(
@@ -267,6 +272,11 @@ def quantize_per_tensor_dynamic(input, dtype, reduce_range) -> Any:
         input: a float32 tensor.
         dtype: `qint8` or `quint8`.
         reduce_range: leave one bit of the codes unused.
+
+    Example:
+        >>> x = torch.quantize_per_tensor_dynamic(torch.tensor([0.0, 2.55]), torch.quint8, False)
+        >>> x.int_repr()
+        tensor([  0, 255], dtype=torch.uint8)
     """
     _check_float(input)
     first, last = _limits(dtype)
@@ -285,6 +295,12 @@ def quantize_per_channel(input, scales, zero_points, axis, dtype):
         zero_points: the codes of 0; floats are kept as such.
         axis: the dimension.
         dtype: `qint8`, `quint8` or `qint32`.
+
+    Example:
+        >>> rows, scales, zeros = torch.ones(2, 1), torch.tensor([0.1, 0.5]), torch.tensor([0, 0])
+        >>> torch.quantize_per_channel(rows, scales, zeros, 0, torch.qint8).int_repr()
+        tensor([[10],
+                [ 2]], dtype=torch.int8)
     """
     _check_float(input)
     _limits(dtype)
@@ -336,7 +352,15 @@ def _empty_affine_quantized(size, *, scale=1, zero_point=0, dtype: Any = None, d
 
 @_C._Offered
 def dequantize(input):
-    """The numbers of a quantised tensor, or of a list of them; a plain one in float32."""
+    """The numbers of a quantised tensor, or of a list of them; a plain one in float32.
+
+    Args:
+        input: the tensor, or a list of them.
+
+    Example:
+        >>> torch.dequantize(torch.quantize_per_tensor(torch.tensor([0.5]), 0.25, 0, torch.qint8))
+        tensor([0.5000])
+    """
     if isinstance(input, list | tuple):
         return tuple(dequantize(t) for t in input)
     if not isinstance(input, QuantizedTensor):
@@ -347,7 +371,15 @@ def dequantize(input):
 
 @_C._Offered
 def int_repr(input):
-    """The codes."""
+    """The codes.
+
+    Args:
+        input: a quantised tensor.
+
+    Example:
+        >>> torch.int_repr(torch.quantize_per_tensor(torch.tensor([0.5]), 0.25, 0, torch.qint8))
+        tensor([2], dtype=torch.int8)
+    """
     return _expect_quantized(input, "int_repr")._codes.clone()
 
 
@@ -371,31 +403,71 @@ def _by_channels(input, name: str) -> _Quantizer:
 
 @_C._Offered
 def q_scale(input):
-    """The one scale."""
+    """The one scale.
+
+    Args:
+        input: a quantised tensor.
+
+    Example:
+        >>> torch.q_scale(torch.quantize_per_tensor(torch.tensor([0.5]), 0.25, 0, torch.qint8))
+        0.25
+    """
     return _expect_per_tensor(input, "q_scale").scale
 
 
 @_C._Offered
 def q_zero_point(input):
-    """The one zero point."""
+    """The one zero point.
+
+    Args:
+        input: a quantised tensor.
+
+    Example:
+        >>> torch.q_zero_point(torch.quantize_per_tensor(torch.tensor([0.5]), 0.25, 3, torch.qint8))
+        3
+    """
     return _expect_per_tensor(input, "q_zero_point").zero_point
 
 
 @_C._Offered
 def q_per_channel_scales(input):
-    """The scale of each channel."""
+    """The scale of each channel.
+
+    For an example see `quantize_per_channel`.
+
+    For an example see `quantize_per_channel`.
+
+    Args:
+        input: a quantised tensor.
+    """
     return _by_channels(input, "q_per_channel_scales").scale.clone()
 
 
 @_C._Offered
 def q_per_channel_zero_points(input):
-    """The zero point of each channel."""
+    """The zero point of each channel.
+
+    For an example see `quantize_per_channel`.
+
+    For an example see `quantize_per_channel`.
+
+    Args:
+        input: a quantised tensor.
+    """
     return _by_channels(input, "q_per_channel_zero_points").zero_point.clone()
 
 
 @_C._Offered
 def q_per_channel_axis(input):
-    """The dimension of the channels."""
+    """The dimension of the channels.
+
+    For an example see `quantize_per_channel`.
+
+    For an example see `quantize_per_channel`.
+
+    Args:
+        input: a quantised tensor.
+    """
     return _by_channels(input, "q_per_channel_axis").axis
 
 

@@ -58,6 +58,13 @@ def jvp(
     Args:
         strict: RuntimeError if an output does not depend on the primals, instead of zeros.
         has_aux: func returns (output, aux), and aux comes third.
+        func: a function of tensors.
+        primals: its arguments, a tuple.
+        tangents: for each argument a tensor of its shape.
+
+    Example:
+        >>> torch.func.jvp(torch.sin, (torch.tensor(0.0),), (torch.tensor(2.0),))
+        (tensor(0.), tensor(2.))
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(
@@ -114,6 +121,15 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     The function is run once. Its derivative is kept as a graph, wᵀ J for an open w: it is linear in
     w, so its derivative with respect to w, applied to v, is J v.
+
+    Args:
+        func: a function of tensors.
+        primals: its arguments.
+
+    Example:
+        >>> value, product = torch.func.linearize(torch.square, torch.tensor(3.0))
+        >>> value, product(torch.tensor(1.0))
+        (tensor(9.), tensor(6.))
     """
     with rushlight.enable_grad():
         inputs = Inputs(primals)
@@ -163,6 +179,12 @@ def jacfwd(
         argnums: which arguments to differentiate by; for a tuple of them the Jacobian is one.
         has_aux: func returns (output, aux), and so does this.
         randomness: as in `vmap`.
+        func: a function of tensors.
+
+    Example:
+        >>> torch.func.jacfwd(torch.square)(torch.tensor([3.0, 5.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 10.]])
     """
 
     @functools.wraps(func)
@@ -204,5 +226,14 @@ def jacfwd(
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """A function that returns the second derivatives of a scalar function: forward over reverse
     mode.
+
+    Args:
+        func: a function of tensors whose result is one number.
+        argnums: which arguments to differentiate by.
+
+    Example:
+        >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([2.0, 5.0]))
+        tensor([[12.,  0.],
+                [ 0., 30.]])
     """
     return jacfwd(jacrev(func, argnums), argnums)

@@ -267,6 +267,12 @@ def jacrev(
         argnums: which arguments to differentiate by; for a tuple of them the Jacobian is one.
         has_aux: func returns (output, aux), and so does this.
         chunk_size: how many rows are computed together; None for all. Fewer take less memory.
+        func: a function of tensors.
+
+    Example:
+        >>> torch.func.jacrev(torch.square)(torch.tensor([3.0, 5.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 10.]])
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
@@ -316,6 +322,17 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     Ops that write are recorded as they run, so there is nothing to take out before they do;
     `remove` is "mutations" or "mutations_and_views".
+
+    Args:
+        func: a function of tensors.
+        remove: "mutations", or "mutations_and_views", which makes copies of views as well.
+
+    Example:
+        >>> def grow(x):
+        ...     y = x.clone()
+        ...     return y.add_(1)
+        >>> torch.func.functionalize(grow)(torch.tensor([4]))
+        tensor([5])
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -335,6 +352,11 @@ def debug_unwrap(tensor, *, recurse: bool = True):
 
     Args:
         recurse: whether all levels are removed, or only one.
+        tensor: the tensor.
+
+    Example:
+        >>> torch.func.debug_unwrap(torch.tensor([4]))
+        tensor([4])
     """
     while _C._batch_level(tensor):
         tensor = _C._batch_value(tensor)

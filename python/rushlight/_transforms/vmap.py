@@ -239,11 +239,16 @@ def vmap(
         randomness: "error" refuses random numbers; "different" draws other ones for each slice,
             "same" the same for all.
         chunk_size: how many slices are computed together; None for all.
+        func: the function.
 
     Raises:
         ValueError: where dimensions or structures do not fit, or nothing is mapped over.
         RuntimeError: for what differs from slice to slice but in values (control flow, `item`), and
             for in-place ops that would write a batch into a tensor without one.
+
+    Example:
+        >>> torch.vmap(torch.dot)(torch.ones(3, 2), torch.arange(6.0).view(3, 2))
+        tensor([1., 5., 9.])
     """
     check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):

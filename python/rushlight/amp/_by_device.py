@@ -50,36 +50,72 @@ def _warn(old: str, new: str) -> None:
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Deprecated: `is_autocast_enabled("cpu")`."""
+    """Deprecated: `is_autocast_enabled("cpu")`.
+
+    Example:
+        >>> torch.is_autocast_enabled("cpu")
+        False
+    """
     _warn("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
     return rushlight.is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """Deprecated: `set_autocast_enabled("cpu", enabled)`."""
+    """Deprecated: `set_autocast_enabled("cpu", enabled)`.
+
+    Args:
+        enabled: whether it is on.
+
+    Example:
+        >>> torch.set_autocast_enabled("cpu", False)
+    """
     _warn("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
     rushlight.set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_cpu_dtype() -> _C.dtype:
-    """Deprecated: `get_autocast_dtype("cpu")`."""
+    """Deprecated: `get_autocast_dtype("cpu")`.
+
+    Example:
+        >>> torch.get_autocast_dtype("cpu")
+        torch.bfloat16
+    """
     _warn("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
     return rushlight.get_autocast_dtype("cpu")
 
 
 def set_autocast_cpu_dtype(dtype: _C.dtype) -> None:
-    """Deprecated: `set_autocast_dtype("cpu", dtype)`."""
+    """Deprecated: `set_autocast_dtype("cpu", dtype)`.
+
+    Args:
+        dtype: the dtype.
+
+    Example:
+        >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
+    """
     _warn("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
     rushlight.set_autocast_dtype("cpu", dtype)
 
 
 def get_autocast_gpu_dtype() -> _C.dtype:
-    """Deprecated: `get_autocast_dtype("cuda")`."""
+    """Deprecated: `get_autocast_dtype("cuda")`.
+
+    Example:
+        >>> torch.get_autocast_dtype("cuda")
+        torch.float16
+    """
     _warn("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
     return rushlight.get_autocast_dtype("cuda")
 
 
 def set_autocast_gpu_dtype(dtype: _C.dtype) -> None:
-    """Deprecated: `set_autocast_dtype("cuda", dtype)`."""
+    """Deprecated: `set_autocast_dtype("cuda", dtype)`.
+
+    Args:
+        dtype: the dtype.
+
+    Example:
+        >>> torch.set_autocast_dtype("cuda", torch.float16)
+    """
     _warn("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
     rushlight.set_autocast_dtype("cuda", dtype)

@@ -20,7 +20,15 @@ _LOW = (_C.bfloat16, _C.float16)
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast exists for a device type, such as "cpu"."""
+    """Whether autocast exists for a device type, such as "cpu".
+
+    Args:
+        device_type: the kind of device.
+
+    Example:
+        >>> torch.amp.is_autocast_available("cpu")
+        True
+    """
     return _C._is_autocast_available(device_type)
 
 
@@ -151,6 +159,21 @@ def custom_fwd(
         device_type: "cpu" or "cuda".
         cast_inputs: where autocast is on, floating-point tensors among the arguments are cast to
             it, and `forward` runs without autocast; None lets it run under the autocast there is.
+
+    Example:
+        >>> class Twice(torch.autograd.Function):
+        ...     @staticmethod
+        ...     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+        ...     def forward(context, x):
+        ...         return x + x
+        ...
+        ...     @staticmethod
+        ...     @torch.amp.custom_bwd(device_type="cpu")
+        ...     def backward(context, grad):
+        ...         return grad + grad
+        >>> with torch.autocast("cpu"):
+        ...     print(Twice.apply(torch.ones(2, dtype=torch.bfloat16)).dtype)
+        torch.float32
     """
     _check_device_type(device_type)
     if fwd is None:
@@ -175,7 +198,16 @@ def custom_fwd(
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
-    """Decorates `backward` of a function whose `forward` has `custom_fwd`: same autocast."""
+    """Decorates `backward` of a function whose `forward` has `custom_fwd`: same autocast.
+
+    For an example see `amp.custom_fwd`.
+
+    For an example see `amp.custom_fwd`.
+
+    Args:
+        bwd: the function; None returns a decorator.
+        device_type: "cpu" or "cuda".
+    """
     _check_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

@@ -33,14 +33,32 @@ _current_level = -1
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value and its tangent, which is None if the value depends on no dual tensor."""
+    """A value and its tangent, which is None if the value depends on no dual tensor.
+
+    Args:
+        primal: the value.
+        tangent: its tangent, or None.
+
+    Example:
+        >>> import rushlight.autograd.forward_ad as forward_ad
+        >>> with forward_ad.dual_level():
+        ...     print(forward_ad.unpack_dual(torch.tensor([4.0])).tangent)
+        None
+    """
 
     primal: rushlight.Tensor
     tangent: rushlight.Tensor | None
 
 
 def enter_dual_level():
-    """Open a level and return its number. RuntimeError inside another level: they do not nest."""
+    """Open a level and return its number. RuntimeError inside another level: they do not nest.
+
+    Example:
+        >>> import rushlight.autograd.forward_ad as forward_ad
+        >>> forward_ad.enter_dual_level()
+        0
+        >>> forward_ad.exit_dual_level()
+    """
     global _level, _current_level
     if _level is not None:
         raise RuntimeError(
@@ -52,7 +70,15 @@ def enter_dual_level():
 
 
 def exit_dual_level(*, level=None):
-    """Close a level: dual tensors keep their values and lose their tangents."""
+    """Close a level: dual tensors keep their values and lose their tangents.
+
+    For an example see `autograd.forward_ad.enter_dual_level`.
+
+    For an example see `autograd.forward_ad.enter_dual_level`.
+
+    Args:
+        level: the number of the level; None: the one that is open.
+    """
     global _level, _current_level
     if _level is None or (level is not None and level != _current_level):
         raise RuntimeError(_NOT_LAST)
@@ -61,7 +87,15 @@ def exit_dual_level(*, level=None):
 
 
 class dual_level(ContextDecorator):
-    """A context manager that opens a level, in which tensors can be dual."""
+    """A context manager that opens a level, in which tensors can be dual.
+
+    Example:
+        >>> import rushlight.autograd.forward_ad as forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(torch.tensor([4.0]), torch.tensor([1.0]))
+        ...     print(forward_ad.unpack_dual(x * x).tangent)
+        tensor([8.])
+    """
 
     def __enter__(self):
         return enter_dual_level()
@@ -79,6 +113,15 @@ def _find_level(level):
 
 def make_dual(tensor, tangent, *, level=None):
     """A view of a tensor that has a tangent of the same size.
+
+    For an example see `autograd.forward_ad.dual_level`.
+
+    For an example see `autograd.forward_ad.dual_level`.
+
+    Args:
+        tensor: the value.
+        tangent: its tangent.
+        level: the number of the level; None: the one that is open.
 
     Raises:
         RuntimeError: outside of a level; for tangents of another size or dtype, and for a tensor
@@ -98,7 +141,16 @@ def make_dual(tensor, tangent, *, level=None):
 
 
 def unpack_dual(tensor, *, level=None):
-    """The value and the tangent of a dual tensor."""
+    """The value and the tangent of a dual tensor.
+
+    For an example see `autograd.forward_ad.dual_level`.
+
+    For an example see `autograd.forward_ad.dual_level`.
+
+    Args:
+        tensor: the dual tensor.
+        level: the number of the level; None: the one that is open.
+    """
     number = _find_level(level)
     if number is None:
         return UnpackedDualTensor(tensor, None)

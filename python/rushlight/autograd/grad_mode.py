@@ -207,7 +207,15 @@ class inference_mode(ContextDecorator):
 
 
 class set_multithreading_enabled(ContextDecorator):
-    """A no-op: backward always runs on the calling thread."""
+    """A no-op: backward always runs on the calling thread.
+
+    Args:
+        mode: without effect.
+
+    Example:
+        >>> with torch.autograd.set_multithreading_enabled(False):
+        ...     pass
+    """
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode

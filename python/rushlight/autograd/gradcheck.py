@@ -68,6 +68,16 @@ def gradcheck(
         check_forward_ad, check_backward_ad: which modes are checked, at least one.
         fast_mode: compare one random projection of the Jacobian instead of each element.
         masked: of sparse inputs move the entries alone; otherwise places without one, too.
+        eps: the width of differences.
+
+    Raises:
+        GradcheckError: they do not agree.
+        GradcheckError: they do not agree.
+
+    Example:
+        >>> x = torch.tensor([0.3, 2.0], dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradcheck(torch.sin, x)
+        True
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError(
@@ -134,6 +144,22 @@ def gradgradcheck(
         grad_outputs: gradients of the outputs; random where not given.
         gen_non_contig_grad_outputs: make random ones that are not contiguous.
         check_rev_over_rev, check_fwd_over_rev: how the gradients are differentiated.
+        func: takes `inputs`, returns a tensor or several.
+        inputs: a tensor or several, of double precision.
+        eps: the width of differences.
+        atol, rtol: as in `allclose`.
+        raise_exception: raise GradcheckError if it fails, else return False.
+        nondet_tol: the largest difference allowed between two backward passes.
+        check_undefined_grad: also check outputs that have no gradient.
+        check_grad_dtypes: also check that gradients have their input's dtype.
+        check_batched_grad: also check gradients of several vectors at once by `vmap`.
+        fast_mode: compare one random projection of the Jacobian instead of each element.
+        masked: of sparse inputs move the entries alone.
+
+    Example:
+        >>> x = torch.tensor([0.3, 2.0], dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradgradcheck(torch.sin, x)
+        True
     """
     if not (check_rev_over_rev or check_fwd_over_rev):
         raise AssertionError(

@@ -27,7 +27,17 @@ Node = _C._Node
 
 
 class GradientEdge(NamedTuple):
-    """The place where the gradient of a tensor goes: a node, and the index of its output."""
+    """The place where the gradient of a tensor goes: a node, and the index of its output.
+
+    Args:
+        node: the node.
+        output_nr: the index of its output.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> torch.autograd.graph.get_gradient_edge(x.exp()).output_nr
+        0
+    """
 
     node: Node
     output_nr: int
@@ -36,12 +46,35 @@ class GradientEdge(NamedTuple):
 def get_gradient_edge(tensor):
     """The edge of a tensor; it replaces the tensor in `backward` and `grad` without keeping it
     alive.
+
+    Args:
+        tensor: a tensor that requires grad.
+
+    Raises:
+        RuntimeError: it does not require grad.
+        RuntimeError: it does not require grad.
+
+    Example:
+        >>> x = torch.tensor([0.5], requires_grad=True)
+        >>> edge = torch.autograd.graph.get_gradient_edge(x * 3)
+        >>> torch.autograd.grad(edge, x)
+        (tensor([3.]),)
     """
     return GradientEdge(*_C._gradient_edge(tensor))
 
 
 def increment_version(tensor):
-    """Count a write that autograd did not see, for one tensor or several."""
+    """Count a write that autograd did not see, for one tensor or several.
+
+    Args:
+        tensor: a tensor, or several.
+
+    Example:
+        >>> x = torch.ones(2)
+        >>> torch.autograd.graph.increment_version(x)
+        >>> x._version
+        1
+    """
     tensors = (tensor,) if isinstance(tensor, _C.TensorBase) else tensor
     for t in tensors:
         _C._increment_version(t)
@@ -74,6 +107,16 @@ class saved_tensors_hooks:
 class save_on_cpu(saved_tensors_hooks):
     """A context manager: tensors that backward saves are kept on the CPU, in pinned memory if
     asked.
+
+    Args:
+        pin_memory: whether memory is page-locked, which makes copies from a GPU faster.
+        device_type: the kind of device whose memory rules are asked for.
+
+    Example:
+        >>> x = torch.tensor([0.5], requires_grad=True)
+        >>> with torch.autograd.graph.save_on_cpu():
+        ...     y = x.exp()
+        >>> y.backward()
     """
 
     def __init__(self, pin_memory: bool = False, device_type="cuda") -> None:
@@ -93,7 +136,19 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message):
-    """A context manager in which `saved_tensors_hooks` raises RuntimeError with this message."""
+    """A context manager in which `saved_tensors_hooks` raises RuntimeError with this message.
+
+    Args:
+        error_message: the message.
+
+    Example:
+        >>> with torch.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+        ...     with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        ...         pass
+        Traceback (most recent call last):
+            ...
+        RuntimeError: no hooks here
+    """
     before = _C._disable_saved_tensors_hooks(error_message)
     try:
         yield
@@ -132,6 +187,16 @@ def allow_mutation_on_saved_tensors():
 
     Backward must run inside of it, too (AssertionError). Yields the context, whose `clear()` frees
     the copies.
+
+    Example:
+        >>> x = torch.tensor([4.0], requires_grad=True)
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     y = x * 1
+        ...     z = y * y
+        ...     _ = y.zero_()  # would be an error in backward
+        ...     z.backward()
+        >>> x.grad
+        tensor([8.])
     """
     context = _MutationContext()
     with saved_tensors_hooks(context.pack, context.unpack):
@@ -143,7 +208,14 @@ def allow_mutation_on_saved_tensors():
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled):
-    """A no-op: gradients are accumulated on the stream that computed them."""
+    """A no-op: gradients are accumulated on the stream that computed them.
+
+    Args:
+        enabled: without effect.
+
+    Example:
+        >>> torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(True)
+    """
 
 
 class _MultiHandle(RemovableHandle):
@@ -166,6 +238,21 @@ def register_multi_grad_hook(tensors, fn: Callable[..., Any], *, mode: str = "al
 
     With "all", fn gets a list of them, None for those that a backward does not compute. "Not
     computed" is known only when the backward ends, so fn is then called by the last that comes.
+
+    Args:
+        tensors: the tensors.
+        fn: gets the gradients, or with "any" the one.
+        mode: "all" or "any".
+
+    Returns:
+        A handle whose `remove()` takes the hook away.
+        A handle whose `remove()` takes the hook away.
+
+    Example:
+        >>> x, y = (torch.tensor([n], requires_grad=True) for n in (4.0, 5.0))
+        >>> handle = torch.autograd.graph.register_multi_grad_hook([x, y], print)
+        >>> (x * y).backward()
+        [tensor([5.]), tensor([4.])]
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of 'all' and 'any', not {mode!r}")

@@ -54,7 +54,17 @@ class _VariableMeta(type):
 
 
 class Variable(metaclass=_VariableMeta):
-    """`Variable(data, requires_grad=False)` is a tensor on the same memory."""
+    """`Variable(data, requires_grad=False)` is a tensor on the same memory.
+
+    Args:
+        data: the tensor; None: an empty one.
+        requires_grad: whether gradients are recorded for it.
+        volatile: without effect.
+
+    Example:
+        >>> torch.autograd.Variable(torch.tensor([4.0]), requires_grad=True)
+        tensor([4.], requires_grad=True)
+    """
 
     _execution_engine = _Engine()
 

@@ -61,7 +61,12 @@ def is_available():
 
 
 def is_initialized():
-    """Whether the CUDA library has been loaded."""
+    """Whether the CUDA library has been loaded.
+
+    Example:
+        >>> isinstance(torch.cuda.is_initialized(), bool)
+        True
+    """
     return lib._library.cache_info().currsize > 0
 
 
@@ -69,6 +74,10 @@ def init():
     """Load the CUDA library; otherwise its first use loads it.
 
     AssertionError in a build without CUDA, RuntimeError without a driver or a GPU.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.init()
     """
     lib.require()
 
@@ -148,7 +157,15 @@ class device:
 
 
 class device_of(device):
-    """`device` for the GPU of a tensor; a no-op for a CPU tensor."""
+    """`device` for the GPU of a tensor; a no-op for a CPU tensor.
+
+    Args:
+        obj: the tensor.
+
+    Example:
+        >>> with torch.cuda.device_of(torch.ones(2)):
+        ...     pass
+    """
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.get_device() if obj.is_cuda else None)
@@ -228,7 +245,16 @@ def get_device_capability(device: Device = None):
 
 
 def can_device_access_peer(device, peer_device):
-    """Whether one GPU can read the memory of another directly."""
+    """Whether one GPU can read the memory of another directly.
+
+    Args:
+        device: the number of the GPU that reads.
+        peer_device: the number of the other one.
+
+    Example:
+        >>> if torch.cuda.device_count() > 1:
+        ...     print(torch.cuda.can_device_access_peer(0, 1))
+    """
     return bool(lib.ask("can_access_peer", ctypes.c_int, index_of(device), index_of(peer_device)))
 
 
@@ -248,6 +274,10 @@ def is_bf16_supported(including_emulation: bool = True):
 def get_arch_list():
     """The architectures of this build's kernels ("sm_90") and PTX ("compute_80"); empty without a
     GPU.
+
+    Example:
+        >>> isinstance(torch.cuda.get_arch_list(), list)
+        True
     """
     if not is_available():
         return []

@@ -44,6 +44,13 @@ def memory_stats(device: Device = None):
     """The counters of a GPU's allocator by name, such as `allocated_bytes.all.current`.
 
     Empty without a GPU.
+
+    Args:
+        device: a GPU, or its number; None: the current one.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     print(torch.cuda.memory_stats()["allocated_bytes.all.current"])
     """
     if not devices.is_available():
         return OrderedDict()
@@ -130,20 +137,45 @@ reset_max_memory_cached = reset_peak_memory_stats
 
 
 def reset_accumulated_memory_stats(device: Device = None):
-    """Set the accumulated memory counters to 0."""
+    """Set the accumulated memory counters to 0.
+
+    Args:
+        device: a GPU, or its number; None: the current one.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.reset_accumulated_memory_stats()
+    """
     if devices.is_available():
         lib.call("reset_memory_stats", devices.index_of(device), 0)
 
 
 def mem_get_info(device: Device = None):
-    """The free and the total bytes of a GPU, as the driver reports them."""
+    """The free and the total bytes of a GPU, as the driver reports them.
+
+    Args:
+        device: a GPU, or its number; None: the current one.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     free, total = torch.cuda.mem_get_info()
+    """
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     lib.call("memory_info", devices.index_of(device), ctypes.byref(free), ctypes.byref(total))
     return free.value, total.value
 
 
 def memory_summary(device: Device = None, abbreviated: bool = False):
-    """The main counters as a readable table."""
+    """The main counters as a readable table.
+
+    Args:
+        device: a GPU, or its number; None: the current one.
+        abbreviated: without effect.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     print(torch.cuda.memory_summary())
+    """
     stats = memory_stats(device)
     rows = [f"{'':24}{'current':>16}{'peak':>16}{'allocated':>20}{'freed':>20}"]
     for name in ("allocated_bytes", "reserved_bytes", "active_bytes", "allocation", "segment"):

@@ -70,38 +70,79 @@ def manual_seed_all(seed: int):
 
 
 def seed():
-    """Give the generator of the current GPU, if there is one, a random seed."""
+    """Give the generator of the current GPU, if there is one, a random seed.
+
+    Example:
+        >>> torch.cuda.seed()
+    """
     if devices.is_available():
         generator_of().seed()
 
 
 def seed_all():
-    """Give the generators of all GPUs one random seed."""
+    """Give the generators of all GPUs one random seed.
+
+    Example:
+        >>> torch.cuda.seed_all()
+    """
     if devices.is_available():
         _C._seed_devices(generator_of().seed())
 
 
 def initial_seed():
-    """The last seed of the current GPU's generator."""
+    """The last seed of the current GPU's generator.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     print(torch.cuda.initial_seed())
+    """
     return generator_of().initial_seed()
 
 
 def get_rng_state(device: _C.device | str | int = "cuda"):
-    """The state of a GPU's generator: seed and offset in 16 bytes of a uint8 tensor."""
+    """The state of a GPU's generator: seed and offset in 16 bytes of a uint8 tensor.
+
+    Args:
+        device: a GPU, or its number.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     state = torch.cuda.get_rng_state()
+    """
     return generator_of(device).get_state()
 
 
 def set_rng_state(new_state, device: _C.device | str | int = "cuda"):
-    """Set a GPU's generator to a state from `get_rng_state`."""
+    """Set a GPU's generator to a state from `get_rng_state`.
+
+    Args:
+        new_state: the state, 16 bytes.
+        device: a GPU, or its number.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.set_rng_state(torch.cuda.get_rng_state())
+    """
     generator_of(device).set_state(new_state)
 
 
 def get_rng_state_all():
-    """The states of all GPUs' generators."""
+    """The states of all GPUs' generators.
+
+    Example:
+        >>> states = torch.cuda.get_rng_state_all()
+    """
     return [get_rng_state(i) for i in range(devices.device_count())]
 
 
 def set_rng_state_all(new_states):
-    """Set the generators of all GPUs to these states."""
+    """Set the generators of all GPUs to these states.
+
+    Args:
+        new_states: a state for each GPU.
+
+    Example:
+        >>> torch.cuda.set_rng_state_all(torch.cuda.get_rng_state_all())
+    """
     for i, state in enumerate(new_states):
         set_rng_state(state, i)

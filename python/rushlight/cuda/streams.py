@@ -78,6 +78,11 @@ class Event(_C.Event):
         enable_timing: whether `elapsed_time` may be asked.
         blocking: whether a waiting host sleeps.
         interprocess: not supported.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     begin = torch.cuda.Event(enable_timing=True)
+        ...     begin.record()
     """
 
     def __new__(
@@ -134,13 +139,29 @@ def default_stream(device: Device = None):
 
 
 def set_stream(stream):
-    """Make a stream the current one of this thread for its GPU."""
+    """Make a stream the current one of this thread for its GPU.
+
+    Args:
+        stream: the stream.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.set_stream(torch.cuda.Stream())
+    """
     if stream is not None:
         _C._set_stream(stream)
 
 
 class StreamContext:
-    """A context manager in which a stream and its GPU are the current ones; None is a no-op."""
+    """A context manager in which a stream and its GPU are the current ones; None is a no-op.
+
+    Args:
+        stream: the stream, or None.
+
+    Example:
+        >>> with torch.cuda.StreamContext(None):
+        ...     pass
+    """
 
     def __init__(self, stream) -> None:
         self.stream = stream

@@ -86,7 +86,15 @@ def _as_real(tensor):
 
 
 def supports_complex(reduceOp: ReduceOp) -> bool:
-    """Whether a reduction supports complex numbers."""
+    """Whether a reduction supports complex numbers.
+
+    Args:
+        reduceOp: the operation, such as `ReduceOp.SUM`.
+
+    Example:
+        >>> torch.distributed.distributed_c10d.supports_complex(torch.distributed.ReduceOp.MAX)
+        False
+    """
     return reduceOp.name not in ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
 
 
@@ -151,7 +159,24 @@ def _peer(group, rank, group_rank, default=None):
 
 
 class P2POp:
-    """A message of `batch_isend_irecv`: `isend` or `irecv`, a tensor, and the other process."""
+    """A message of `batch_isend_irecv`: `isend` or `irecv`, a tensor, and the other process.
+
+    For an example see the page distributed.
+
+    For an example see the page distributed.
+
+    Args:
+        op: `isend` or `irecv`.
+        tensor: what is sent, or written into.
+        peer: the rank of the other process.
+        group: the processes; all of them if None.
+        tag: a number that both sides say.
+        group_peer: the rank of the other process within the group, instead of `peer`.
+
+    Raises:
+        ValueError: `op` is another function, or no process is named.
+        ValueError: `op` is another function, or no process is named.
+    """
 
     def __init__(self, op, tensor, peer=None, group=None, tag: int = 0, group_peer=None):
         if op not in (isend, irecv):
@@ -183,14 +208,50 @@ def _send(tensor, dst, group, tag, group_dst):
 
 
 def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
-    """Send a tensor to a process asynchronously."""
+    """Send a tensor to a process asynchronously.
+
+    For an example see the page distributed.
+
+    For an example see the page distributed.
+
+    Args:
+        tensor: what is sent.
+        dst: the rank of the receiver.
+        group: the processes; all of them if None.
+        tag: a number that the receiver says, too.
+        group_dst: the rank of the receiver within the group, instead of `dst`.
+
+    Returns:
+        A `Work` with `wait()`; until then the tensor must not change.
+        A `Work` with `wait()`; until then the tensor must not change.
+
+    Raises:
+        ValueError: the receiver is this process, or is not named.
+        ValueError: the receiver is this process, or is not named.
+    """
     work = _send(tensor, dst, group, tag, group_dst)
     _note(work)
     return work
 
 
 def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
-    """Receive a tensor asynchronously; from any process if none is given."""
+    """Receive a tensor asynchronously; from any process if none is given.
+
+    For an example see the page distributed.
+
+    For an example see the page distributed.
+
+    Args:
+        tensor: is written into.
+        src: the rank of the sender; None: any.
+        group: the processes; all of them if None.
+        tag: a number that the sender says, too.
+        group_src: the rank of the sender within the group, instead of `src`.
+
+    Returns:
+        A `Work` with `wait()`; until then the tensor has no values.
+        A `Work` with `wait()`; until then the tensor has no values.
+    """
     _check_tensor(tensor, "tensor")
     group = _group(group)
     if _rank_not_in_group(group):
@@ -204,14 +265,42 @@ def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
 
 
 def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
-    """Send a tensor to a process."""
+    """Send a tensor to a process.
+
+    For an example see the page distributed.
+
+    For an example see the page distributed.
+
+    Args:
+        tensor: what is sent.
+        dst: the rank of the receiver.
+        group: the processes; all of them if None.
+        tag: a number that the receiver says, too.
+        group_dst: the rank of the receiver within the group, instead of `dst`.
+
+    Raises:
+        ValueError: the receiver is this process, or is not named.
+        ValueError: the receiver is this process, or is not named.
+    """
     work = _send(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
 
 
 def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
-    """Receive a tensor; returns the rank that sent it."""
+    """Receive a tensor; returns the rank that sent it.
+
+    For an example see the page distributed.
+
+    For an example see the page distributed.
+
+    Args:
+        tensor: is written into.
+        src: the rank of the sender; None: any.
+        group: the processes; all of them if None.
+        tag: a number that the sender says, too.
+        group_src: the rank of the sender within the group, instead of `src`.
+    """
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -225,7 +314,19 @@ def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
 
 
 def batch_isend_irecv(p2p_op_list):
-    """Send and receive several tensors; returns their works."""
+    """Send and receive several tensors; returns their works.
+
+    For an example see the page distributed.
+
+    For an example see the page distributed.
+
+    Args:
+        p2p_op_list: the messages, a list of `P2POp` of one group.
+
+    Raises:
+        ValueError: the list is empty, has other things, or belongs to several groups.
+        ValueError: the list is empty, has other things, or belongs to several groups.
+    """
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError(
             f"Invalid ``p2p_op_list``: a list of P2POp is expected, but got {p2p_op_list!r}"
@@ -296,7 +397,23 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
-    """`all_reduce` of several tensors."""
+    """`all_reduce` of several tensors.
+
+    Args:
+        tensors: the inputs, which become the results, all of one dtype.
+        op: `ReduceOp.SUM`, `MAX` or another.
+        group: the processes; all of them if None.
+        async_op: whether to return a future at once.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> x, y = torch.tensor([4.0]), torch.tensor([5.0, 6.0])
+        >>> torch.distributed.all_reduce_coalesced([x, y])
+        >>> y
+        tensor([5., 6.])
+        >>> torch.distributed.destroy_process_group()
+    """
     if isinstance(tensors, rushlight.Tensor):
         tensors = [tensors]
     _check_list(tensors, "tensor")
@@ -310,7 +427,25 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
-    """Reduce all tensors in one process."""
+    """Reduce all tensors in one process.
+
+    Args:
+        tensor: the input, which becomes the result at `dst`; elsewhere its values are lost.
+        dst: the rank of the process that gets the result.
+        op: `ReduceOp.SUM`, `MAX` or another.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+        group_dst: that rank within the group, instead of `dst`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> x = torch.tensor([4.0, 5.0])
+        >>> torch.distributed.reduce(x, dst=0)
+        >>> x
+        tensor([4., 5.])
+        >>> torch.distributed.destroy_process_group()
+    """
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("reduce")
@@ -377,12 +512,39 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
 
 
 def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
-    """Alias of `all_gather_into_tensor`."""
+    """Alias of `all_gather_into_tensor`.
+
+    For an example see `distributed.all_gather_into_tensor`.
+
+    For an example see `distributed.all_gather_into_tensor`.
+
+    Args:
+        output_tensor: the tensor to write into.
+        input_tensor: the input.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+    """
     return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
 
 
 def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
-    """`all_gather` of several tensors: output_tensor_lists[i] has the tensors of process i."""
+    """`all_gather` of several tensors: output_tensor_lists[i] has the tensors of process i.
+
+    Args:
+        output_tensor_lists: for each process a list of tensors to write into.
+        input_tensor_list: the inputs, all of one dtype.
+        group: the processes; all of them if None.
+        async_op: whether to return a future at once.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> results = [[torch.zeros(1), torch.zeros(2)]]
+        >>> torch.distributed.all_gather_coalesced(results, [torch.ones(1), torch.ones(2)])
+        >>> results
+        [[tensor([1.]), tensor([1., 1.])]]
+        >>> torch.distributed.destroy_process_group()
+    """
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather_coalesced")
     _check_list(input_tensor_list, "input_tensor_list")
@@ -400,7 +562,29 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
 
 
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
-    """Gather the list of all tensors in one process."""
+    """Gather the list of all tensors in one process.
+
+    Args:
+        tensor: the input, of one shape and dtype everywhere.
+        gather_list: at `dst` tensors to write into, one for each process.
+        dst: the rank of the process that gets them; by default 0.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+        group_dst: that rank within the group, instead of `dst`.
+
+    Raises:
+        ValueError: there is a list elsewhere, or none at `dst`.
+        ValueError: there is a list elsewhere, or none at `dst`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> results = [torch.zeros(2)]
+        >>> torch.distributed.gather(torch.tensor([4.0, 5.0]), results, dst=0)
+        >>> results
+        [tensor([4., 5.])]
+        >>> torch.distributed.destroy_process_group()
+    """
     _check_tensor(tensor, "tensor")
     if gather_list:
         _check_list(gather_list, "gather_list")
@@ -418,7 +602,29 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
-    """Send each process its tensor of one process's list."""
+    """Send each process its tensor of one process's list.
+
+    Args:
+        tensor: is written into.
+        scatter_list: at `src` what is sent, one tensor for each process.
+        src: the rank of the sender; by default 0.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+        group_src: that rank within the group, instead of `src`.
+
+    Raises:
+        ValueError: there is a list elsewhere, or none at `src`.
+        ValueError: there is a list elsewhere, or none at `src`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> torch.distributed.scatter(x, [torch.tensor([4.0, 5.0])], src=0)
+        >>> x
+        tensor([4., 5.])
+        >>> torch.distributed.destroy_process_group()
+    """
     _check_tensor(tensor, "tensor")
     if scatter_list:
         _check_list(scatter_list, "scatter_list")
@@ -436,7 +642,24 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    """Reduce lists of tensors elementwise; each process gets its tensor."""
+    """Reduce lists of tensors elementwise; each process gets its tensor.
+
+    Args:
+        output: is written into.
+        input_list: one tensor for each process.
+        op: `ReduceOp.SUM`, `MAX` or another.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> torch.distributed.reduce_scatter(x, [torch.tensor([4.0, 5.0])])
+        >>> x
+        tensor([4., 5.])
+        >>> torch.distributed.destroy_process_group()
+    """
     _check_tensor(output, "output")
     _check_list(input_list, "input_list")
     _check_same(output, input_list)
@@ -449,7 +672,24 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
 
 
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """Reduce all tensors; each process gets its rows."""
+    """Reduce all tensors; each process gets its rows.
+
+    Args:
+        output: is written into: the share of this process.
+        input: the input, (processes * rows, ...), or (processes, rows, ...).
+        op: `ReduceOp.SUM`, `MAX` or another.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> torch.distributed.reduce_scatter_tensor(x, torch.tensor([4.0, 5.0]))
+        >>> x
+        tensor([4., 5.])
+        >>> torch.distributed.destroy_process_group()
+    """
     _check_tensor(output, "output")
     _check_tensor(input, "input")
     if _rank_not_in_group(group):
@@ -461,14 +701,44 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 
 def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """Alias of `reduce_scatter_tensor`."""
+    """Alias of `reduce_scatter_tensor`.
+
+    For an example see `distributed.reduce_scatter_tensor`.
+
+    For an example see `distributed.reduce_scatter_tensor`.
+
+    Args:
+        output: is written into: the share of this process.
+        input: the input, (processes * rows, ...), or (processes, rows, ...).
+        op: `ReduceOp.SUM`, `MAX` or another.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+    """
     return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
 def all_to_all_single(
     output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
 ):
-    """Send each process its rows of every process's tensor."""
+    """Send each process its rows of every process's tensor.
+
+    Args:
+        output: is written into.
+        input: what is sent.
+        output_split_sizes: rows that come from each process; None: as many from each.
+        input_split_sizes: rows that go to each process; None: as many to each.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> torch.distributed.all_to_all_single(x, torch.tensor([4.0, 5.0]))
+        >>> x
+        tensor([4., 5.])
+        >>> torch.distributed.destroy_process_group()
+    """
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_to_all_single")
     _check_tensor(output, "output")
@@ -485,7 +755,23 @@ def all_to_all_single(
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    """Send each process its tensor of every process's list."""
+    """Send each process its tensor of every process's list.
+
+    Args:
+        output_tensor_list: tensors to write into, one for each process.
+        input_tensor_list: tensors to send, one to each process.
+        group: the processes; all of them if None.
+        async_op: whether to return a handle with `wait()` at once.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> results = [torch.zeros(2)]
+        >>> torch.distributed.all_to_all(results, [torch.tensor([4.0, 5.0])])
+        >>> results
+        [tensor([4., 5.])]
+        >>> torch.distributed.destroy_process_group()
+    """
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_to_all")
     _check_list(output_tensor_list, "output_tensor_list")

@@ -50,7 +50,20 @@ class _ReduceOpType(type):
 
 
 class ReduceOp(metaclass=_ReduceOpType):
-    """The operation of a reduction."""
+    """The operation of a reduction.
+
+    Its members are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
+
+    Its members are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
+
+    Args:
+        op: a member, or the name of one.
+        factor: what values are multiplied by before they are summed.
+
+    Example:
+        >>> torch.distributed.ReduceOp.SUM
+        <RedOpType.SUM: 0>
+    """
 
     __members__: ClassVar[dict[str, ReduceOp]] = {}
     SUM: ClassVar[ReduceOp]
@@ -114,7 +127,12 @@ class _Options:
 
 
 class BroadcastOptions(_Options):
-    """Settings of a broadcast."""
+    """Settings of a broadcast.
+
+    Example:
+        >>> torch.distributed.BroadcastOptions().rootRank
+        0
+    """
 
     def __init__(self):
         super().__init__()
@@ -123,7 +141,12 @@ class BroadcastOptions(_Options):
 
 
 class AllreduceOptions(_Options):
-    """Settings of an all_reduce."""
+    """Settings of an all_reduce.
+
+    Example:
+        >>> torch.distributed.AllreduceOptions().reduceOp
+        <RedOpType.SUM: 0>
+    """
 
     def __init__(self):
         super().__init__()
@@ -131,11 +154,22 @@ class AllreduceOptions(_Options):
 
 
 class AllreduceCoalescedOptions(AllreduceOptions):
-    """Settings of an all_reduce of several tensors."""
+    """Settings of an all_reduce of several tensors.
+
+    Example:
+        >>> torch.distributed.AllreduceCoalescedOptions().reduceOp
+        <RedOpType.SUM: 0>
+    """
 
 
 class ReduceOptions(AllreduceOptions):
-    """Settings of a reduce."""
+    """Settings of a reduce.
+
+    Example:
+        >>> options = torch.distributed.ReduceOptions()
+        >>> options.rootRank, options.reduceOp
+        (0, <RedOpType.SUM: 0>)
+    """
 
     def __init__(self):
         super().__init__()
@@ -144,15 +178,30 @@ class ReduceOptions(AllreduceOptions):
 
 
 class ReduceScatterOptions(AllreduceOptions):
-    """Settings of a reduce_scatter."""
+    """Settings of a reduce_scatter.
+
+    Example:
+        >>> torch.distributed.ReduceScatterOptions().reduceOp
+        <RedOpType.SUM: 0>
+    """
 
 
 class AllgatherOptions(_Options):
-    """Settings of an all_gather."""
+    """Settings of an all_gather.
+
+    Example:
+        >>> torch.distributed.AllgatherOptions().asyncOp
+        True
+    """
 
 
 class GatherOptions(_Options):
-    """Settings of a gather."""
+    """Settings of a gather.
+
+    Example:
+        >>> torch.distributed.GatherOptions().rootRank
+        0
+    """
 
     def __init__(self):
         super().__init__()
@@ -160,15 +209,30 @@ class GatherOptions(_Options):
 
 
 class ScatterOptions(GatherOptions):
-    """Settings of a scatter."""
+    """Settings of a scatter.
+
+    Example:
+        >>> torch.distributed.ScatterOptions().rootRank
+        0
+    """
 
 
 class AllToAllOptions(_Options):
-    """Settings of an all_to_all."""
+    """Settings of an all_to_all.
+
+    Example:
+        >>> torch.distributed.AllToAllOptions().asyncOp
+        True
+    """
 
 
 class BarrierOptions(_Options):
-    """Settings of a barrier."""
+    """Settings of a barrier.
+
+    Example:
+        >>> torch.distributed.BarrierOptions().device_ids
+        []
+    """
 
     def __init__(self):
         super().__init__()
@@ -179,6 +243,10 @@ class BarrierOptions(_Options):
 class DebugLevel(IntEnum):
     """How much is checked: with DETAIL, that all ranks run the same operation on the same
     shapes.
+
+    Example:
+        >>> torch.distributed.DebugLevel.DETAIL
+        <DebugLevel.DETAIL: 2>
     """
 
     OFF = 0
@@ -190,7 +258,12 @@ _debug_level: DebugLevel | None = None
 
 
 def get_debug_level() -> DebugLevel:
-    """The level of TORCH_DISTRIBUTED_DEBUG."""
+    """The level of TORCH_DISTRIBUTED_DEBUG.
+
+    Example:
+        >>> torch.distributed.get_debug_level()
+        <DebugLevel.OFF: 0>
+    """
     if _debug_level is None:
         set_debug_level_from_env()
     assert _debug_level is not None
@@ -198,13 +271,32 @@ def get_debug_level() -> DebugLevel:
 
 
 def set_debug_level(level: DebugLevel) -> None:
-    """Set the level of checks."""
+    """Set the level of checks.
+
+    Args:
+        level: how much is checked.
+
+    Example:
+        >>> before = torch.distributed.get_debug_level()
+        >>> torch.distributed.set_debug_level(torch.distributed.DebugLevel.INFO)
+        >>> torch.distributed.get_debug_level()
+        <DebugLevel.INFO: 1>
+        >>> torch.distributed.set_debug_level(before)
+    """
     global _debug_level
     _debug_level = DebugLevel(level)
 
 
 def set_debug_level_from_env() -> None:
-    """Read TORCH_DISTRIBUTED_DEBUG again."""
+    """Read TORCH_DISTRIBUTED_DEBUG again.
+
+    Raises:
+        ValueError: it has another value than OFF, INFO or DETAIL.
+        ValueError: it has another value than OFF, INFO or DETAIL.
+
+    Example:
+        >>> torch.distributed.set_debug_level_from_env()
+    """
     text = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     if text not in DebugLevel.__members__:
         raise ValueError(
@@ -220,7 +312,12 @@ _GLOO_IS_MISSING = (
 
 
 def is_gloo_available() -> bool:
-    """Whether processes can communicate through Gloo."""
+    """Whether processes can communicate through Gloo.
+
+    Example:
+        >>> isinstance(torch.distributed.is_gloo_available(), bool)
+        True
+    """
     return bool(_C._load_distributed()._plugin_path("gloo"))
 
 
@@ -247,13 +344,23 @@ _OF_MPIRUN = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALNRANKS"
 
 def is_mpi_available() -> bool:
     """Whether processes can communicate through MPI: a library of Open MPI or MPICH is there, and
-    no other launcher (torchrun) has started this process as one of several."""
+    no other launcher (torchrun) has started this process as one of several.
+
+    Example:
+        >>> isinstance(torch.distributed.is_mpi_available(), bool)
+        True
+    """
     others = "WORLD_SIZE" in os.environ and not any(name in os.environ for name in _OF_MPIRUN)
     return not others and _finds_library("mpi")
 
 
 def is_nccl_available() -> bool:
-    """Whether processes can communicate through NCCL: its library is there."""
+    """Whether processes can communicate through NCCL: its library is there.
+
+    Example:
+        >>> isinstance(torch.distributed.is_nccl_available(), bool)
+        True
+    """
     return _finds_library("nccl")
 
 
@@ -265,7 +372,19 @@ def mpi_place() -> tuple[int, int]:
 
 
 class Backend(str):
-    """The name of a backend."""
+    """The name of a backend.
+
+    Args:
+        name: the name, in upper or lower case.
+
+    Raises:
+        ValueError: it is no string.
+        ValueError: it is no string.
+
+    Example:
+        >>> torch.distributed.Backend("GLOO")
+        'gloo'
+    """
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -312,7 +431,19 @@ class Backend(str):
 
 
 class BackendConfig:
-    """The backend of each device type: "cpu:gloo,cuda:nccl"."""
+    """The backend of each device type: "cpu:gloo,cuda:nccl".
+
+    Args:
+        backend: a backend for all devices, or one for each, as "cpu:gloo,cuda:nccl".
+
+    Raises:
+        ValueError: the text is of another form, or names a device twice.
+        ValueError: the text is of another form, or names a device twice.
+
+    Example:
+        >>> torch.distributed.BackendConfig("cpu:gloo,cuda:nccl")
+        cpu:gloo,cuda:nccl
+    """
 
     def __init__(self, backend):
         text = str(backend)

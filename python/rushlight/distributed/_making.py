@@ -438,7 +438,26 @@ def new_group(
 def new_subgroups_by_enumeration(
     ranks_per_subgroup_list, timeout=None, backend=None, pg_options=None, group_desc=None
 ):
-    """Make groups of disjoint lists of ranks: (this process's group, all groups)."""
+    """Make groups of disjoint lists of ranks: (this process's group, all groups).
+
+    Args:
+        ranks_per_subgroup_list: the ranks of each group; no rank is in two.
+        timeout: how long a collective may wait, a `datetime.timedelta`.
+        backend: the backend; that of the default group if None.
+        pg_options: options of the backend.
+        group_desc: a description for messages.
+
+    Raises:
+        ValueError: there are no groups, or a rank stands in two.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mine, groups = torch.distributed.new_subgroups_by_enumeration([[0]])
+        >>> len(groups)
+        1
+        >>> torch.distributed.destroy_process_group()
+    """
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     every = list(itertools.chain(*ranks_per_subgroup_list))
@@ -463,7 +482,27 @@ def new_subgroups(
     pg_options=None,
     group_desc=None,
 ):
-    """Make groups of neighbours of equal size: (this process's group, all groups)."""
+    """Make groups of neighbours of equal size: (this process's group, all groups).
+
+    Args:
+        group_size: how many processes a group has; None: as many as run on a machine.
+        group: the processes that are divided; all of them if None.
+        timeout: how long a collective may wait, a `datetime.timedelta`.
+        backend: the backend; that of the default group if None.
+        pg_options: options of the backend.
+        group_desc: a description for messages.
+
+    Raises:
+        ValueError: the size does not divide the number of processes.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mine, groups = torch.distributed.new_subgroups(1)
+        >>> torch.distributed.get_world_size(mine)
+        1
+        >>> torch.distributed.destroy_process_group()
+    """
     size = get_world_size(group)
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
@@ -483,7 +522,26 @@ def new_subgroups(
 def split_group(
     parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, **_
 ):
-    """The part of a group that this process is in, of lists of ranks within that group."""
+    """The part of a group that this process is in, of lists of ranks within that group.
+
+    Args:
+        parent_pg: the group that is divided; all processes if None.
+        split_ranks: lists of ranks within that group.
+        timeout: how long a collective may wait, a `datetime.timedelta`.
+        pg_options: options of the backend.
+        group_desc: a description for messages.
+
+    Raises:
+        ValueError: there are no lists.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> part = torch.distributed.split_group(split_ranks=[[0]])
+        >>> torch.distributed.get_world_size(part)
+        1
+        >>> torch.distributed.destroy_process_group()
+    """
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     parent = _group(parent_pg)

@@ -80,7 +80,28 @@ def all_gather_object(object_list, obj, group=None) -> None:
 
 
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None) -> None:
-    """Gather every process's object in a list of one process. Objects are pickled."""
+    """Gather every process's object in a list of one process. Objects are pickled.
+
+    Args:
+        obj: the object of this process.
+        object_gather_list: at `dst` a list to write into, as long as there are processes.
+        dst: the rank of the process that gets them; by default 0.
+        group: the processes; all of them if None.
+        group_dst: that rank within the group, instead of `dst`.
+
+    Raises:
+        ValueError: there is a list elsewhere, or none at `dst`.
+        ValueError: there is a list elsewhere, or none at `dst`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> results = [None]
+        >>> torch.distributed.gather_object({"loss": 0.5}, results)
+        >>> results
+        [{'loss': 0.5}]
+        >>> torch.distributed.destroy_process_group()
+    """
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("gather_object")
@@ -164,7 +185,28 @@ def scatter_object_list(
     group=None,
     group_src=None,
 ) -> None:
-    """Send each process its object of one process's list. Objects are pickled."""
+    """Send each process its object of one process's list. Objects are pickled.
+
+    Args:
+        scatter_object_output_list: a list whose first item is written.
+        scatter_object_input_list: at `src` the objects, one for each process.
+        src: the rank of the sender; by default 0.
+        group: the processes; all of them if None.
+        group_src: that rank within the group, instead of `src`.
+
+    Raises:
+        ValueError: the first list is empty, or there is no second one at `src`.
+        ValueError: the first list is empty, or there is no second one at `src`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> result = [None]
+        >>> torch.distributed.scatter_object_list(result, [{"lr": 0.1}])
+        >>> result
+        [{'lr': 0.1}]
+        >>> torch.distributed.destroy_process_group()
+    """
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("scatter_object_list")
@@ -209,7 +251,20 @@ def _pass_on(way, message, other, group, group_other, use_batch):
 def send_object_list(
     object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False
 ):
-    """Send a list of objects to a process. Objects are pickled."""
+    """Send a list of objects to a process. Objects are pickled.
+
+    For an example see the page distributed.
+
+    For an example see the page distributed.
+
+    Args:
+        object_list: the objects.
+        dst: the rank of the receiver.
+        group: the processes; all of them if None.
+        device: where the bytes of the objects go; that of the backend if None.
+        group_dst: the rank of the receiver within the group, instead of `dst`.
+        use_batch: whether messages go by `batch_isend_irecv`.
+    """
     if _rank_not_in_group(group):
         return _warn_not_in_group("send_object_list")
     for message in _pack(object_list, _place(_group(group), device)):
@@ -220,7 +275,20 @@ def send_object_list(
 def recv_object_list(
     object_list, src=None, group=None, device=None, group_src=None, use_batch=False
 ):
-    """Receive a list of objects; returns the rank that sent it. Objects are pickled."""
+    """Receive a list of objects; returns the rank that sent it. Objects are pickled.
+
+    For an example see the page distributed.
+
+    For an example see the page distributed.
+
+    Args:
+        object_list: a list to write into, as long as the one that is sent.
+        src: the rank of the sender; None: any.
+        group: the processes; all of them if None.
+        device: where the bytes of the objects go; that of the backend if None.
+        group_src: the rank of the sender within the group, instead of `src`.
+        use_batch: whether messages go by `batch_isend_irecv`.
+    """
     if _rank_not_in_group(group):
         _warn_not_in_group("recv_object_list")
         return -1
@@ -235,7 +303,25 @@ def recv_object_list(
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """A barrier that names, on rank 0, the processes that are missing."""
+    """A barrier that names, on rank 0, the processes that are missing.
+
+    Args:
+        group: the processes; all of them if None.
+        timeout: how long rank 0 waits, a `datetime.timedelta`; None: as the group does.
+        wait_all_ranks: whether all that are missing are named, or the first one.
+
+    Raises:
+        ValueError: the group has no engine gloo.
+        RuntimeError: processes did not come in time.
+        ValueError: the group has no engine gloo.
+        RuntimeError: processes did not come in time.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.monitored_barrier()
+        >>> torch.distributed.destroy_process_group()
+    """
     if _rank_not_in_group(group):
         return _warn_not_in_group("monitored_barrier")
     group = _group(group)

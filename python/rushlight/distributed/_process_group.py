@@ -17,7 +17,23 @@ _types: Any = _C._load_distributed()
 
 
 class Work:
-    """An asynchronous operation, which succeeds or fails."""
+    """An asynchronous operation, which succeeds or fails.
+
+    Args:
+        handle: what the engine gave; None: the operation has ended.
+        outputs: the tensors of the result.
+        keep: what has to live as long.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> work = torch.distributed.all_reduce(torch.ones(2), async_op=True)
+        >>> work.wait()
+        True
+        >>> work.is_completed()
+        True
+        >>> torch.distributed.destroy_process_group()
+    """
 
     _is_part = False  # of a group of calls, whose work is waited for
 
@@ -135,7 +151,19 @@ class _Calls:
 
 
 class ProcessGroup(_Calls):
-    """The processes of a group as one of them sees it, with a backend for each device type."""
+    """The processes of a group as one of them sees it, with a backend for each device type.
+
+    Args:
+        args: a store, the rank of this process, and the number of processes; without a store two
+            numbers.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.group.WORLD.size()
+        1
+        >>> torch.distributed.destroy_process_group()
+    """
 
     class BackendType:
         """The numbers of backends."""

@@ -69,11 +69,21 @@ class _WorldMeta(type):
 
 
 class group(metaclass=_WorldMeta):
-    """`group.WORLD`: the default group of all processes."""
+    """`group.WORLD`: the default group of all processes.
+
+    Example:
+        >>> torch.distributed.group.WORLD is None  # before `init_process_group`
+        True
+    """
 
 
 class GroupMember(metaclass=_WorldMeta):
-    """The same, and what stands for a group that this process is no part of."""
+    """The same, and what stands for a group that this process is no part of.
+
+    Example:
+        >>> torch.distributed.GroupMember.NON_GROUP_MEMBER
+        -100
+    """
 
     NON_GROUP_MEMBER = -100
 
@@ -89,17 +99,35 @@ def is_initialized() -> bool:
 
 
 def is_ucc_available() -> bool:
-    """Whether processes can communicate through UCC: always False."""
+    """Whether processes can communicate through UCC: always False.
+
+    Example:
+        >>> torch.distributed.is_ucc_available()
+        False
+    """
     return False
 
 
 def is_xccl_available() -> bool:
-    """Whether processes can communicate through XCCL: always False."""
+    """Whether processes can communicate through XCCL: always False.
+
+    Example:
+        >>> torch.distributed.is_xccl_available()
+        False
+    """
     return False
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend is available."""
+    """Whether a backend is available.
+
+    Args:
+        backend: the name, in upper or lower case.
+
+    Example:
+        >>> torch.distributed.is_backend_available("ucc")
+        False
+    """
     name = backend.lower()
     return (
         (name == Backend.GLOO and _kinds.is_gloo_available())
@@ -110,12 +138,28 @@ def is_backend_available(backend: str) -> bool:
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether a launcher started this process."""
+    """Whether a launcher started this process.
+
+    Example:
+        >>> torch.distributed.is_torchelastic_launched()
+        False
+    """
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def get_node_local_rank(fallback_rank=None) -> int:
-    """The rank of this process on its machine, from LOCAL_RANK."""
+    """The rank of this process on its machine, from LOCAL_RANK.
+
+    Args:
+        fallback_rank: the rank where no launcher says one.
+
+    Raises:
+        RuntimeError: neither is there.
+
+    Example:
+        >>> torch.distributed.get_node_local_rank(fallback_rank=0)
+        0
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -127,7 +171,18 @@ def get_node_local_rank(fallback_rank=None) -> int:
 
 
 def get_default_backend_for_device(device) -> str:
-    """The default backend of a device type."""
+    """The default backend of a device type.
+
+    Args:
+        device: a device or its name.
+
+    Raises:
+        ValueError: the kind of device has none.
+
+    Example:
+        >>> torch.distributed.get_default_backend_for_device("cpu")
+        'gloo'
+    """
     kind = device.split(":")[0] if isinstance(device, str) else rushlight.device(device).type
     if kind not in Backend.default_device_backend_map:
         raise ValueError(f"Default backend not registered for device : {device}")
@@ -216,7 +271,22 @@ def get_world_size(group=None) -> int:
 
 
 def get_group_rank(group, global_rank: int) -> int:
-    """The rank within a group of a process with a global rank."""
+    """The rank within a group of a process with a global rank.
+
+    Args:
+        group: the processes.
+        global_rank: the rank among all processes.
+
+    Raises:
+        ValueError: that process is not in the group.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.get_group_rank(torch.distributed.group.WORLD, 0)
+        0
+        >>> torch.distributed.destroy_process_group()
+    """
     if group is GroupMember.WORLD:
         return global_rank
     ranks = _pg_group_ranks[_expect_member(group)]
@@ -226,7 +296,22 @@ def get_group_rank(group, global_rank: int) -> int:
 
 
 def get_global_rank(group, group_rank: int) -> int:
-    """The global rank of a process of a group."""
+    """The global rank of a process of a group.
+
+    Args:
+        group: the processes.
+        group_rank: the rank within the group.
+
+    Raises:
+        ValueError: the group has no such rank.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.get_global_rank(torch.distributed.group.WORLD, 0)
+        0
+        >>> torch.distributed.destroy_process_group()
+    """
     if group is GroupMember.WORLD:
         return group_rank
     for rank, within in _pg_group_ranks[_expect_member(group)].items():
@@ -236,12 +321,31 @@ def get_global_rank(group, group_rank: int) -> int:
 
 
 def get_process_group_ranks(group=None) -> list[int]:
-    """The global ranks of a group's processes."""
+    """The global ranks of a group's processes.
+
+    Args:
+        group: the processes; all of them if None.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.get_process_group_ranks()
+        [0]
+        >>> torch.distributed.destroy_process_group()
+    """
     return list(_pg_group_ranks[_expect_member(group)])
 
 
 def get_pg_count() -> int:
-    """The number of groups of this process."""
+    """The number of groups of this process.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.get_pg_count()
+        1
+        >>> torch.distributed.destroy_process_group()
+    """
     return len(_pg_map)
 
 
@@ -265,7 +369,18 @@ def get_backend(group=None) -> str:
 
 
 def get_backend_config(group=None) -> str:
-    """The backends of a group, by device type."""
+    """The backends of a group, by device type.
+
+    Args:
+        group: the processes; all of them if None.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> torch.distributed.get_backend_config()
+        'cpu:gloo,cuda:gloo'
+        >>> torch.distributed.destroy_process_group()
+    """
     group = _group(group)
     if _rank_not_in_group(group):
         raise ValueError("Invalid process group specified")

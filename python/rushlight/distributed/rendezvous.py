@@ -25,14 +25,41 @@ _LAUNCHERS = (
 
 
 def register_rendezvous_handler(scheme, handler):
-    """Register `handler(url, timeout=…)` for `init_method="scheme://…"`."""
+    """Register `handler(url, timeout=…)` for `init_method="scheme://…"`.
+
+    For an example see `distributed.init_process_group`, whose addresses these are.
+
+    For an example see `distributed.init_process_group`, whose addresses these are.
+
+    Args:
+        scheme: the beginning of addresses, as "tcp".
+        handler: a generator function of the address, which gives stores, ranks and numbers of
+            processes.
+
+    Raises:
+        RuntimeError: the scheme has a handler.
+        RuntimeError: the scheme has a handler.
+    """
     if scheme in _handlers:
         raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
     _handlers[scheme] = handler
 
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs):
-    """Yield (store, rank, world_size) for a URL."""
+    """Yield (store, rank, world_size) for a URL.
+
+    Args:
+        url: the address, as "tcp://HOST:PORT".
+        rank: the number of this process; -1: as the address says.
+        world_size: how many processes there are; -1: as the address says.
+        **kwargs: settings of the handler, as `timeout`.
+
+    Example:
+        >>> meeting = torch.distributed.rendezvous("tcp://127.0.0.1:0", rank=0, world_size=1)
+        >>> store, rank, size = next(iter(meeting))
+        >>> rank, size
+        (0, 1)
+    """
     if not isinstance(url, str):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     if not isinstance(rank, int):

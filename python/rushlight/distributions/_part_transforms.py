@@ -42,6 +42,11 @@ class CatTransform(_Parts):
         dim: the dimension.
         lengths: of the  pieces along it; 1 by default.
         cache_size: 0 or 1.
+
+    Example:
+        >>> parts = [torch.distributions.ExpTransform(), torch.distributions.AbsTransform()]
+        >>> torch.distributions.CatTransform(parts, lengths=[1, 1])(torch.tensor([0.0, -4.0]))
+        tensor([1., 4.])
     """
 
     def __init__(
@@ -114,6 +119,11 @@ class StackTransform(_Parts):
         tseq: a transform for each slice.
         dim: the dimension.
         cache_size: 0 or 1.
+
+    Example:
+        >>> parts = [torch.distributions.ExpTransform(), torch.distributions.AbsTransform()]
+        >>> torch.distributions.StackTransform(parts)(torch.tensor([0.0, -4.0]))
+        tensor([1., 4.])
     """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:

@@ -34,6 +34,11 @@ class Transform:
     Attributes:
         bijective: whether t is one to one between domain and codomain, so that `t.inv` undoes it.
         sign: of the  derivative, for increasing or decreasing functions of one number: 1 or -1.
+
+    Example:
+        >>> t = torch.distributions.AffineTransform(0.0, 10.0).inv
+        >>> t(torch.tensor([30.0])), t.bijective, t.sign
+        (tensor([3.]), True, 1)
     """
 
     bijective: Any = False
@@ -205,6 +210,14 @@ class ComposeTransform(Transform):
     Args:
         parts: the transforms.
         cache_size: 0 or 1, for all of them.
+
+    Example:
+        >>> parts = [
+        ...     torch.distributions.AffineTransform(0.0, 2.0),
+        ...     torch.distributions.ExpTransform(),
+        ... ]
+        >>> torch.distributions.ComposeTransform(parts)(torch.tensor([0.0]))
+        tensor([1.])
     """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
@@ -303,6 +316,12 @@ class IndependentTransform(Transform):
         base_transform: the transform.
         reinterpreted_batch_ndims: how many more of the last dimensions belong to an event.
         cache_size: 0 or 1.
+
+    Example:
+        >>> t = torch.distributions.IndependentTransform(torch.distributions.ExpTransform(), 1)
+        >>> x = torch.tensor([0.5, 2.0])
+        >>> t.log_abs_det_jacobian(x, t(x))
+        tensor(2.5000)
     """
 
     def __init__(
@@ -365,6 +384,10 @@ class ReshapeTransform(Transform):
         in_shape: the shape of an event before.
         out_shape: the shape of an event after; ValueError if the numbers of elements differ.
         cache_size: 0 or 1.
+
+    Example:
+        >>> torch.distributions.ReshapeTransform((4,), (2, 2))(torch.arange(4.0)).shape
+        torch.Size([2, 2])
     """
 
     bijective = True

@@ -54,6 +54,10 @@ class Constraint:
     Attributes:
         is_discrete: whether the set is discrete.
         event_dim: how many of the last dimensions of a value are checked together.
+
+    Example:
+        >>> torch.distributions.constraints.positive.check(torch.tensor([4.0, -4.0]))
+        tensor([ True, False])
     """
 
     is_discrete: Any = False
@@ -99,7 +103,16 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint depends on other values, so that it cannot be checked by itself."""
+    """Whether a constraint depends on other values, so that it cannot be checked by itself.
+
+    Args:
+        constraint: the constraint.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> constraints.is_dependent(constraints.positive)
+        False
+    """
     return isinstance(constraint, _Dependent)
 
 
@@ -111,6 +124,18 @@ class _DependentProperty(property, _Dependent):
         @dependent_property(is_discrete=True)
         def support(self):
             return integer_interval(1, self.sides)
+
+    Args:
+        fn: the method that makes the constraint of a distribution.
+        is_discrete: as of a `Constraint`; None: unknown.
+        event_dim: as of a `Constraint`; None: unknown.
+
+    Example:
+        >>> isinstance(
+        ...     vars(torch.distributions.Uniform)["support"],
+        ...     torch.distributions.constraints.dependent_property,
+        ... )
+        True
     """
 
     def __init__(
@@ -133,7 +158,18 @@ def _all_of_last(check: Tensor, dims: int) -> Tensor:
 
 
 class _IndependentConstraint(Constraint):
-    """Another constraint whose last batch dimensions belong to the event."""
+    """Another constraint whose last batch dimensions belong to the event.
+
+    Args:
+        base_constraint: the constraint.
+        reinterpreted_batch_ndims: how many more of the last dimensions are checked together.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> rows = constraints.independent(constraints.positive, 1)
+        >>> rows.check(torch.tensor([[4.0, 5.0], [4.0, -5.0]]))
+        tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         if not isinstance(base_constraint, Constraint):
@@ -169,6 +205,11 @@ class MixtureSameFamilyConstraint(Constraint):
 
     Args:
         base_constraint: that of the components, whose last batch dimension counts them.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> constraints.MixtureSameFamilyConstraint(constraints.positive).check(torch.tensor([4.0]))
+        tensor([True])
     """
 
     def __init__(self, base_constraint: Constraint):
@@ -219,7 +260,16 @@ class _OneHot(Constraint):
 
 
 class _IntegerInterval(Constraint):
-    """Integers in [lower_bound, upper_bound]."""
+    """Integers in [lower_bound, upper_bound].
+
+    Args:
+        lower_bound: the least value.
+        upper_bound: the greatest value.
+
+    Example:
+        >>> torch.distributions.constraints.integer_interval(2, 5).check(torch.tensor([2, 6]))
+        tensor([ True, False])
+    """
 
     is_discrete = True
     _shown = ("lower_bound", "upper_bound")
@@ -259,7 +309,15 @@ class _IntegerGreaterThan(Constraint):
 
 
 class _Multinomial(Constraint):
-    """Vectors of counts whose sum is at most upper_bound."""
+    """Vectors of counts whose sum is at most upper_bound.
+
+    Args:
+        upper_bound: what the counts add up to.
+
+    Example:
+        >>> torch.distributions.constraints.multinomial(3).check(torch.tensor([1.0, 2.0]))
+        tensor(True)
+    """
 
     is_discrete = True
     event_dim = 1
@@ -282,7 +340,15 @@ class _Real(Constraint):
 
 
 class _GreaterThan(Constraint):
-    """Above lower_bound."""
+    """Above lower_bound.
+
+    Args:
+        lower_bound: what values are greater than.
+
+    Example:
+        >>> torch.distributions.constraints.greater_than(2).check(torch.tensor([2.0, 2.5]))
+        tensor([False,  True])
+    """
 
     _shown = ("lower_bound",)
 
@@ -294,7 +360,15 @@ class _GreaterThan(Constraint):
 
 
 class _GreaterThanEq(Constraint):
-    """At least lower_bound."""
+    """At least lower_bound.
+
+    Args:
+        lower_bound: the least value.
+
+    Example:
+        >>> torch.distributions.constraints.greater_than_eq(2).check(torch.tensor([2.0, 1.5]))
+        tensor([ True, False])
+    """
 
     _shown = ("lower_bound",)
 
@@ -306,7 +380,15 @@ class _GreaterThanEq(Constraint):
 
 
 class _LessThan(Constraint):
-    """Below upper_bound."""
+    """Below upper_bound.
+
+    Args:
+        upper_bound: what values are less than.
+
+    Example:
+        >>> torch.distributions.constraints.less_than(2).check(torch.tensor([2.0, 1.5]))
+        tensor([False,  True])
+    """
 
     _shown = ("upper_bound",)
 
@@ -318,7 +400,16 @@ class _LessThan(Constraint):
 
 
 class _Interval(Constraint):
-    """In [lower_bound, upper_bound]."""
+    """In [lower_bound, upper_bound].
+
+    Args:
+        lower_bound: the least value.
+        upper_bound: the greatest value.
+
+    Example:
+        >>> torch.distributions.constraints.interval(2, 3).check(torch.tensor([2.0, 3.5]))
+        tensor([ True, False])
+    """
 
     _shown = ("lower_bound", "upper_bound")
 
@@ -331,7 +422,16 @@ class _Interval(Constraint):
 
 
 class _HalfOpenInterval(Constraint):
-    """In [lower_bound, upper_bound)."""
+    """In [lower_bound, upper_bound).
+
+    Args:
+        lower_bound: the least value.
+        upper_bound: what values are less than.
+
+    Example:
+        >>> torch.distributions.constraints.half_open_interval(2, 3).check(torch.tensor([2.0, 3.0]))
+        tensor([ True, False])
+    """
 
     _shown = ("lower_bound", "upper_bound")
 
@@ -457,6 +557,12 @@ class _Cat(_Sequence):
         cseq: a constraint for each piece.
         dim: the dimension.
         lengths: of the  pieces along it; 1 by default.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> both = constraints.cat([constraints.positive, constraints.real], lengths=[1, 1])
+        >>> both.check(torch.tensor([-4.0, -4.0]))
+        tensor([False,  True])
     """
 
     def __init__(
@@ -479,7 +585,18 @@ class _Cat(_Sequence):
 
 
 class _Stack(_Sequence):
-    """Slices that are stacked along a dimension, one constraint each."""
+    """Slices that are stacked along a dimension, one constraint each.
+
+    Args:
+        cseq: the constraints.
+        dim: the dimension.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> both = constraints.stack([constraints.positive, constraints.real])
+        >>> both.check(torch.tensor([-4.0, -4.0]))
+        tensor([False,  True])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
         super().__init__(cseq, dim)

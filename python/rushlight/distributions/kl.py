@@ -45,7 +45,21 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Any:
-    """A decorator that registers a function for the divergence of a `type_p` from a `type_q`."""
+    """A decorator that registers a function for the divergence of a `type_p` from a `type_q`.
+
+    Args:
+        type_p: the class of the first distribution.
+        type_q: the class of the second.
+
+    Example:
+        >>> class Point(torch.distributions.Normal):
+        ...     pass
+        >>> @torch.distributions.kl.register_kl(Point, Point)
+        ... def _(p, q):
+        ...     return (p.loc - q.loc).abs()
+        >>> torch.distributions.kl_divergence(Point(4.0, 1.0), Point(6.0, 1.0))
+        tensor(2.)
+    """
     for name, cls in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(cls, type):  # others' classes of distributions need not be ours
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {cls}")

@@ -12,6 +12,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._texts.docstrings import with_arguments
 from rushlight.nn.functional import logsigmoid, pad, softmax, softplus
 
 from . import constraints
@@ -62,7 +63,13 @@ __all__ = [
 
 
 class ExpTransform(_SameType):
-    """y = exp(x)."""
+    """y = exp(x).
+
+    Example:
+        >>> t = torch.distributions.ExpTransform()
+        >>> t(torch.tensor([0.0])), t.log_abs_det_jacobian(torch.tensor([0.5]), None)
+        (tensor([1.]), tensor([0.5000]))
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -85,6 +92,10 @@ class PowerTransform(Transform):
     Args:
         exponent: a number or tensor, not 0.
         cache_size: 0 or 1.
+
+    Example:
+        >>> torch.distributions.PowerTransform(2.0)(torch.tensor([3.0]))
+        tensor([9.])
     """
 
     domain = constraints.positive
@@ -136,7 +147,12 @@ def _clipped_sigmoid(x: Tensor) -> Tensor:
 
 
 class SigmoidTransform(_SameType):
-    """y = 1 / (1 + exp(-x)), kept inside of (0, 1)."""
+    """y = 1 / (1 + exp(-x)), kept inside of (0, 1).
+
+    Example:
+        >>> torch.distributions.SigmoidTransform()(torch.tensor([0.0]))
+        tensor([0.5000])
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -155,7 +171,12 @@ class SigmoidTransform(_SameType):
 
 
 class SoftplusTransform(_SameType):
-    """y = log(1 + exp(x)); x itself above 20."""
+    """y = log(1 + exp(x)); x itself above 20.
+
+    Example:
+        >>> torch.distributions.SoftplusTransform()(torch.tensor([0.0]))
+        tensor([0.6931])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -173,7 +194,12 @@ class SoftplusTransform(_SameType):
 
 
 class TanhTransform(_SameType):
-    """y = tanh(x): the same as an affine function of a sigmoid of 2 x, more exact."""
+    """y = tanh(x): the same as an affine function of a sigmoid of 2 x, more exact.
+
+    Example:
+        >>> torch.distributions.TanhTransform()(torch.tensor([0.5]))
+        tensor([0.4621])
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -191,7 +217,12 @@ class TanhTransform(_SameType):
 
 
 class AbsTransform(_SameType):
-    """y = |x|; the inverse returns the positive value."""
+    """y = |x|; the inverse returns the positive value.
+
+    Example:
+        >>> torch.distributions.AbsTransform()(torch.tensor([-4.0]))
+        tensor([4.])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -217,6 +248,11 @@ class AffineTransform(Transform):
         scale: a number or tensor, not 0.
         event_dim: how many of the last dimensions make one event.
         cache_size: 0 or 1.
+
+    Example:
+        >>> t = torch.distributions.AffineTransform(loc=5.0, scale=2.0)
+        >>> t(torch.tensor([4.0])), t.inv(torch.tensor([13.0]))
+        (tensor([13.]), tensor([4.]))
     """
 
     bijective = True
@@ -302,6 +338,12 @@ class CorrCholeskyTransform(Transform):
     The tangents r of the numbers lie below the diagonal and are canonical partial correlations: an
     element is r times the root of what the row's elements to the left have left of its length 1
     (Lewandowski, Kurowicka, Joe 2009).
+
+    Example:
+        >>> torch.distributions.CorrCholeskyTransform()(torch.zeros(3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.],
+                [0., 0., 1.]])
     """
 
     domain = constraints.real_vector
@@ -348,6 +390,10 @@ class SoftmaxTransform(_SameType):
     """From vectors to probabilities by softmax; the inverse is the logarithm.
 
     Vectors that differ by a constant have the same probabilities, so that there is no Jacobian.
+
+    Example:
+        >>> torch.distributions.SoftmaxTransform()(torch.zeros(4))
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
     domain = constraints.real_vector
@@ -376,6 +422,10 @@ class StickBreakingTransform(_SameType):
 
     Each number's sigmoid is the share that is broken off what is left; the sigmoids are shifted so
     that zeros become equal probabilities.
+
+    Example:
+        >>> torch.distributions.StickBreakingTransform()(torch.zeros(3))
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
     domain = constraints.real_vector
@@ -408,7 +458,13 @@ class StickBreakingTransform(_SameType):
 
 
 class LowerCholeskyTransform(_SameType):
-    """From matrices to lower triangular ones with the exponentials of their diagonal."""
+    """From matrices to lower triangular ones with the exponentials of their diagonal.
+
+    Example:
+        >>> torch.distributions.LowerCholeskyTransform()(torch.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -421,7 +477,13 @@ class LowerCholeskyTransform(_SameType):
 
 
 class PositiveDefiniteTransform(_SameType):
-    """From matrices to L L^T with the factor of `LowerCholeskyTransform`."""
+    """From matrices to L L^T with the factor of `LowerCholeskyTransform`.
+
+    Example:
+        >>> torch.distributions.PositiveDefiniteTransform()(torch.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
@@ -440,6 +502,11 @@ class CumulativeDistributionTransform(Transform):
     Args:
         distribution: of numbers, with `cdf`, `icdf` and `log_prob`.
         cache_size: 0 or 1.
+
+    Example:
+        >>> normal = torch.distributions.Normal(0.0, 1.0)
+        >>> torch.distributions.CumulativeDistributionTransform(normal)(torch.tensor([0.0]))
+        tensor([0.5000])
     """
 
     bijective = True
@@ -467,3 +534,12 @@ class CumulativeDistributionTransform(Transform):
         if self._cache_size == cache_size:
             return self
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
+
+
+_ARGUMENTS = {"cache_size": "with 1, the last pair of a number and its image is kept."}
+for _class in (ExpTransform, SigmoidTransform, SoftplusTransform, TanhTransform, AbsTransform):
+    with_arguments(_class, _ARGUMENTS)
+for _class in (CorrCholeskyTransform, SoftmaxTransform, StickBreakingTransform):
+    with_arguments(_class, _ARGUMENTS)
+for _class in (LowerCholeskyTransform, PositiveDefiniteTransform):
+    with_arguments(_class, _ARGUMENTS)

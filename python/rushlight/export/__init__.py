@@ -53,6 +53,14 @@ def register_dataclass(cls: type[Any], *, serialized_type_name: str | None = Non
     Args:
         cls: the dataclass; its fields are the parts.
         serialized_type_name: how files call it; without a name it cannot be saved.
+
+    Example:
+        >>> import dataclasses
+        >>> @dataclasses.dataclass
+        ... class Sizes:
+        ...     width: torch.Tensor
+        ...     height: torch.Tensor
+        >>> torch.export.register_dataclass(Sizes)
     """
     from rushlight.utils import _pytree
 

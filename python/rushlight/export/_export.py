@@ -55,6 +55,15 @@ def export(
         ValueError: `mod` is no module, or an argument is of a type that graphs do not hold.
         torch._dynamo.exc.UserError: `args` is no tuple, or a size is not as it was said to be.
         GuardOnDataDependentSymNode: the program needs the values of tensors.
+
+    Example:
+        >>> class Scale(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x * 3
+        >>> rows = torch.export.Dim("rows")
+        >>> program = torch.export.export(Scale(), (torch.ones(2, 4),), dynamic_shapes=({0: rows},))
+        >>> program.module()(torch.ones(5, 4)).shape
+        torch.Size([5, 4])
     """
     kwargs = check_arguments(mod, args, kwargs)
     if prefer_deferred_runtime_asserts_over_guards:

@@ -42,6 +42,13 @@ def save(
     Raises:
         TypeError: `ep` is no ExportedProgram.
         NotImplementedError: an op or an argument has no form in the file; nothing is written.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
+        >>> file.tell() > 0
+        True
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(
@@ -116,6 +123,14 @@ def load(
         ValueError: it is no such file, or one of another version, or damaged.
         RuntimeError: its schema is of another version.
         NotImplementedError: it has ops that are not there, or objects; they are named.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
+        >>> _ = file.seek(0)
+        >>> torch.export.load(file).module()(torch.tensor([-5.0, 5.0]))
+        tensor([0., 5.])
     """
     try:
         reader = PyTorchFileReader(f)

@@ -53,6 +53,11 @@ class Dim:
         name: an identifier.
         min: the least that it can be, 0 by default.
         max: the most that it can be.
+
+    Example:
+        >>> batch = torch.export.Dim("batch", min=2, max=64)
+        >>> 2 * batch + 1
+        2*batch + 1
     """
 
     AUTO = _DimHint("AUTO")
@@ -113,7 +118,18 @@ class Dim:
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Several open sizes of one range."""
+    """Several open sizes of one range.
+
+    Args:
+        *names: an identifier for each.
+        min: the least that they can be, 0 by default.
+        max: the most that they can be.
+
+    Example:
+        >>> height, width = torch.export.dims("height", "width", min=8)
+        >>> height
+        Dim('height', min=8)
+    """
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 
@@ -236,7 +252,16 @@ def leaf_specs(
 
 
 class ShapesCollection:
-    """Open sizes by tensor, `shapes[x] = {0: Dim.DYNAMIC}`, for arguments in many containers."""
+    """Open sizes by tensor, `shapes[x] = {0: Dim.DYNAMIC}`, for arguments in many containers.
+
+    Example:
+        >>> x = torch.ones(2, 3)
+        >>> shapes = torch.export.ShapesCollection()
+        >>> shapes[x] = {0: torch.export.Dim.DYNAMIC}
+        >>> program = torch.export.export(torch.nn.ReLU(), (x,), dynamic_shapes=shapes)
+        >>> program.module()(torch.ones(7, 3)).shape
+        torch.Size([7, 3])
+    """
 
     def __init__(self) -> None:
         self._shapes: dict[int, tuple[Any, Any]] = {}
@@ -276,7 +301,15 @@ class ShapesCollection:
 
 
 class AdditionalInputs:
-    """Further examples of arguments: sizes that differ from those of the first stay open."""
+    """Further examples of arguments: sizes that differ from those of the first stay open.
+
+    Example:
+        >>> more = torch.export.AdditionalInputs()
+        >>> more.add((torch.ones(5, 3),))
+        >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),), dynamic_shapes=more)
+        >>> program.module()(torch.ones(7, 3)).shape
+        torch.Size([7, 3])
+    """
 
     def __init__(self) -> None:
         self._examples: list[tuple[tuple[Any, ...], dict[str, Any]]] = []

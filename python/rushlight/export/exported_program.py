@@ -33,7 +33,20 @@ __all__ = [
 
 @dataclass
 class ModuleCallSignature:
-    """How a submodule was called: its inputs and outputs, and the containers that they are in."""
+    """How a submodule was called: its inputs and outputs, and the containers that they are in.
+
+    Args:
+        inputs: what the inputs are, by name.
+        outputs: what the outputs are.
+        in_spec: the containers of the inputs.
+        out_spec: the containers of the outputs.
+        forward_arg_names: names of the arguments of `forward`, or None.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> [entry.name for entry in program.module_call_graph[0].signature.inputs]
+        []
+    """
 
     inputs: list[ArgumentSpec]
     outputs: list[ArgumentSpec]
@@ -50,7 +63,17 @@ class ModuleCallSignature:
 
 @dataclass
 class ModuleCallEntry:
-    """A submodule by its dotted name, "" for the whole; its signature if that was preserved."""
+    """A submodule by its dotted name, "" for the whole; its signature if that was preserved.
+
+    Args:
+        fqn: the dotted name.
+        signature: how it was called, or None.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Sequential(torch.nn.ReLU()), (torch.ones(2),))
+        >>> [entry.fqn for entry in program.module_call_graph]
+        ['', '0']
+    """
 
     fqn: str
     signature: ModuleCallSignature | None = None
@@ -91,6 +114,11 @@ class ExportedProgram:
         module_call_graph: an entry for the whole and one for each submodule that was called.
         example_inputs: the arguments that were exported, as (args, kwargs).
         constants: other tensors and objects by name.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> list(program.state_dict)
+        ['weight', 'bias']
     """
 
     def __init__(
@@ -304,7 +332,14 @@ class ExportedProgram:
 
 
 def default_decompositions() -> dict[Any, Any]:
-    """The table that `run_decompositions` uses: by op, the function that is run in its place."""
+    """The table that `run_decompositions` uses: by op, the function that is run in its place.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> program = program.run_decompositions(torch.export.default_decompositions())
+        >>> program.module()(torch.zeros(3, 2)).shape
+        torch.Size([3, 1])
+    """
     from rushlight.export.decomp_utils import CustomDecompTable
 
     return CustomDecompTable()

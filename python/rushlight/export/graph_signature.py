@@ -150,7 +150,18 @@ class OutputSpec:
 
 @dataclass
 class ExportBackwardSignature:
-    """Which outputs are gradients, of a graph that has a backward pass."""
+    """Which outputs are gradients, of a graph that has a backward pass.
+
+    Args:
+        gradients_to_parameters: by the name of an output, the parameter that it is the gradient of.
+        gradients_to_user_inputs: by the name of an output, the input that it is the gradient of.
+        loss_output: the name of the loss among the outputs.
+
+    Example:
+        >>> signature = torch.export.ExportBackwardSignature({"grad": "weight"}, {}, "loss")
+        >>> signature.loss_output
+        'loss'
+    """
 
     gradients_to_parameters: dict[str, str]
     gradients_to_user_inputs: dict[str, str]
@@ -162,7 +173,17 @@ _VALUES = (TensorArgument, SymIntArgument, SymFloatArgument, SymBoolArgument, Cu
 
 @dataclass
 class ExportGraphSignature:
-    """All inputs and outputs of a graph, in order, and questions about them."""
+    """All inputs and outputs of a graph, in order, and questions about them.
+
+    Args:
+        input_specs: what each input is: a parameter, a buffer, an argument …
+        output_specs: what each output is.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> program.graph_signature.parameters, program.graph_signature.user_inputs
+        (('weight', 'bias'), ('input_1',))
+    """
 
     input_specs: list[InputSpec] = field(default_factory=list)
     output_specs: list[OutputSpec] = field(default_factory=list)

@@ -22,7 +22,14 @@ __all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatt
 
 
 class FlatArgsAdapter(abc.ABC):
-    """Turns arguments in other containers into those that were exported; a subclass says how."""
+    """Turns arguments in other containers into those that were exported; a subclass says how.
+
+    For an example see `export.UnflattenedModule`.
+
+    For an example see `export.UnflattenedModule`.
+
+    For an example see `export.UnflattenedModule`.
+    """
 
     @abc.abstractmethod
     def adapt(
@@ -372,6 +379,14 @@ class UnflattenedModule(nn.Module):
     Args:
         export_module: the program.
         flat_args_adapter: what takes arguments in other containers.
+
+    Example:
+        >>> program = torch.export.export(
+        ...     torch.nn.Sequential(torch.nn.Linear(2, 1)), (torch.ones(3, 2),)
+        ... )
+        >>> net = torch.export.UnflattenedModule(program)
+        >>> list(net.state_dict())
+        ['0.weight', '0.bias']
     """
 
     def __init__(
@@ -436,5 +451,13 @@ def unflatten(
     Args:
         module: the program.
         flat_args_adapter: what takes arguments in other containers.
+
+    Example:
+        >>> program = torch.export.export(
+        ...     torch.nn.Sequential(torch.nn.Linear(2, 1)), (torch.ones(3, 2),)
+        ... )
+        >>> net = torch.export.unflatten(program)
+        >>> net(torch.zeros(3, 2)).shape
+        torch.Size([3, 1])
     """
     return UnflattenedModule(module, flat_args_adapter)

@@ -341,7 +341,15 @@ def _type_annotation(value: Any) -> str:
 
 
 class CodeGen:
-    """Writes the Python of a graph; a subclass may change how values come in and go out."""
+    """Writes the Python of a graph; a subclass may change how values come in and go out.
+
+    Example:
+        >>> graph = torch.fx.symbolic_trace(lambda x: x + 2).graph
+        >>> print(graph.python_code("self").src.strip())
+        def forward(self, x):
+            add = x + 2;  x = None
+            return add
+    """
 
     def __init__(self) -> None:
         self._body_transformer: Callable[[list[str]], list[str]] | None = None

@@ -30,7 +30,12 @@ _tracing = 0
 
 
 def is_fx_tracing() -> bool:
-    """Whether a `Tracer` runs."""
+    """Whether a `Tracer` runs.
+
+    Example:
+        >>> torch.fx.is_fx_tracing()
+        False
+    """
     return _tracing > 0
 
 
@@ -56,7 +61,16 @@ PH = PHBase()
 
 
 class ProxyableClassMeta(type):
-    """A class of this kind can be made from proxies: to make one becomes a call in the graph."""
+    """A class of this kind can be made from proxies: to make one becomes a call in the graph.
+
+    Example:
+        >>> class Pair(metaclass=torch.fx.ProxyableClassMeta):
+        ...     def __init__(self, first, second):
+        ...         self.first, self.second = first, second
+        >>> traced = torch.fx.symbolic_trace(lambda x: Pair(x, x + 1).second)
+        >>> traced(torch.tensor([4]))
+        tensor([5])
+    """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         instance: Any = cls.__new__(cls)  # type: ignore[call-overload]
@@ -82,8 +96,13 @@ _wrapped_methods_to_patch: list[tuple[type, str]] = []
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     """Lets calls of a global function of the module that this stands in be recorded as calls.
 
+    For an example see `fx.Tracer`, whose `autowrap_functions` does the same for one trace.
+
     Args:
         fn_or_name: the function, or its name where it is imported or built in; also a decorator.
+
+    Example:
+        >>> from rushlight.fx import wrap
     """
     name = fn_or_name.__name__ if callable(fn_or_name) else fn_or_name
     if not isinstance(name, str):
@@ -232,6 +251,11 @@ class Tracer(TracerBase):
             with proxies.
         autowrap_functions: functions for which the same holds.
         param_shapes_constant: sizes of parameters are numbers instead of steps of the graph.
+
+    Example:
+        >>> graph = torch.fx.Tracer().trace(torch.nn.Sequential(torch.nn.ReLU()))
+        >>> [node.op for node in graph.nodes]
+        ['placeholder', 'call_module', 'output']
     """
 
     def __init__(
@@ -586,7 +610,25 @@ def symbolic_trace(
     root: nn.Module | Callable[..., Any],
     concrete_args: dict[str, Any] | None = None,
 ) -> Any:
-    """The GraphModule of a module or a function; see `Tracer.trace`."""
+    """The GraphModule of a module or a function; see `Tracer.trace`.
+
+    Args:
+        root: a module or a function.
+        concrete_args: values of arguments that become constants, by name.
+
+    Returns:
+        A GraphModule, which is called as `root` is.
+        A GraphModule, which is called as `root` is.
+        A GraphModule, which is called as `root` is.
+
+    Example:
+        >>> traced = torch.fx.symbolic_trace(lambda x: (x + 1).relu())
+        >>> print(traced.code.strip())
+        def forward(self, x):
+            add = x + 1;  x = None
+            relu = add.relu();  add = None
+            return relu
+    """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, nn.Module) else root.__name__

@@ -16,6 +16,10 @@ def annotate(val, type):
 
     Raises:
         RuntimeError: the node has another type already.
+
+    Example:
+        >>> torch.fx.annotate(4, int)
+        4
     """
     if not isinstance(val, Proxy):
         return val

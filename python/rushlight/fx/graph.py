@@ -79,6 +79,16 @@ class Graph:
         owning_module: the GraphModule that the graph is of.
         tracer_cls: the class of the tracer that made it.
         tracer_extras: what that class is given when a copy of the graph is traced again.
+
+    Example:
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> result = graph.output(graph.call_function(torch.relu, (x,)))
+        >>> print(graph)
+        graph():
+            %x : [num_users=1] = placeholder[target=x]
+            %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
+            return relu
     """
 
     def __init__(

@@ -23,6 +23,17 @@ class Interpreter:
         module: a GraphModule, or the module that a graph refers to.
         garbage_collect_values: drop values behind their last use.
         graph: the graph, by default the module's.
+
+    Example:
+        >>> class Count(torch.fx.Interpreter):
+        ...     calls = 0
+        ...
+        ...     def call_function(self, target, args, kwargs):
+        ...         self.calls += 1
+        ...         return super().call_function(target, args, kwargs)
+        >>> run = Count(torch.fx.symbolic_trace(lambda x: torch.sin(x) + torch.cos(x)))
+        >>> run.run(torch.zeros(2)), run.calls
+        (tensor([1., 1.]), 3)
     """
 
     def __init__(
@@ -179,6 +190,15 @@ class Transformer(Interpreter):
 
     Args:
         module: the GraphModule.
+
+    Example:
+        >>> class SinForCos(torch.fx.Transformer):
+        ...     def call_function(self, target, args, kwargs):
+        ...         target = torch.sin if target is torch.cos else target
+        ...         return super().call_function(target, args, kwargs)
+        >>> changed = SinForCos(torch.fx.symbolic_trace(lambda x: torch.cos(x))).transform()
+        >>> changed(torch.zeros(2))
+        tensor([0., 0.])
     """
 
     def __init__(self, module: GraphModule) -> None:

@@ -39,7 +39,16 @@ _side_effectful_functions: set[Callable[..., Any]] = {rushlight._assert, rushlig
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep calls of a function even if their results are unused; also a decorator."""
+    """Keep calls of a function even if their results are unused; also a decorator.
+
+    Args:
+        fn: the function, which is returned.
+
+    Example:
+        >>> @torch.fx.has_side_effect
+        ... def log(x):
+        ...     print(x)
+    """
     _side_effectful_functions.add(fn)
     return fn
 
@@ -115,6 +124,14 @@ def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
     """Apply `fn` to everything in a structure of tuples, lists, dicts and slices.
 
     Lists and dicts become ones that cannot be changed.
+
+    Args:
+        a: the structure.
+        fn: is called with everything that is no container.
+
+    Example:
+        >>> torch.fx.map_aggregate([2, (3, {"a": 4})], lambda n: n * 10)
+        [20, (30, {'a': 40})]
     """
     if isinstance(a, tuple):
         parts = [map_aggregate(part, fn) for part in a]
@@ -131,7 +148,18 @@ def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
 
 
 def map_arg(a: Argument, fn: Callable[[Node], Argument]) -> Argument:
-    """Apply `fn` to the nodes in a structure."""
+    """Apply `fn` to the nodes in a structure.
+
+    Args:
+        a: the structure.
+        fn: is called with each node.
+
+    Example:
+        >>> graph = torch.fx.symbolic_trace(lambda x: torch.add(x, 1)).graph
+        >>> add = list(graph.nodes)[1]
+        >>> torch.fx.map_arg(add.args, lambda node: node.name)
+        ('x', 1)
+    """
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
@@ -161,6 +189,20 @@ class Node:
     `op` says which: "placeholder", "get_attr", "call_function", "call_method", "call_module" or
     "output"; `target` what is called or read; `args` and `kwargs` hold nodes where values of other
     steps go. `users` are the nodes that this one is an argument of.
+
+    Args:
+        graph: the graph that it is in.
+        name: its name, that of a variable in the code.
+        op: the kind, one of those above.
+        target: what is called or read: a function, or a name.
+        args: arguments by position.
+        kwargs: arguments by name.
+        return_type: the type of the value, for annotations.
+
+    Example:
+        >>> node = list(torch.fx.symbolic_trace(lambda x: torch.neg(x)).graph.nodes)[1]
+        >>> node.op, node.target is torch.neg, node.args
+        ('call_function', True, (x,))
     """
 
     def __init__(

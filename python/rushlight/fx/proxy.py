@@ -32,7 +32,14 @@ __all__ = [
 
 
 class TraceError(ValueError):
-    """The error of a program that needs the value of a proxy."""
+    """The error of a program that needs the value of a proxy.
+
+    Example:
+        >>> torch.fx.symbolic_trace(lambda x: x if x > 0 else -x)
+        Traceback (most recent call last):
+            ...
+        rushlight.fx.proxy.TraceError: symbolically traced variables cannot be used ...
+    """
 
 
 class Scope:
@@ -208,6 +215,12 @@ class Proxy:
     Args:
         node: the node.
         tracer: what records; by default the graph of the node is appended to.
+
+    Example:
+        >>> graph = torch.fx.Graph()
+        >>> x = torch.fx.Proxy(graph.placeholder("x"))
+        >>> (x * 3).node.args
+        (x, 3)
     """
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:

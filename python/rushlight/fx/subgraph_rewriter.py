@@ -137,6 +137,14 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
 
     Returns:
         Where the pattern was.
+
+    Example:
+        >>> traced = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
+        >>> matches = torch.fx.replace_pattern(
+        ...     traced, lambda x: torch.relu(x), lambda x: torch.tanh(x)
+        ... )
+        >>> len(matches), traced(torch.zeros(1))
+        (1, tensor([1.]))
     """
     found = _replace(gm, pattern, replacement, [], False, None)
     return [Match(one.anchor, one.nodes_map) for one in found]

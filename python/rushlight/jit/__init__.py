@@ -104,6 +104,14 @@ class CompilationUnit:
             functions of the language, and what the names around the call of this class mean.
             `RuntimeError` names what cannot be compiled, and its line.
         _frames_up: how many calls further out the names are looked for.
+
+    Example:
+        >>> unit = torch.jit.CompilationUnit('''
+        ... def twice(x):
+        ...     return 2 * x
+        ... ''')
+        >>> unit.twice(torch.tensor([1.5, 4.0]))
+        tensor([3., 8.])
     """
 
     def __init__(self, lang=None, _frames_up: int = 0) -> None:
@@ -177,7 +185,21 @@ def _compile(obj: Any, frame: Any = None) -> Any:
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Any:
-    """A function that is compiled where something is traced, so that its branches stay branches."""
+    """A function that is compiled where something is traced, so that its branches stay branches.
+
+    Args:
+        fn: the function.
+
+    Example:
+        >>> @torch.jit.script_if_tracing
+        ... def positive(x):
+        ...     if bool(x.sum() > 0):
+        ...         return x
+        ...     return -x
+        >>> traced = torch.jit.trace(lambda x: positive(x) + 1, torch.tensor([2.0]))
+        >>> traced(torch.tensor([-5.0]))
+        tensor([6.])
+    """
 
     @functools.wraps(fn)
     def wrapper(*args, **kwargs):
@@ -197,6 +219,12 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
         preserved_attrs: names of attributes that stay, and of methods that stay beside `forward`.
         optimize_numerics: whether batch norms become part of the convolutions before them, which
             changes the last digits.
+
+    Example:
+        >>> net = torch.jit.script(torch.nn.Linear(2, 1)).eval()
+        >>> frozen = torch.jit.freeze(net)
+        >>> list(frozen.parameters())
+        []
     """
     _deprecate("freeze", "`torch.compile` and `torch.export` take programs as they are")
     return _freezing.freeze(mod, preserved_attrs or (), optimize_numerics)
@@ -208,6 +236,12 @@ def optimize_for_inference(mod, other_methods=None):
     Args:
         mod: a script module; one in training mode is taken as it is in evaluation.
         other_methods: names of methods that stay beside `forward`.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2)).eval()
+        >>> fast = torch.jit.optimize_for_inference(torch.jit.script(net))
+        >>> fast(torch.zeros(1, 1, 4, 4)).shape
+        torch.Size([1, 2, 2, 2])
     """
     _deprecate("optimize_for_inference", "`torch.compile` takes programs as they are")
     return _freezing.optimize_for_inference(mod, other_methods or ())
@@ -222,6 +256,14 @@ def save(m, f, _extra_files=None):
         _extra_files: a dict of texts or bytes that are written beside it, by name.
 
     Raises `RuntimeError` of what is no program, and of programs that call Python.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.jit.save(torch.jit.script(torch.nn.ReLU()), file)
+        >>> _ = file.seek(0)
+        >>> torch.jit.load(file)(torch.tensor([-3.0, 3.0]))
+        tensor([0., 3.])
     """
     if _is(m, _programs.UnitFunction):
         m.save(f, _extra_files)
@@ -246,6 +288,15 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     Nothing in a file runs before a method of the module is called. Raises `ValueError` where there
     is no such file, and `RuntimeError` where it is no archive of a module, is damaged, or uses what
     this version lacks.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.jit.save(torch.jit.script(torch.nn.Tanh()), file)
+        >>> _ = file.seek(0)
+        >>> net = torch.jit.load(file)
+        >>> net(torch.zeros(2))
+        tensor([0., 0.])
     """
     if _restore_shapes:
         raise NotImplementedError("jit.load(): shapes of traced inputs are not restored")
@@ -264,14 +315,32 @@ def _unwrap_optional(x):
 
 
 def fork(func, *args, **kwargs) -> Future:
-    """A future of `func(*args, **kwargs)`, which runs at once."""
+    """A future of `func(*args, **kwargs)`, which runs at once.
+
+    Args:
+        func: the function.
+        *args, **kwargs: its arguments.
+
+    Example:
+        >>> future = torch.jit.fork(torch.add, torch.tensor(2), 5)
+        >>> torch.jit.wait(future)
+        tensor(7)
+    """
     future: Future = Future()
     future.set_result(func(*args, **kwargs))
     return future
 
 
 def wait(future: Future) -> Any:
-    """Wait for a future and return its result."""
+    """Wait for a future and return its result.
+
+    Args:
+        future: what `fork` returned.
+
+    Example:
+        >>> torch.jit.wait(torch.jit.fork(lambda: 7))
+        7
+    """
     return future.wait()
 
 
@@ -280,12 +349,25 @@ _fork, _wait = fork, wait
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize):
-    """A no-op: there is nothing to optimise."""
+    """A no-op: there is nothing to optimise.
+
+    Args:
+        should_optimize: without effect.
+
+    Example:
+        >>> with torch.jit.optimized_execution(False):
+        ...     pass
+    """
     yield
 
 
 class strict_fusion:
-    """A no-op: nothing is fused."""
+    """A no-op: nothing is fused.
+
+    Example:
+        >>> with torch.jit.strict_fusion():
+        ...     pass
+    """
 
     def __enter__(self):
         return self
@@ -295,16 +377,36 @@ class strict_fusion:
 
 
 def set_fusion_strategy(strategy):
-    """A no-op: nothing is fused. Returns the previous strategy, which is always empty."""
+    """A no-op: nothing is fused. Returns the previous strategy, which is always empty.
+
+    Args:
+        strategy: pairs of "STATIC" or "DYNAMIC" and a number; without effect.
+
+    Example:
+        >>> torch.jit.set_fusion_strategy([("STATIC", 2)])
+        []
+    """
     return []
 
 
 def enable_onednn_fusion(enabled: bool):
-    """A no-op: nothing is fused."""
+    """A no-op: nothing is fused.
+
+    Args:
+        enabled: without effect.
+
+    Example:
+        >>> torch.jit.enable_onednn_fusion(True)
+    """
 
 
 def onednn_fusion_enabled() -> bool:
-    """Whether graphs are fused with oneDNN: always False."""
+    """Whether graphs are fused with oneDNN: always False.
+
+    Example:
+        >>> torch.jit.onednn_fusion_enabled()
+        False
+    """
     return False
 
 

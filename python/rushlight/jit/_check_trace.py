@@ -27,6 +27,12 @@ class TracingCheckError(Exception):
         graph_diff_error: how the graphs of two traces differ, or None.
         tensor_compare_error: which constants of two traces differ, or None.
         extra_msg: what else went wrong.
+
+    Example:
+        >>> error = torch.jit.TracingCheckError(None, None, "outputs differ")
+        >>> print(error)
+        Tracing failed sanity checks!
+        outputs differ
     """
 
     def __init__(

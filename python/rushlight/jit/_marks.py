@@ -14,7 +14,16 @@ _is = isinstance  # the name is a function of this module below
 
 
 class Attribute(NamedTuple):
-    """A value of a module with a type for the compiler."""
+    """A value of a module with a type for the compiler.
+
+    Args:
+        value: the value.
+        type: its type for the compiler.
+
+    Example:
+        >>> torch.jit.Attribute([3, 5], list[int]).value
+        [3, 5]
+    """
 
     value: Any
     type: Any
@@ -26,12 +35,42 @@ def _mark(function: Any, kind: str) -> Any:
 
 
 def export(fn: _F) -> _F:
-    """Marks a method that is compiled although `forward` does not call it."""
+    """Marks a method that is compiled although `forward` does not call it.
+
+    Args:
+        fn: the method.
+
+    Example:
+        >>> class Net(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x
+        ...
+        ...     @torch.jit.export
+        ...     def twice(self, x):
+        ...         return 2 * x
+        >>> torch.jit.script(Net()).twice(torch.tensor([3]))
+        tensor([6])
+    """
     return _mark(fn, "export")
 
 
 def unused(fn: _F) -> _F:
-    """Marks a method that raises where compiled code calls it."""
+    """Marks a method that raises where compiled code calls it.
+
+    Args:
+        fn: the method.
+
+    Example:
+        >>> class Net(torch.nn.Module):
+        ...     @torch.jit.unused
+        ...     def only_in_python(self, x):
+        ...         return x
+        ...
+        ...     def forward(self, x):
+        ...         return self.only_in_python(x) if x.dim() > 9 else -x
+        >>> torch.jit.script(Net())(torch.tensor([3]))
+        tensor([-3])
+    """
     if _is(fn, property):
         for part in (fn.fget, fn.fset):
             if part is not None:
@@ -60,7 +99,17 @@ def ignore(drop: Any = False, **kwargs) -> Any:
 
 
 def interface(obj: _F) -> _F:
-    """Marks a class as the common interface of several classes or modules."""
+    """Marks a class as the common interface of several classes or modules.
+
+    Args:
+        obj: the class.
+
+    Example:
+        >>> @torch.jit.interface
+        ... class Scorer:
+        ...     def score(self, x: torch.Tensor) -> torch.Tensor:
+        ...         pass
+    """
     if not _is(obj, type):
         raise RuntimeError("interface must be applied to a class")
     obj.__torch_script_interface__ = True
@@ -84,7 +133,19 @@ class MarkedMethod:
 
 
 def script_method(fn: Any) -> Any:
-    """Marks a method of a `ScriptModule` that is compiled."""
+    """Marks a method of a `ScriptModule` that is compiled.
+
+    Args:
+        fn: the method.
+
+    Example:
+        >>> class Net(torch.jit.ScriptModule):
+        ...     @torch.jit.script_method
+        ...     def forward(self, x):
+        ...         return x + 1
+        >>> Net()(torch.tensor([4]))
+        tensor([5])
+    """
     return MarkedMethod(fn)
 
 
@@ -105,7 +166,16 @@ def _overload_method(func: _F) -> _F:
 
 
 def annotate(the_type, the_value):
-    """Return the value; the type is for the compiler."""
+    """Return the value; the type is for the compiler.
+
+    Args:
+        the_type: the type.
+        the_value: the value, which is returned.
+
+    Example:
+        >>> torch.jit.annotate(list[int], [])
+        []
+    """
     return the_value
 
 
@@ -150,6 +220,17 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def isinstance(obj, target_type) -> bool:
-    """`isinstance` that looks into containers: `isinstance(x, List[int])`."""
+    """`isinstance` that looks into containers: `isinstance(x, List[int])`.
+
+    Args:
+        obj: the value.
+        target_type: a type, or several in a tuple.
+
+    Example:
+        >>> torch.jit.isinstance([2, 4], list[int])
+        True
+        >>> torch.jit.isinstance(["a"], list[int])
+        False
+    """
     kinds = target_type if _is(target_type, tuple) else (target_type,)
     return any(_fits(obj, kind) for kind in kinds)

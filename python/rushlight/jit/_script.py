@@ -15,15 +15,34 @@ _program = later("rushlight.jit._program")
 
 
 class TracerWarning(Warning):
-    """A warning about a trace that would be wrong for other inputs."""
+    """A warning about a trace that would be wrong for other inputs.
+
+    Example:
+        >>> issubclass(torch.jit.TracerWarning, Warning)
+        True
+    """
 
 
 class ScriptWarning(Warning):
-    """A warning about a program that TorchScript would run in another way."""
+    """A warning about a program that TorchScript would run in another way.
+
+    Example:
+        >>> issubclass(torch.jit.ScriptWarning, Warning)
+        True
+    """
 
 
 class ScriptFunction:
-    """A compiled function."""
+    """A compiled function.
+
+    Args:
+        args, kwargs: its arguments come from `jit.script` and `jit.trace`, which make it.
+
+    Example:
+        >>> function = torch.jit.trace(torch.neg, torch.ones(2))
+        >>> type(function).__name__, function(torch.tensor([2.0, -4.0]))
+        ('UnitFunction', tensor([-2.,  4.]))
+    """
 
     def __init__(self, *args, **kwargs) -> None:
         raise RuntimeError("compiled functions are made by script() and trace()")
@@ -90,7 +109,16 @@ class ScriptModule(nn.Module, metaclass=ScriptMeta):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """The class of modules of programs, which `script` and `load` return."""
+    """The class of modules of programs, which `script` and `load` return.
+
+    Args:
+        args, kwargs: its arguments come from `jit.script` and `jit.load`, which make it.
+
+    Example:
+        >>> net = torch.jit.script(torch.nn.Sequential(torch.nn.ReLU()))
+        >>> isinstance(net, torch.jit.RecursiveScriptModule), net.original_name
+        (True, 'Sequential')
+    """
 
     _is_program = True
 
@@ -99,8 +127,20 @@ class RecursiveScriptModule(ScriptModule):
 
 
 class TracedModule(RecursiveScriptModule):
-    """The class of submodules of a module that `trace` returns."""
+    """The class of submodules of a module that `trace` returns.
+
+    Example:
+        >>> net = torch.jit.trace(torch.nn.Sequential(torch.nn.ReLU()), torch.ones(2))
+        >>> isinstance(net, torch.jit.ScriptModule)
+        True
+    """
 
 
 class TopLevelTracedModule(TracedModule):
-    """The class of a module that `trace` returns."""
+    """The class of a module that `trace` returns.
+
+    Example:
+        >>> net = torch.jit.trace(torch.nn.ReLU(), torch.ones(2))
+        >>> type(net).__name__
+        'TopLevelTracedProgram'
+    """

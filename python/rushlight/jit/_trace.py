@@ -387,6 +387,12 @@ def trace_module(
         _compilation_unit: refused.
         example_inputs_is_kwarg: the arguments are dicts, by their names.
         _store_inputs: without effect.
+
+    Example:
+        >>> net = torch.nn.Linear(3, 1)
+        >>> traced = torch.jit.trace_module(net, {"forward": torch.ones(2, 3)})
+        >>> traced(torch.zeros(5, 3)).shape
+        torch.Size([5, 1])
     """
     _refuse("trace_module", _module_class=_module_class, _compilation_unit=_compilation_unit)
     if not isinstance(mod, nn.Module):

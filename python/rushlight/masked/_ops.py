@@ -6,6 +6,7 @@ import functools
 
 import rushlight
 from rushlight._checks import wrap_dim
+from rushlight._texts.docstrings import with_arguments
 
 _SCANS = ("cumsum", "cumprod")
 _NORMALISATIONS = ("softmax", "log_softmax", "softmin", "normalize")
@@ -172,7 +173,13 @@ def _of_any_layout(needs_mask):
 
 @_of_any_layout(needs_mask=False)
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The sum of the elements in the mask."""
+    """The sum of the elements in the mask.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.sum(x, mask=mask)
+        tensor(6.)
+    """
     input = input.to(_sum_dtype(input.dtype, dtype))
     filled = _combine_input_and_mask(sum, input, mask)
     return rushlight.sum(filled, _canonical_dim(dim, input.ndim), keepdim=bool(keepdim))
@@ -180,7 +187,13 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 @_of_any_layout(needs_mask=True)
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The product of the elements in the mask."""
+    """The product of the elements in the mask.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.prod(x, mask=mask)
+        tensor(8.)
+    """
     result = _combine_input_and_mask(prod, input.to(_sum_dtype(input.dtype, dtype)), mask)
     for d in reversed(_canonical_dim(dim, input.ndim)):
         result = rushlight.prod(result, d, keepdim=bool(keepdim))
@@ -188,14 +201,26 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
-    """Running sums along a dimension, past the elements outside of the mask."""
+    """Running sums along a dimension, past the elements outside of the mask.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.cumsum(x, 0, mask=mask)
+        tensor([2., 2., 6.])
+    """
     (dim,) = _canonical_dim(dim, input.ndim) or (0,)
     input = _numbers("cumsum", input.to(dtype or input.dtype))
     return rushlight.cumsum(_combine_input_and_mask(cumsum, input, mask), dim, dtype=input.dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
-    """Running products along a dimension, past the elements outside of the mask."""
+    """Running products along a dimension, past the elements outside of the mask.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.cumprod(x, 0, mask=mask)
+        tensor([2., 2., 8.])
+    """
     (dim,) = _canonical_dim(dim, input.ndim) or (0,)
     input = _numbers("cumprod", input.to(dtype or input.dtype))
     return rushlight.cumprod(_combine_input_and_mask(cumprod, input, mask), dim, dtype=input.dtype)
@@ -209,7 +234,13 @@ def _numbers(name, input):
 
 @_of_any_layout(needs_mask=True)
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The largest of the elements in the mask; the lowest number of the dtype where none is."""
+    """The largest of the elements in the mask; the lowest number of the dtype where none is.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.amax(x, mask=mask)
+        tensor(4.)
+    """
     input = input.to(dtype or input.dtype)
     filled = _combine_input_and_mask(amax, input, mask)
     return rushlight.amax(filled, _canonical_dim(dim, input.ndim), bool(keepdim))
@@ -217,21 +248,39 @@ def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 @_of_any_layout(needs_mask=True)
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The smallest of the elements in the mask; the greatest number of the dtype where none is."""
+    """The smallest of the elements in the mask; the greatest number of the dtype where none is.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([False, True, True])
+        >>> torch.masked.amin(x, mask=mask)
+        tensor(4.)
+    """
     input = input.to(dtype or input.dtype)
     filled = _combine_input_and_mask(amin, input, mask)
     return rushlight.amin(filled, _canonical_dim(dim, input.ndim), bool(keepdim))
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Where the largest of the elements in the mask stands."""
+    """Where the largest of the elements in the mask stands.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.argmax(x, mask=mask)
+        tensor(2.)
+    """
     input = input.to(dtype or input.dtype)
     filled = _combine_input_and_mask(argmax, input, mask)
     return rushlight.argmax(filled, dim, bool(keepdim)).to(input.dtype)  # PyTorch's dtype
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Where the smallest of the elements in the mask stands."""
+    """Where the smallest of the elements in the mask stands.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([False, True, True])
+        >>> torch.masked.argmin(x, mask=mask)
+        tensor(2.)
+    """
     input = input.to(dtype or input.dtype)
     filled = _combine_input_and_mask(argmin, input, mask)
     return rushlight.argmin(filled, dim, bool(keepdim)).to(input.dtype)  # PyTorch's dtype
@@ -239,7 +288,13 @@ def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 @_of_any_layout(needs_mask=False)
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The mean of the elements in the mask."""
+    """The mean of the elements in the mask.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.mean(x, mask=mask)
+        tensor(3.)
+    """
     dtype = dtype or input.dtype
     if not (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(
@@ -258,6 +313,11 @@ def median(input, dim: int = -1, *, keepdim=False, dtype=None, mask=None):
     """The median of the elements in the mask along a dimension, the lower one of two.
 
     NaN in the mask are passed over. ValueError if no element of a row of integers is in it.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0, 9.0]), torch.tensor([True, False, True, True])
+        >>> torch.masked.median(x, 0, mask=mask)
+        tensor(4.)
     """
     dtype = dtype or input.dtype
     (dim,) = _canonical_dim(dim, input.ndim) or (0,)
@@ -274,7 +334,13 @@ def median(input, dim: int = -1, *, keepdim=False, dtype=None, mask=None):
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The logarithm of the sum of the exponentials of the elements in the mask."""
+    """The logarithm of the sum of the exponentials of the elements in the mask.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.logsumexp(x, 0, mask=mask)
+        tensor(4.1269)
+    """
     input = input.to(dtype or input.dtype)
     filled = _combine_input_and_mask(logsumexp, input, mask)
     dims = _canonical_dim(dim, input.ndim)
@@ -282,7 +348,18 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
-    """The logarithm of the sum of two exponentials, each taken where its mask is True."""
+    """The logarithm of the sum of two exponentials, each taken where its mask is True.
+
+    Args:
+        other: the second tensor.
+        input_mask: where `input` counts, a bool tensor.
+        other_mask: where `other` counts, a bool tensor.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0]), torch.tensor([True, False])
+        >>> torch.masked.logaddexp(x, x, input_mask=mask, other_mask=torch.tensor([True, True]))
+        tensor([2.6931, 7.0000])
+    """
     dtype = dtype or input.dtype
     first = _combine_input_and_mask(logaddexp, input.to(dtype), input_mask)
     second = _combine_input_and_mask(logaddexp, other.to(dtype), other_mask)
@@ -290,7 +367,16 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
 
 
 def norm(input, ord: float = 2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The vector norm of the elements in the mask."""
+    """The vector norm of the elements in the mask.
+
+    Args:
+        ord: the power, 2 for lengths; infinities are extremes.
+
+    Example:
+        >>> x, mask = torch.tensor([3.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.norm(x, mask=mask)
+        tensor(5.)
+    """
     input = input.to(dtype or input.dtype)
     filled = _combine_input_and_mask(norm, input, mask, ord)
     dims = _canonical_dim(dim, input.ndim)
@@ -319,12 +405,24 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask):
 
 
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """The variance of the elements in the mask."""
+    """The variance of the elements in the mask.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.var(x, 0, unbiased=True, mask=mask)
+        tensor(2.)
+    """
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask)
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """The standard deviation of the elements in the mask."""
+    """The standard deviation of the elements in the mask.
+
+    Example:
+        >>> x, mask = torch.tensor([2.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.std(x, 0, unbiased=True, mask=mask)
+        tensor(1.4142)
+    """
     return rushlight.sqrt(_variance(input, dim, unbiased, correction, keepdim, dtype, mask))
 
 
@@ -334,22 +432,50 @@ def _call_along_dim(op, function, input, dim, dtype, mask):
 
 
 def softmax(input, dim, *, dtype=None, mask=None):
-    """`softmax` over the elements in the mask; 0 elsewhere."""
+    """`softmax` over the elements in the mask; 0 elsewhere.
+
+    Example:
+        >>> x, mask = torch.tensor([0.0, 7.0, 0.0]), torch.tensor([True, False, True])
+        >>> torch.masked.softmax(x, 0, mask=mask)
+        tensor([0.5000, 0.0000, 0.5000])
+    """
     return _call_along_dim(softmax, rushlight.softmax, input, dim, dtype, mask)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
-    """`log_softmax` over the elements in the mask; -inf elsewhere."""
+    """`log_softmax` over the elements in the mask; -inf elsewhere.
+
+    Example:
+        >>> x, mask = torch.tensor([0.0, 7.0, 0.0]), torch.tensor([True, False, True])
+        >>> torch.masked.log_softmax(x, 0, mask=mask)
+        tensor([-0.6931,    -inf, -0.6931])
+    """
     return _call_along_dim(log_softmax, rushlight.log_softmax, input, dim, dtype, mask)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
-    """`softmax` of the negative over the elements in the mask; 0 elsewhere."""
+    """`softmax` of the negative over the elements in the mask; 0 elsewhere.
+
+    Example:
+        >>> x, mask = torch.tensor([0.0, 7.0, 0.0]), torch.tensor([True, False, True])
+        >>> torch.masked.softmin(x, 0, mask=mask)
+        tensor([0.5000, 0.0000, 0.5000])
+    """
     return _call_along_dim(softmin, rushlight.nn.functional.softmin, input, dim, dtype, mask)
 
 
 def normalize(input, ord, dim, *, eps: float = 1e-12, dtype=None, mask=None):
-    """The elements in the mask over their norm along a dimension, or over `eps` if that is less."""
+    """The elements in the mask over their norm along a dimension, or over `eps` if that is less.
+
+    Args:
+        ord: the power of the norm, 2 for lengths.
+        eps: the least that is divided by.
+
+    Example:
+        >>> x, mask = torch.tensor([3.0, 7.0, 4.0]), torch.tensor([True, False, True])
+        >>> torch.masked.normalize(x, 2.0, 0, mask=mask)
+        tensor([0.6000, 0.0000, 0.8000])
+    """
     input = input.to(dtype or input.dtype)
     length = norm(input, ord, dim, keepdim=True, mask=mask)
     return _combine_input_and_mask(normalize, input, mask) / length.clamp(min=eps)
@@ -362,3 +488,20 @@ _REDUCTIONS = {
         *(mean, median, norm, var, std, logsumexp),
     )
 }
+
+
+_ARGUMENTS = {
+    "input": "the tensor.",
+    "dim": "the dimension, or several in a tuple where there is a result for them together; None: "
+    "all.",
+    "keepdim": "whether these dimensions stay, with size 1.",
+    "dtype": "the dtype in which it is computed, and of the result; None: that of the plain op.",
+    "mask": "a bool tensor that is broadcast to `input`; True where an element counts. None: all.",
+    "unbiased": "whether the sum is divided by one less than the number of elements.",
+    "correction": "how many less than the number of elements it is divided by, instead.",
+}
+for _function in (
+    *(sum, prod, cumsum, cumprod, amax, amin, argmax, argmin, mean, median, logsumexp, logaddexp),
+    *(norm, var, std, softmax, log_softmax, softmin, normalize),
+):
+    with_arguments(_function, _ARGUMENTS)

@@ -44,17 +44,34 @@ reductions.init_reductions()
 
 
 def get_all_sharing_strategies():
-    """The names that `set_sharing_strategy` takes."""
+    """The names that `set_sharing_strategy` takes.
+
+    Example:
+        >>> sorted(torch.multiprocessing.get_all_sharing_strategies())
+        ['file_descriptor', 'file_system']
+    """
     return set(_STRATEGIES)
 
 
 def get_sharing_strategy():
-    """The name that was last set."""
+    """The name that was last set.
+
+    Example:
+        >>> torch.multiprocessing.get_sharing_strategy()
+        'file_descriptor'
+    """
     return _strategy
 
 
 def set_sharing_strategy(new_strategy):
-    """A no-op: memory is always shared by file descriptors."""
+    """A no-op: memory is always shared by file descriptors.
+
+    Args:
+        new_strategy: one of `get_all_sharing_strategies()`.
+
+    Example:
+        >>> torch.multiprocessing.set_sharing_strategy("file_descriptor")
+    """
     global _strategy
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"expected one of {sorted(_STRATEGIES)}, but got {new_strategy!r}")

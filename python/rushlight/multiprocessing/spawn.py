@@ -46,14 +46,38 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """The function of a process raised; the message contains its traceback."""
+    """The function of a process raised; the message contains its traceback.
+
+    Args:
+        msg: the message.
+        error_index: the number of the process.
+        error_pid: its number in the system.
+
+    Example:
+        >>> error = torch.multiprocessing.ProcessRaisedException("no", error_index=1, error_pid=300)
+        >>> error.error_index
+        1
+    """
 
     def __init__(self, msg, error_index, error_pid) -> None:
         super().__init__(msg, error_index, error_pid)
 
 
 class ProcessExitedException(ProcessException):
-    """A process ended by a signal or with an exit code other than 0."""
+    """A process ended by a signal or with an exit code other than 0.
+
+    Args:
+        msg: the message.
+        error_index: the number of the process.
+        error_pid: its number in the system.
+        exit_code: what it ended with.
+        signal_name: the signal that ended it, or None.
+
+    Example:
+        >>> error = torch.multiprocessing.ProcessExitedException("no", 1, 300, exit_code=3)
+        >>> error.exit_code
+        3
+    """
 
     def __init__(self, msg, error_index, error_pid, exit_code, signal_name=None) -> None:
         super().__init__(msg, error_index, error_pid)
@@ -84,7 +108,16 @@ def _run(fn, i, args, error_file):
 
 
 class ProcessContext:
-    """The processes that `start_processes` started."""
+    """The processes that `start_processes` started.
+
+    For an example see `multiprocessing.spawn`.
+
+    For an example see `multiprocessing.spawn`.
+
+    Args:
+        processes: the processes.
+        error_files: where each writes the error that ended it.
+    """
 
     def __init__(self, processes, error_files) -> None:
         self.processes = processes
@@ -172,7 +205,16 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    """`ProcessContext` under the name of the result of `spawn`."""
+    """`ProcessContext` under the name of the result of `spawn`.
+
+    For an example see `multiprocessing.spawn`.
+
+    For an example see `multiprocessing.spawn`.
+
+    Args:
+        processes: the processes.
+        error_files: where each writes the error that ended it.
+    """
 
 
 def start_processes(
@@ -232,8 +274,20 @@ def spawn(
 ):
     """`start_processes` with the start method "spawn".
 
+    Args:
+        fn: a function of a module, called with the number of the process and `args`.
+        args: further arguments.
+        nprocs: how many processes.
+        join: whether to wait for their end; else a `SpawnContext` is returned.
+        daemon: whether they end with this process.
+        start_method: accepted with a warning where it is another one than "spawn".
+
     Raises:
         ProcessRaisedException, ProcessExitedException: as `ProcessContext.join`.
+
+    Example:
+        >>> import time
+        >>> torch.multiprocessing.spawn(divmod, args=(3,), nprocs=2)
     """
     if start_method != "spawn":
         warn(

@@ -40,6 +40,11 @@ def nested_tensor(
         device: the device of the result; that of the first tensor by default.
         requires_grad: whether gradients are recorded for it.
         pin_memory: whether its memory is page-locked.
+
+    Example:
+        >>> nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+        >>> nested.size(0), nested.unbind()
+        (2, (tensor([1., 1.]), tensor([1., 1., 1.])))
     """
     layout = _check_layout(layout)
     if not isinstance(tensor_list, (list, tuple)):
@@ -67,6 +72,11 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> Tensor:
         dtype: the dtype of the elements; that of `ts` by default.
         device: the device of the result; that of `ts` by default.
         layout: `torch.strided` or `torch.jagged`.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> torch.nested.as_nested_tensor([x, torch.ones(3)]).requires_grad
+        True
     """
     if not isinstance(ts, Tensor) and not (
         isinstance(ts, (list, tuple)) and all(isinstance(t, Tensor) for t in ts)
@@ -124,6 +134,11 @@ def nested_tensor_from_jagged(
         jagged_dim: the ragged dimension of the result; 1 by default.
         min_seqlen: the shortest length, where it is known.
         max_seqlen: the longest length, where it is known; also the length of padding.
+
+    Example:
+        >>> values, offsets = torch.tensor([2, 4, 6, 8]), torch.tensor([0, 1, 4])
+        >>> torch.nested.nested_tensor_from_jagged(values, offsets).unbind()
+        (tensor([2]), tensor([4, 6, 8]))
     """
     if offsets is None:
         if lengths is None:
@@ -154,6 +169,12 @@ def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
             slice.
         length: how long they are, likewise.
         layout: `torch.strided` (copies) or `torch.jagged` (a view with holes).
+
+    Example:
+        >>> x = torch.arange(8).view(2, 4)
+        >>> starts, lengths = torch.tensor([0, 1]), torch.tensor([2, 3])
+        >>> torch.nested.narrow(x, 1, starts, lengths, layout=torch.jagged).unbind()
+        (tensor([0, 1]), tensor([5, 6, 7]))
     """
     if _check_layout(layout) == rushlight.jagged:
         if dim != 1:
@@ -172,6 +193,11 @@ def masked_select(tensor, mask) -> Tensor:
     Args:
         tensor: a plain tensor of 2 dimensions.
         mask: a bool tensor that is broadcast to it.
+
+    Example:
+        >>> x = torch.tensor([[5, 6], [7, 8]])
+        >>> torch.nested.masked_select(x, x != 6).unbind()
+        (tensor([5]), tensor([7, 8]))
     """
     if tensor.layout != rushlight.strided:
         raise RuntimeError(
@@ -196,6 +222,12 @@ def to_padded_tensor(input, padding, output_size=None, out=None) -> Tensor:
         output_size: the sizes of the result, which are at least the largest components'; those by
             default.
         out: not supported.
+
+    Example:
+        >>> nested = torch.nested.nested_tensor([torch.tensor([4.0, 5.0]), torch.tensor([6.0])])
+        >>> torch.nested.to_padded_tensor(nested, 0.0)
+        tensor([[4., 5.],
+                [6., 0.]])
     """
     if out is not None:
         raise RuntimeError("to_padded_tensor(): nested tensors have no out= form")

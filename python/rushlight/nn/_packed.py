@@ -33,6 +33,17 @@ class PackedSequence(PackedSequence_):
         batch_sizes: how many sequences reach each step; int64 on the CPU.
         sorted_indices: which sequence stands where (None: they came sorted).
         unsorted_indices: the way back.
+
+    Args:
+        data: the elements, step by step.
+        batch_sizes: how many sequences each step has.
+        sorted_indices: the order in which they are packed.
+        unsorted_indices: the inverse of it.
+
+    Example:
+        >>> pack = torch.nn.utils.rnn.pack_sequence([torch.tensor([4, 5]), torch.tensor([6])])
+        >>> pack.data, pack.batch_sizes
+        (tensor([4, 6, 5]), tensor([2, 1]))
     """
 
     __module__ = "rushlight.nn.utils.rnn"  # by which files name it
@@ -120,8 +131,16 @@ def _packed_init_args(data, batch_sizes=None, sorted_indices=None, unsorted_indi
     return data[0], data[1], sorted_indices, unsorted_indices
 
 
-def invert_permutation(permutation):
-    """The permutation that undoes another; None for None."""
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The permutation that undoes another; None for None.
+
+    Args:
+        permutation: the permutation, or None.
+
+    Example:
+        >>> torch.nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     order = rushlight.arange(permutation.numel(), device=permutation.device)

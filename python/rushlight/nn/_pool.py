@@ -4,6 +4,8 @@ Public in `nn.functional`; functions whose signature is the op's own are the ops
 function here makes those of one, two and three dimensions.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from rushlight import Tensor
@@ -79,7 +81,7 @@ max_pool3d, max_pool3d_with_indices = _max_pool(3, "(N, C, D, H, W)")
 # ---- as many windows as wanted -------------------------------------------------------------------
 
 
-def adaptive_avg_pool2d(input, output_size):
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows as `output_size` says; None keeps a dimension's size.
 
     Args:
@@ -94,7 +96,7 @@ def adaptive_avg_pool2d(input, output_size):
     return ops.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
 
 
-def adaptive_avg_pool3d(input, output_size):
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows as `output_size` says; None keeps a dimension's size.
 
     Args:
@@ -112,7 +114,7 @@ def _adaptive_max_pool(n):
     """`adaptive_max_poolNd` and `adaptive_max_poolNd_with_indices`."""
 
     def make(places, name, doc):
-        def adaptive_max_pool(input, output_size, return_indices: bool = False) -> Any:
+        def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
             size = _list_with_default(output_size, input.size())
             values, indices = function(input, size)
             return (values, indices) if places or return_indices else values
@@ -121,9 +123,22 @@ def _adaptive_max_pool(n):
 
     name, what = f"adaptive_max_pool{n}d", "The largest values of as many windows as `output_size`"
     function = getattr(ops, name)
+    sizes = ", 4" * n
+    doc = f"""
+Args:
+    input: the tensor (N, C, ...) or (C, ...) with {n} spatial dimensions.
+    output_size: the spatial sizes of the result, one number for all or one each; None keeps the
+        input's.
+    return_indices: whether places come, too: numbers within the spatial dimensions.
+
+Example:
+    >>> x = torch.ones(1, 1{sizes})
+    >>> torch.nn.functional.{name}(x, 2).shape
+    torch.Size([1, 1{", 2" * n}])
+"""
     return (
-        make(False, name, f"{what} says; their places if asked."),
-        make(True, f"{name}_with_indices", f"{what} says, and their places."),
+        make(False, name, f"{what} says; their places if asked.\n{doc}"),
+        make(True, f"{name}_with_indices", f"{what} says, and their places.\n{doc}"),
     )
 
 
@@ -136,10 +151,32 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pool(3)
 
 
 def _max_unpool(n):
-    def unpool(input, indices, kernel_size, stride=None, padding: Any = 0, output_size=None):
+    def unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:
         return ops._max_unpool(input, indices, n, kernel_size, stride, padding, output_size)
 
-    doc = f"The maxima of `max_pool{n}d` at their `indices`, zeros elsewhere."
+    doc = f"""The maxima of `max_pool{n}d` at their `indices`, zeros elsewhere.
+
+Args:
+    input: the maxima.
+    indices: their places, from `max_pool{n}d` with return_indices=True.
+    kernel_size: the size of the windows.
+    stride: the step between windows; None: `kernel_size`.
+    padding: what was added around the input of the pooling.
+    output_size: the spatial sizes of the result; None: the least that fit.
+
+Example:
+    >>> x = torch.arange({2**n}.0).view(1, 1{", 2" * n})
+    >>> values, places = torch.nn.functional.max_pool{n}d(x, 2, return_indices=True)
+    >>> torch.nn.functional.max_unpool{n}d(values, places, 2).flatten()
+    tensor([{", ".join(["0."] * (2**n - 1))}, {2**n - 1}.])
+"""
     return _set_name(f"max_unpool{n}d", unpool, doc)
 
 
@@ -154,13 +191,13 @@ def _fractional_max_pool(n):
 
     def make(places, name, doc):
         def fractional_max_pool(
-            input,
-            kernel_size,
-            output_size=None,
-            output_ratio=None,
-            return_indices=False,
-            _random_samples=None,
-        ):
+            input: Tensor,
+            kernel_size: Any,
+            output_size: Any = None,
+            output_ratio: Any = None,
+            return_indices: bool = False,
+            _random_samples: Tensor | None = None,
+        ) -> Any:
             windows = (kernel_size, output_size, output_ratio, _random_samples)
             values, indices = ops._fractional_max_pool(input, n, *windows)
             return (values, indices) if places or return_indices else values
@@ -168,9 +205,22 @@ def _fractional_max_pool(n):
         return _set_name(name, fractional_max_pool, doc)
 
     name, what = f"fractional_max_pool{n}d", "The largest values of windows at random, nearly equal"
+    doc = f"""
+Args:
+    input: the tensor (N, C, ...) or (C, ...) with {n} spatial dimensions.
+    kernel_size: the size of the windows, one number for all or one each.
+    output_size: the spatial sizes of the result.
+    output_ratio: what they are relative to the input's, instead.
+    return_indices: whether places come, too: numbers within the spatial dimensions.
+
+Example:
+    >>> x = torch.ones(1, 1{", 6" * n})
+    >>> torch.nn.functional.{name}(x, 2, output_size=4).shape
+    torch.Size([1, 1{", 4" * n}])
+"""
     return (
-        make(False, name, f"{what} distances; places if asked."),
-        make(True, f"{name}_with_indices", f"{what} distances, and their places."),
+        make(False, name, f"{what} distances; places if asked.\n{doc}"),
+        make(True, f"{name}_with_indices", f"{what} distances, and their places.\n{doc}"),
     )
 
 

@@ -1,7 +1,10 @@
 """`interpolate` and its old names; public in `nn.functional`."""
 
+from __future__ import annotations
+
 from typing import Any
 
+from rushlight import Tensor
 from rushlight._table import ops
 from rushlight._warnings import warn
 
@@ -12,14 +15,14 @@ GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
 
 def interpolate(
-    input,
+    input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
     mode: str = "nearest",
-    align_corners=None,
-    recompute_scale_factor=None,
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
     antialias: bool = False,
-):
+) -> Tensor:
     """Resize images (N, C, ...) to a size or by a factor; one number is for all dimensions.
 
     Args:
@@ -62,7 +65,13 @@ def _warn_of_old_name(name):
     warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
-def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+def upsample(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
     """Deprecated name of `interpolate`.
 
     Args:
@@ -81,13 +90,33 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input, size=None, scale_factor=None):
-    """`interpolate` to the nearest pixel; deprecated."""
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` to the nearest pixel; deprecated.
+
+    For an example see `nn.functional.interpolate`.
+
+    For an example see `nn.functional.interpolate`.
+
+    Args:
+        input: the tensor (N, C, ...).
+        size: the spatial sizes of the result.
+        scale_factor: how many times larger each spatial dimension becomes.
+    """
     _warn_of_old_name("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input, size=None, scale_factor=None):
-    """`interpolate` with mode="bilinear" and align_corners=True; deprecated."""
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode="bilinear" and align_corners=True; deprecated.
+
+    For an example see `nn.functional.interpolate`.
+
+    For an example see `nn.functional.interpolate`.
+
+    Args:
+        input: the tensor (N, C, H, W).
+        size: the spatial sizes of the result.
+        scale_factor: how many times larger each spatial dimension becomes.
+    """
     _warn_of_old_name("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

@@ -7,11 +7,13 @@ numbers are drawn as PyTorch draws them, so that one seed gives the same weights
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 
 import rushlight
 from rushlight import _C, Tensor
 from rushlight._library.offers import handle_torch_function, has_torch_function_unary
+from rushlight._texts.docstrings import arguments
 from rushlight._warnings import warn
 
 # Those that are offered to `__torch_function__`, as PyTorch's are.
@@ -20,7 +22,7 @@ _OFFERED = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 _TRUNCATION_ROUNDS = 100_000
 
 
-def calculate_gain(nonlinearity, param=None):
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor on the standard deviation that keeps the variance through a nonlinearity.
 
     `param` is the negative slope of "leaky_relu".
@@ -54,7 +56,9 @@ def calculate_gain(nonlinearity, param=None):
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: _C.Generator | None = None):
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: _C.Generator | None = None
+) -> Tensor:
     """Fill with numbers from U(a, b).
 
     Args:
@@ -76,7 +80,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: _C.Gener
 
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: _C.Generator | None = None
-):
+) -> Tensor:
     """Fill with numbers from N(mean, std²).
 
     Args:
@@ -102,7 +106,7 @@ def trunc_normal_(
     a: float = -2.0,
     b: float = 2.0,
     generator: _C.Generator | None = None,
-):
+) -> Tensor:
     """Fill with numbers from N(mean, std²) limited to [a, b].
 
     Candidates come from the normal distribution where at least 30 % of them fall into the limits,
@@ -160,7 +164,7 @@ def trunc_normal_(
     )
 
 
-def constant_(tensor: Tensor, val):
+def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value.
 
     Args:
@@ -177,7 +181,7 @@ def constant_(tensor: Tensor, val):
         return tensor.fill_(val)
 
 
-def ones_(tensor: Tensor):
+def ones_(tensor: Tensor) -> Tensor:
     """Fill with ones.
 
     Args:
@@ -190,7 +194,7 @@ def ones_(tensor: Tensor):
     return constant_(tensor, 1.0)
 
 
-def zeros_(tensor: Tensor):
+def zeros_(tensor: Tensor) -> Tensor:
     """Fill with zeros.
 
     Args:
@@ -204,7 +208,7 @@ def zeros_(tensor: Tensor):
         return tensor.zero_()
 
 
-def eye_(tensor: Tensor):
+def eye_(tensor: Tensor) -> Tensor:
     """Fill a matrix with the identity.
 
     Args:
@@ -223,7 +227,7 @@ def eye_(tensor: Tensor):
     return tensor
 
 
-def dirac_(tensor: Tensor, groups: int = 1):
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fill the weight of a convolution so that it passes its input channels through unchanged.
 
     Args:
@@ -277,7 +281,9 @@ def _xavier_std(tensor, gain):
     return gain * math.sqrt(2.0 / float(fan_in + fan_out))
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: _C.Generator | None = None):
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: _C.Generator | None = None
+) -> Tensor:
     """Fill from U(-a, a) with a = gain √(6 / (fan_in + fan_out)).
 
     Args:
@@ -294,7 +300,9 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: _C.Generator |
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: _C.Generator | None = None):
+def xavier_normal_(
+    tensor: Tensor, gain: float = 1.0, generator: _C.Generator | None = None
+) -> Tensor:
     """Fill from N(0, std²) with std = gain √(2 / (fan_in + fan_out)).
 
     Args:
@@ -386,7 +394,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: _C.Generator | None = None):
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: _C.Generator | None = None) -> Tensor:
     """Fill with a (semi-)orthogonal matrix times `gain`; later dimensions count as one.
 
     Args:
@@ -416,7 +424,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: _C.Generator | None 
         return tensor.mul_(gain)
 
 
-def sparse_(tensor: Tensor, sparsity, std: float = 0.01, generator: _C.Generator | None = None):
+def sparse_(
+    tensor: Tensor, sparsity: float, std: float = 0.01, generator: _C.Generator | None = None
+) -> Tensor:
     """Fill a matrix from N(0, std²), then set this fraction of each column to zero.
 
     Args:
@@ -450,7 +460,17 @@ def _old_name(function):
         return function(*args, **kwargs)
 
     call_new.__name__ = old
-    call_new.__doc__ = f"The old name of `{new}`."
+    known = arguments(inspect.cleandoc(function.__doc__ or ""))
+    call_new.__doc__ = "\n".join(
+        [
+            f"The old name of `{new}`.",
+            "",
+            "Args:",
+            *known.values(),
+            "",
+            f"For an example see `{new}`.",
+        ]
+    )
     return call_new
 
 

@@ -61,6 +61,11 @@ class ONNXProgram:
     Args:
         model: the parts of the model.
         exported_program: what it was made of.
+
+    Example:
+        >>> program = torch.onnx.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> [node.op_type for node in program.model_proto.graph.node]
+        ['Relu']
     """
 
     def __init__(self, model: OnnxGraph, exported_program: Any = None) -> None:

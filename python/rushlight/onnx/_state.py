@@ -10,7 +10,12 @@ _running = threading.local()
 
 
 def is_in_onnx_export() -> bool:
-    """Whether `torch.onnx.export` is running a program on this thread."""
+    """Whether `torch.onnx.export` is running a program on this thread.
+
+    Example:
+        >>> torch.onnx.is_in_onnx_export()
+        False
+    """
     return getattr(_running, "depth", 0) > 0
 
 

@@ -17,7 +17,12 @@ class OnnxExporterWarning(UserWarning):
 
 
 class OnnxExporterError(RuntimeError):
-    """A program that could not be exported."""
+    """A program that could not be exported.
+
+    Example:
+        >>> issubclass(torch.onnx.OnnxExporterError, RuntimeError)
+        True
+    """
 
 
 class UnsupportedOperatorError(OnnxExporterError):

@@ -63,7 +63,15 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
 
 
 def get_swa_multi_avg_fn() -> Callable[..., None]:
-    """A function of (averages, values, count) that keeps equally weighted averages."""
+    """A function of (averages, values, count) that keeps equally weighted averages.
+
+    Example:
+        >>> average = torch.optim.swa_utils.get_swa_multi_avg_fn()
+        >>> means = [torch.tensor([4.0])]
+        >>> average(means, [torch.tensor([8.0])], torch.tensor(1))
+        >>> means
+        [tensor([6.])]
+    """
 
     def swa_update(
         averaged_param_list: Sequence[Tensor],
@@ -101,7 +109,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Tensor]:
 
 
 def get_swa_avg_fn() -> Callable[..., Tensor]:
-    """A function of (average, value, count) that gives the equally weighted average."""
+    """A function of (average, value, count) that gives the equally weighted average.
+
+    Example:
+        >>> average = torch.optim.swa_utils.get_swa_avg_fn()
+        >>> average(torch.tensor(4.0), torch.tensor(8.0), torch.tensor(1))
+        tensor(6.)
+    """
 
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Any:
         with rushlight.no_grad():

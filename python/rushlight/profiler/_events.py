@@ -68,6 +68,37 @@ class FunctionEvent(_Times):
         module_hierarchy: the modules in whose forward it ran, the outermost first.
         is_range: whether it is a `record_function`, or a node of backward, which hold others.
         flops: additions and multiplications that it took; 0 where no rule counts them.
+
+    Args:
+        id: its number.
+        name: the name of the op, function or range.
+        thread: the number of the thread.
+        start_us, end_us: when it began and ended, in microseconds.
+        overload_name: the overload of the op.
+        fwd_thread: the thread of the forward call that a node of backward belongs to.
+        input_shapes: the shapes of its arguments, where they were recorded.
+        stack: the calls around it, the innermost first, where they were recorded.
+        scope: the kind of call, a number.
+        use_device: the kind of device beside the CPU.
+        cpu_memory_usage: bytes that it took from the CPU's memory.
+        device_memory_usage: bytes that it took from the device's memory.
+        is_async: whether it ended after it returned.
+        is_remote: whether it ran in another process.
+        sequence_nr: what a forward call and its node of backward have in common.
+        node_id: the number of the process, -1 for this one.
+        is_legacy: whether the old profiler made it.
+        flops: additions and multiplications that it took.
+        concrete_inputs: the numbers among its arguments, where they were recorded.
+        is_user_annotation: whether it is a `record_function`.
+        is_python_function: whether it is a function of Python.
+        python_id, python_parent_id, python_module_id: numbers of functions and modules of Python.
+        module_hierarchy: the modules in whose forward it ran.
+
+    Example:
+        >>> with torch.profiler.profile() as profile:
+        ...     _ = torch.ones(3).exp()
+        >>> [event.name for event in profile.events() if event.name == "aten::exp"]
+        ['aten::exp']
     """
 
     count = 1
@@ -173,7 +204,18 @@ class FunctionEvent(_Times):
 
 
 class FunctionEventAvg(_Times):
-    """The calls of one name together."""
+    """The calls of one name together.
+
+    Args:
+        key: the name; None: that of the first event that is added.
+
+    Example:
+        >>> with torch.profiler.profile() as profile:
+        ...     _ = torch.ones(3).exp().exp()
+        >>> (average,) = [a for a in profile.key_averages() if a.key == "aten::exp"]
+        >>> average.count
+        2
+    """
 
     def __init__(self, key=None):
         self.key = key
@@ -247,7 +289,20 @@ def _is_call(event):
 
 
 class EventList(list):
-    """A list of events, or of their averages."""
+    """A list of events, or of their averages.
+
+    Args:
+        *args: what a list is made of.
+        profile_memory: whether tables show memory.
+        with_flops: whether tables show operations.
+        use_device: the kind of device that tables show beside the CPU.
+
+    Example:
+        >>> with torch.profiler.profile() as profile:
+        ...     _ = torch.ones(3).exp()
+        >>> type(profile.events()).__name__
+        'EventList'
+    """
 
     def __init__(
         self, *args, profile_memory: bool = False, with_flops: bool = False, use_device=None

@@ -37,7 +37,12 @@ __all__ = [
 
 
 class ProfilerActivity(enum.Enum):
-    """The activities to record; only CPU records anything."""
+    """The activities to record; only CPU records anything.
+
+    Example:
+        >>> torch.profiler.ProfilerActivity.CPU
+        <ProfilerActivity.CPU: 0>
+    """
 
     CPU = 0
     XPU = 1
@@ -48,7 +53,12 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a schedule does in a step."""
+    """What a schedule does in a step.
+
+    Example:
+        >>> torch.profiler.schedule(wait=1, warmup=1, active=2)(0)
+        <ProfilerAction.NONE: 0>
+    """
 
     NONE = 0
     WARMUP = 1
@@ -57,12 +67,22 @@ class ProfilerAction(enum.Enum):
 
 
 def supported_activities():
-    """The activities that can be recorded."""
+    """The activities that can be recorded.
+
+    Example:
+        >>> torch.profiler.supported_activities()
+        {<ProfilerActivity.CPU: 0>}
+    """
     return {ProfilerActivity.CPU}
 
 
 def kineto_available():
-    """Whether PyTorch's tracing library is used: always False."""
+    """Whether PyTorch's tracing library is used: always False.
+
+    Example:
+        >>> torch.profiler.kineto_available()
+        False
+    """
     return False
 
 
@@ -119,7 +139,23 @@ def schedule(
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip: bool = False):
-    """A function for `on_trace_ready` that writes a trace into a folder for each cycle."""
+    """A function for `on_trace_ready` that writes a trace into a folder for each cycle.
+
+    Args:
+        dir_name: the folder, which is made.
+        worker_name: the beginning of files' names; None: the machine's name and the process's
+            number.
+        use_gzip: whether files are compressed.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> write = torch.profiler.tensorboard_trace_handler(folder, "worker")
+        >>> with torch.profiler.profile(on_trace_ready=write):
+        ...     _ = torch.ones(3).exp()
+        >>> len(os.listdir(folder))
+        1
+    """
 
     def handler(prof):
         os.makedirs(dir_name, exist_ok=True)
@@ -141,7 +177,19 @@ def _recording():
 
 
 class record_function:
-    """A named range that profilers show: a context manager and a decorator."""
+    """A named range that profilers show: a context manager and a decorator.
+
+    Args:
+        name: the name that profilers show.
+        args: a text that is kept with it.
+
+    Example:
+        >>> with torch.profiler.profile() as profile:
+        ...     with torch.profiler.record_function("my step"):
+        ...         _ = torch.ones(3).exp()
+        >>> "my step" in [event.name for event in profile.events()]
+        True
+    """
 
     def __init__(self, name: str, args=None) -> None:
         self.name = name
@@ -443,4 +491,11 @@ class profile(_Recorder):
 
 
 class _KinetoProfile(profile):
-    """`profile` by the name of its base in PyTorch."""
+    """`profile` by the name of its base in PyTorch.
+
+    For an example see `profiler.profile`.
+
+    For an example see `profiler.profile`.
+
+    For an example see `profiler.profile`.
+    """

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from rushlight import _C
+from rushlight._texts.docstrings import with_arguments
 
 if TYPE_CHECKING:
     from rushlight.types import Device
@@ -70,7 +71,12 @@ def exponential(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """The exponential window: exp(-|n - center| / tau)."""
+    """The exponential window: exp(-|n - center| / tau).
+
+    Example:
+        >>> torch.signal.windows.exponential(5)
+        tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
+    """
     _positive("exponential", "Tau", tau)
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
@@ -92,7 +98,12 @@ def cosine(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """The cosine window: half a period of a sine."""
+    """The cosine window: half a period of a sine.
+
+    Example:
+        >>> torch.signal.windows.cosine(4)
+        tensor([0.3827, 0.9239, 0.9239, 0.3827])
+    """
     return _window(
         "cosine",
         M,
@@ -114,6 +125,10 @@ def gaussian(
 ):
     """The Gaussian window: exp of minus half of the squared distance from the middle, in units of
     std.
+
+    Example:
+        >>> torch.signal.windows.gaussian(5, std=1.0)
+        tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
     """
     _positive("gaussian", "Standard deviation", std)
     return _window(
@@ -135,7 +150,12 @@ def kaiser(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """The Kaiser window: the Bessel function i0 over an arc of height beta."""
+    """The Kaiser window: the Bessel function i0 over an arc of height beta.
+
+    Example:
+        >>> torch.signal.windows.kaiser(5, beta=8.0)
+        tensor([0.0023, 0.3690, 1.0000, 0.3690, 0.0023])
+    """
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
 
@@ -157,7 +177,15 @@ def general_cosine(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """A window of cosines: a[0] - a[1] cos(t) + a[2] cos(2 t) - ..., over one period of t."""
+    """A window of cosines: a[0] - a[1] cos(t) + a[2] cos(2 t) - ..., over one period of t.
+
+    Args:
+        a: the factors of the cosines, from the constant on.
+
+    Example:
+        >>> torch.signal.windows.general_cosine(5, a=[0.5, 0.5])
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     if not isinstance(a, (list, tuple)):
         raise TypeError("Coefficients must be a list/tuple")
     if not a:
@@ -171,27 +199,55 @@ def general_cosine(
 
 
 def general_hamming(M, *, alpha: float = 0.54, sym: bool = True, **options):
-    """The general Hamming window: alpha - (1 - alpha) cos."""
+    """The general Hamming window: alpha - (1 - alpha) cos.
+
+    Args:
+        alpha: the constant; the cosine has the rest.
+
+    Example:
+        >>> torch.signal.windows.general_hamming(5, alpha=0.6)
+        tensor([0.2000, 0.6000, 1.0000, 0.6000, 0.2000])
+    """
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
 
 
 def hamming(M, *, sym: bool = True, **options):
-    """The Hamming window: 0.54 - 0.46 cos."""
+    """The Hamming window: 0.54 - 0.46 cos.
+
+    Example:
+        >>> torch.signal.windows.hamming(5)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     return general_hamming(M, sym=sym, **options)
 
 
 def hann(M, *, sym: bool = True, **options):
-    """The Hann window: 0.5 - 0.5 cos."""
+    """The Hann window: 0.5 - 0.5 cos.
+
+    Example:
+        >>> torch.signal.windows.hann(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
 def blackman(M, *, sym: bool = True, **options):
-    """The Blackman window: 0.42 - 0.5 cos + 0.08 cos of the doubled angle."""
+    """The Blackman window: 0.42 - 0.5 cos + 0.08 cos of the doubled angle.
+
+    Example:
+        >>> torch.signal.windows.blackman(5)
+        tensor([-1.4901e-08,  3.4000e-01,  1.0000e+00,  3.4000e-01, -1.4901e-08])
+    """
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
 def nuttall(M, *, sym: bool = True, **options):
-    """The Nuttall window: four cosines with small side lobes."""
+    """The Nuttall window: four cosines with small side lobes.
+
+    Example:
+        >>> torch.signal.windows.nuttall(5)
+        tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
+    """
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
 
 
@@ -204,7 +260,12 @@ def bartlett(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """The Bartlett window: a triangle."""
+    """The Bartlett window: a triangle.
+
+    Example:
+        >>> torch.signal.windows.bartlett(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _window(
         "bartlett",
         M,
@@ -212,3 +273,16 @@ def bartlett(
         (dtype, layout, device, requires_grad),
         lambda n, period: 1 - (n * (2 / period) - 1).abs(),
     )
+
+
+_ARGUMENTS = {
+    "M": "how many points; one point is 1.",
+    "sym": "whether the window is symmetric, or a period of a periodic one.",
+    "dtype": "`float32` or `float64`; None: the default.",
+    "layout": "`torch.strided` or None.",
+    "device": "where the window lies.",
+    "requires_grad": "whether gradients are recorded for it.",
+    "options": "dtype, layout, device and requires_grad, as of the other windows.",
+}
+for _name in __all__:
+    with_arguments(globals()[_name], _ARGUMENTS)

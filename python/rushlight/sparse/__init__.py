@@ -48,6 +48,14 @@ def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
     Args:
         reduce: instead of adding the products of an element up, "mean", "amax" or "amin" of those
             whose factor of `sparse`, a CSR matrix, is specified; 0 where there are none.
+        sparse: a sparse matrix (n, m).
+        dense: a matrix (m, p).
+
+    Example:
+        >>> sparse = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+        >>> torch.sparse.mm(sparse, torch.tensor([[5.0], [7.0]]))
+        tensor([[14.],
+                [15.]])
     """
     if reduce is None:
         return ops._sparse_mm(sparse, dense)
@@ -76,24 +84,71 @@ def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * mat + alpha * mat1 @ mat2 with a sparse mat1."""
+    """beta * mat + alpha * mat1 @ mat2 with a sparse mat1.
+
+    Args:
+        mat: what is added, (n, p).
+        mat1: a sparse matrix (n, m).
+        mat2: a matrix (m, p).
+        beta: the factor of `mat`.
+        alpha: the factor of the product.
+
+    Example:
+        >>> sparse = torch.tensor([[0.0, 2.0]]).to_sparse()
+        >>> torch.sparse.addmm(torch.ones(1, 1), sparse, torch.tensor([[5.0], [7.0]]))
+        tensor([[15.]])
+    """
     return rushlight.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
-    """The sum of all specified elements, or a sparse tensor of sums over dimensions."""
+    """The sum of all specified elements, or a sparse tensor of sums over dimensions.
+
+    Args:
+        input: a sparse tensor.
+        dim: a dimension or several; None: all.
+        dtype: the dtype of the result; None: that of the input.
+
+    Example:
+        >>> sparse = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+        >>> torch.sparse.sum(sparse)
+        tensor(5.)
+    """
     if isinstance(dim, int):
         dim = (dim,)
     return ops._sum_of_sparse(input, dim, dtype=dtype)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The softmax of the specified elements along a dimension; unspecified ones are -inf."""
+    """The softmax of the specified elements along a dimension; unspecified ones are -inf.
+
+    Args:
+        input: a sparse tensor.
+        dim: the dimension.
+        dtype: the dtype in which it is computed; None: that of the input.
+
+    Example:
+        >>> sparse = torch.tensor([[0.0, 2.0], [2.0, 2.0]]).to_sparse()
+        >>> torch.sparse.softmax(sparse, 1).to_dense()
+        tensor([[0.0000, 1.0000],
+                [0.5000, 0.5000]])
+    """
     return ops._softmax_of_sparse(input, dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The logarithm of `softmax`."""
+    """The logarithm of `softmax`.
+
+    Args:
+        input: a sparse tensor.
+        dim: the dimension.
+        dtype: the dtype in which it is computed; None: that of the input.
+
+    Example:
+        >>> sparse = torch.tensor([[0.0, 2.0], [2.0, 2.0]]).to_sparse()
+        >>> torch.sparse.log_softmax(sparse, 1).values()
+        tensor([ 0.0000, -0.6931, -0.6931])
+    """
     return ops._log_softmax_of_sparse(input, dim, dtype)
 
 
@@ -101,6 +156,18 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     """A sparse matrix whose diagonals, named by `offsets`, are the rows of `diagonals`.
 
     Element j of a row stands in column j, as in SciPy.
+
+    Args:
+        diagonals: the rows, (k, n), or one, (n).
+        offsets: the number of each diagonal: 0 is the main one, those above it are positive.
+        shape: the size of the matrix.
+        layout: `torch.sparse_coo`, `torch.sparse_csr` or `torch.sparse_csc`; None: the first.
+
+    Example:
+        >>> torch.sparse.spdiags(torch.tensor([[4, 5, 6]]), torch.tensor([1]), (3, 3)).to_dense()
+        tensor([[0, 5, 0],
+                [0, 0, 6],
+                [0, 0, 0]])
     """
     if diagonals.dim() == 1:
         diagonals = diagonals.unsqueeze(0)
@@ -139,6 +206,15 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
 
     Sparse inputs and outputs are replaced by their dense forms: the function is given
     `values -> sparse tensor` compositions, so that the differences are those of dense numbers.
+
+    Args:
+        gradcheck: `autograd.gradcheck`, or a function like it.
+
+    Example:
+        >>> check = torch.sparse.as_sparse_gradcheck(torch.autograd.gradcheck)
+        >>> x = torch.tensor([[0.0, 2.0]], dtype=torch.float64).to_sparse().requires_grad_()
+        >>> check(lambda x: x * 2, x)
+        True
     """
 
     def check_strided(func, inputs, **kwargs):

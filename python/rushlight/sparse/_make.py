@@ -13,6 +13,7 @@ from typing import Any
 import rushlight
 from rushlight import _C, Tensor
 from rushlight._table import ops
+from rushlight._texts.docstrings import with_arguments
 
 COMPRESSED = (_C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc)
 
@@ -182,10 +183,34 @@ def _by_columns(name, wanted):
     return _set_name(make, name, wanted)
 
 
+_ARGUMENTS = {
+    "crow_indices": "where each row (of blocks) begins among the values, and their number.",
+    "col_indices": "the column (of blocks) of each value.",
+    "ccol_indices": "where each column (of blocks) begins among the values, and their number.",
+    "row_indices": "the row (of blocks) of each value.",
+    "values": "the values, or blocks of them.",
+    "size": "the shape; None: the least that fits.",
+    "dtype": "the dtype; None: that of the values.",
+    "layout": "the layout that the name says, or None.",
+    "device": "where it lies; None: where the values do.",
+    "pin_memory": "without effect.",
+    "requires_grad": "whether gradients are recorded for it.",
+    "check_invariants": "without effect: indices are always checked.",
+}
+
+
 def _set_name(make, name, layout):
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"`sparse_compressed_tensor` of the layout {layout}."
-    return make
+    one = "[[[4.0]], [[5.0]]]" if "_bs" in name else "[4.0, 5.0]"
+    make.__doc__ = f"""`sparse_compressed_tensor` of the layout {layout}.
+
+Example:
+    >>> x = torch.{name}([0, 1, 2], [1, 0], {one}, (2, 2))
+    >>> x.to_dense()
+    tensor([[{"0., 4." if "_csr" in name or "_bsr" in name else "0., 5."}],
+            [{"5., 0." if "_csr" in name or "_bsr" in name else "4., 0."}]])
+"""
+    return with_arguments(make, _ARGUMENTS)
 
 
 sparse_csr_tensor = _by_rows("sparse_csr_tensor", _C.sparse_csr)
@@ -234,6 +259,14 @@ class check_sparse_tensor_invariants:  # PyTorch's name
     """Whether programs have asked for checks of indices, which are always made.
 
     A context manager, a decorator, and `enable()` and `disable()`.
+
+    Args:
+        enable: what `is_enabled()` returns inside.
+
+    Example:
+        >>> with torch.sparse.check_sparse_tensor_invariants():
+        ...     print(torch.sparse.check_sparse_tensor_invariants.is_enabled())
+        True
     """
 
     _enabled = False

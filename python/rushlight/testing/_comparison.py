@@ -60,11 +60,27 @@ def assert_close(
         equal_nan: two NaNs are close.
         check_device, check_dtype, check_layout, check_stride: these must be equal, too.
         msg: the error's message, or a function of the message to it.
+        actual: what came.
+        expected: what it is compared with.
+        allow_subclasses: whether the two may be of different classes of tensors.
+        rtol: the tolerance relative to `expected`; None: by the dtype.
+        atol: the tolerance beside it; None: by the dtype.
 
     Raises:
         AssertionError: they are not close.
         ValueError: only one of the tolerances is given.
         TypeError: they are of types that cannot be compared.
+
+    Example:
+        >>> torch.testing.assert_close(torch.tensor([0.5]), torch.tensor([0.5000001]))
+        >>> torch.testing.assert_close(torch.tensor([4]), torch.tensor([5]))
+        Traceback (most recent call last):
+            ...
+        AssertionError: Tensor-likes are not equal!
+        <BLANKLINE>
+        Mismatched elements: 1 / 1 (100.0%)
+        Greatest absolute difference: 1 at index (0,)
+        Greatest relative difference: 0.2 at index (0,)
     """
     if (rtol is None) != (atol is None):
         raise ValueError(
@@ -89,7 +105,19 @@ def assert_close(
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan: bool = True, msg: str = ""):
-    """`assert_close` under its old name, with wider tolerances and no check of the dtype."""
+    """`assert_close` under its old name, with wider tolerances and no check of the dtype.
+
+    Args:
+        actual: what came.
+        expected: what it is compared with.
+        rtol: the tolerance relative to `expected`; None: by the dtype.
+        atol: the tolerance beside it; None: by the dtype.
+        equal_nan: whether two NaNs are close.
+        msg: the error's message.
+
+    Example:
+        >>> torch.testing.assert_allclose(torch.tensor([0.5]), torch.tensor([0.500001]))
+    """
     actual = _tensor_of(actual)
     expected = _tensor_of(expected, actual.dtype)
     if rtol is None and atol is None:

@@ -29,10 +29,22 @@ def make_tensor(
     Args:
         exclude_zero: zeros become the smallest number of the dtype (1 for integers).
         noncontiguous: the elements have gaps between them.
+        *shape: sizes, or one list of them.
+        dtype: the dtype.
+        device: the device.
+        low: the least value; None: as above.
+        high: what values stay below.
+        requires_grad: whether gradients are recorded for it.
+        memory_format: the order of its elements in memory.
 
     Raises:
         ValueError: an empty range; a memory format for a tensor with gaps.
         RuntimeError: `requires_grad` for integers.
+
+    Example:
+        >>> x = torch.testing.make_tensor(2, 3, dtype=torch.float32, low=0, high=1)
+        >>> x.shape, bool((x >= 0).all())
+        (torch.Size([2, 3]), True)
     """
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])

@@ -22,6 +22,8 @@ with lazy(__name__):
         serialization,
         tensorboard,
     )
+    from ._history import History  # noqa: F401
+    from ._summary import Summary, summary  # noqa: F401
 
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.
 cmake_prefix_path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "share", "cmake")

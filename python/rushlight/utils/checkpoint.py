@@ -39,11 +39,22 @@ __all__ = [
 
 
 class CheckpointError(RuntimeError):
-    """Raised if a recomputation differs from the forward pass."""
+    """Raised if a recomputation differs from the forward pass.
+
+    Example:
+        >>> issubclass(torch.utils.checkpoint.CheckpointError, RuntimeError)
+        True
+    """
 
 
 def noop_context_fn():
-    """The default contexts of the forward pass and of the recomputation, which do nothing."""
+    """The default contexts of the forward pass and of the recomputation, which do nothing.
+
+    Example:
+        >>> first, second = torch.utils.checkpoint.noop_context_fn()
+        >>> with first, second:
+        ...     pass
+    """
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -53,7 +64,18 @@ _debug = None
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable):
-    """A context manager that sets whether recomputation ends as soon as all saved tensors exist."""
+    """A context manager that sets whether recomputation ends as soon as all saved tensors exist.
+
+    Args:
+        enable: whether it ends then.
+
+    Example:
+        >>> with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+        ...     x = torch.tensor([0.5], requires_grad=True)
+        ...     torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False).backward()
+        >>> x.grad
+        tensor([0.8776])
+    """
     global _early_stop
     before = _early_stop
     _early_stop = enable
@@ -65,7 +87,15 @@ def set_checkpoint_early_stop(enable):
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled):
-    """A context manager that sets `debug` of every checkpoint; None leaves it to the calls."""
+    """A context manager that sets `debug` of every checkpoint; None leaves it to the calls.
+
+    Args:
+        enabled: True, False or None.
+
+    Example:
+        >>> with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):
+        ...     pass
+    """
     global _debug
     before = _debug
     _debug = enabled
@@ -76,7 +106,12 @@ def set_checkpoint_debug_enabled(enabled):
 
 
 class DefaultDeviceType:
-    """The device type whose random state is saved if no argument is on an accelerator."""
+    """The device type whose random state is saved if no argument is on an accelerator.
+
+    Example:
+        >>> torch.utils.checkpoint.DefaultDeviceType.get_device_type()
+        'cuda'
+    """
 
     _default = "cuda"
 
@@ -90,7 +125,15 @@ class DefaultDeviceType:
 
 
 def get_device_states(*args):
-    """The accelerators of the tensors among the arguments, and their random states."""
+    """The accelerators of the tensors among the arguments, and their random states.
+
+    Args:
+        *args: the arguments of a function.
+
+    Example:
+        >>> torch.utils.checkpoint.get_device_states(torch.ones(2))
+        ([], [])
+    """
     devices = sorted(
         {a.device.index or 0 for a in args if isinstance(a, _C.TensorBase) and a.is_cuda}
     )
@@ -98,13 +141,32 @@ def get_device_states(*args):
 
 
 def set_device_states(devices, states, *, device_type=None):
-    """Restore random states from `get_device_states`."""
+    """Restore random states from `get_device_states`.
+
+    Args:
+        devices: numbers of accelerators.
+        states: the random state of each.
+        device_type: their kind; None: the one that is there.
+
+    Example:
+        >>> torch.utils.checkpoint.set_device_states([], [])
+    """
     for device, state in zip(devices, states, strict=True):
         rushlight.cuda.set_rng_state(state, device)
 
 
 def detach_variable(inputs):
-    """Detach the tensors of a tuple, and keep their requires_grad."""
+    """Detach the tensors of a tuple, and keep their requires_grad.
+
+    Args:
+        inputs: a tuple.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> (detached,) = torch.utils.checkpoint.detach_variable((x,))
+        >>> detached is x, detached.requires_grad
+        (False, True)
+    """
     if not isinstance(inputs, tuple):
         raise RuntimeError(
             f"Only tuple of tensors is supported. Got Unsupported input type: "
@@ -117,7 +179,14 @@ def detach_variable(inputs):
 
 
 def check_backward_validity(inputs):
-    """Warn if no input requires grad."""
+    """Warn if no input requires grad.
+
+    Args:
+        inputs: the arguments of a function.
+
+    Example:
+        >>> torch.utils.checkpoint.check_backward_validity([torch.ones(2, requires_grad=True)])
+    """
     if not any(isinstance(i, _C.TensorBase) and i.requires_grad for i in inputs):
         warn("None of the inputs have requires_grad=True. Gradients will be None")
 
@@ -227,6 +296,10 @@ def checkpoint(
 class CheckpointFunction(Function):
     """The reentrant implementation: forward is not recorded, and backward runs a nested
     backward.
+
+    For an example see `utils.checkpoint.checkpoint`, which calls it with use_reentrant=True.
+
+    For an example see `utils.checkpoint.checkpoint`, which calls it with use_reentrant=True.
     """
 
     @staticmethod
@@ -369,7 +442,12 @@ class _Recomputation:
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy returns for an op: keep its results, or recompute them."""
+    """What a policy returns for an op: keep its results, or recompute them.
+
+    Example:
+        >>> torch.utils.checkpoint.CheckpointPolicy.MUST_SAVE
+        <CheckpointPolicy.MUST_SAVE: 0>
+    """
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -378,7 +456,15 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy gets beside the op: whether this is the recomputation."""
+    """What a policy gets beside the op: whether this is the recomputation.
+
+    Args:
+        is_recompute: whether this is the recomputation.
+
+    Example:
+        >>> torch.utils.checkpoint.SelectiveCheckpointContext(is_recompute=True).is_recompute
+        True
+    """
 
     def __init__(self, *, is_recompute) -> None:
         self.is_recompute = is_recompute
@@ -443,6 +529,19 @@ def create_selective_checkpoint_contexts(
     Args:
         policy_fn_or_list: `policy(ctx, op, *args, **kwargs)` -> CheckpointPolicy, or a list of the
             ops (`rushlight.ops.aten.mm.default`) whose results are to be kept.
+        allow_cache_entry_mutation: whether results that are kept may be written.
+
+    Example:
+        >>> import functools
+        >>> keep_products = functools.partial(
+        ...     torch.utils.checkpoint.create_selective_checkpoint_contexts,
+        ...     [torch.ops.aten.mm.default],
+        ... )
+        >>> x = torch.ones(2, 2, requires_grad=True)
+        >>> y = torch.utils.checkpoint.checkpoint(
+        ...     lambda x: (x @ x).exp(), x, use_reentrant=False, context_fn=keep_products
+        ... )
+        >>> y.sum().backward()
     """
     policy = policy_fn_or_list
     if isinstance(policy, list):

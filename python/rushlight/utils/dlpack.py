@@ -15,7 +15,12 @@ __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
 
 class DLDeviceType(enum.IntEnum):
-    """The device types with DLPack's numbers."""
+    """The device types with DLPack's numbers.
+
+    Example:
+        >>> torch.utils.dlpack.DLDeviceType.kDLCPU
+        <DLDeviceType.kDLCPU: 1>
+    """
 
     kDLCPU = 1
     kDLCUDA = 2

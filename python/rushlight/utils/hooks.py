@@ -92,11 +92,16 @@ def _boundary_function():
 class BackwardHook:
     """The backward hooks of one call of `module`.
 
+    For an example see `nn.Module`, whose `register_full_backward_hook` makes one.
+
+    For an example see `nn.Module`, whose `register_full_backward_hook` makes one.
+
     Args:
         user_hooks: called with `(module, grad_input, grad_output)` when the gradients with respect
             to the inputs are known; a result that is not None replaces `grad_input`.
         user_pre_hooks: called with `(module, grad_output)` before the module's backward pass; a
             result that is not None replaces `grad_output`.
+        module: the module.
     """
 
     def __init__(self, module, user_hooks, user_pre_hooks) -> None:

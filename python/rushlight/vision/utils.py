@@ -48,6 +48,11 @@ def make_grid(
 
     Raises:
         TypeError: it is neither a tensor nor a list of tensors.
+
+    Example:
+        >>> images = torch.zeros(5, 3, 8, 8)
+        >>> torch.vision.utils.make_grid(images, nrow=3).shape
+        torch.Size([3, 22, 32])
     """
     listed = isinstance(tensor, list) and all(isinstance(t, Tensor) for t in tensor)
     if not isinstance(tensor, Tensor) and not listed:
@@ -93,6 +98,13 @@ def save_image(
         fp: a path or an open file.
         format: the format of the file, by the name of the path if None.
         kwargs: arguments of `make_grid`.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.vision.utils.save_image(torch.rand(4, 1, 8, 8), file, format="png")
+        >>> file.getvalue()[1:4]
+        b'PNG'
     """
     levels = (make_grid(tensor, **kwargs) * 255 + 0.5).clamp(0, 255)
     pixels = levels.movedim(0, -1).to("cpu", rushlight.uint8)
@@ -180,6 +192,13 @@ def draw_bounding_boxes(
 
     Raises:
         TypeError, ValueError: it is no such image, a box is inverted, or numbers do not match.
+
+    Example:
+        >>> image = torch.zeros(3, 16, 16, dtype=torch.uint8)
+        >>> boxes = torch.tensor([[2, 2, 10, 12]])
+        >>> drawn = torch.vision.utils.draw_bounding_boxes(image, boxes, colors="red")
+        >>> drawn[:, 2, 5]
+        tensor([255,   0,   0], dtype=torch.uint8)
     """
     _check_image(image)
     if image.size(0) not in (1, 3):
@@ -243,6 +262,15 @@ def draw_segmentation_masks(
         masks: (N, H, W) or (H, W), bool.
         alpha: the opacity of the masks, from 0 to 1.
         colors: one colour (RGB or a name) or a list of one for each mask; some that differ if None.
+
+    Example:
+        >>> image = torch.zeros(3, 4, 4, dtype=torch.uint8)
+        >>> mask = torch.eye(4, dtype=torch.bool)
+        >>> drawn = torch.vision.utils.draw_segmentation_masks(
+        ...     image, mask, alpha=1.0, colors="blue"
+        ... )
+        >>> drawn[:, 0, 0], drawn[:, 0, 1]
+        (tensor([  0,   0, 255], dtype=torch.uint8), tensor([0, 0, 0], dtype=torch.uint8))
     """
     _check_image(image)
     if image.size(0) != 3:
@@ -289,6 +317,12 @@ def draw_keypoints(
         radius: the radius of the points, in pixels.
         width: of the  lines, in pixels.
         visibility: (N, K): points that are 0 are not drawn.
+
+    Example:
+        >>> image = torch.zeros(3, 16, 16, dtype=torch.uint8)
+        >>> points = torch.tensor([[[4.0, 8.0]]])
+        >>> torch.vision.utils.draw_keypoints(image, points, colors="red")[:, 8, 4]
+        tensor([255,   0,   0], dtype=torch.uint8)
     """
     _check_image(image)
     if image.size(0) != 3:
@@ -349,6 +383,11 @@ def flow_to_image(flow: Tensor) -> Tensor:
 
     Returns:
         Bytes, with 3 in the place of 2.
+
+    Example:
+        >>> flow = torch.zeros(2, 4, 4)
+        >>> torch.vision.utils.flow_to_image(flow).shape
+        torch.Size([3, 4, 4])
     """
     if flow.dtype != rushlight.float32:
         raise ValueError(f"Flow should be of dtype torch.float32, got {flow.dtype}.")

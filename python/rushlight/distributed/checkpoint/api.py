@@ -8,7 +8,17 @@ __all__ = ["CheckpointException"]
 
 
 class CheckpointException(BaseException):
-    """Errors by rank: `failures[rank]` is an exception and the place where it was raised."""
+    """Errors by rank: `failures[rank]` is an exception and the place where it was raised.
+
+    Args:
+        msg: the message.
+        failures: by rank, the exception and the place where it was raised.
+
+    Example:
+        >>> error = torch.distributed.checkpoint.CheckpointException("no", {})
+        >>> error.failures
+        {}
+    """
 
     def __init__(self, msg: str, failures: dict):
         super().__init__(msg, failures)

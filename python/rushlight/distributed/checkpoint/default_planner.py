@@ -53,6 +53,10 @@ class DefaultSavePlanner(SavePlanner):
     """Each process offers its tensors, the coordinator also its objects; replicated data is written
     once.
 
+    For an example see `distributed.checkpoint.save`, whose `planner` it is.
+
+    For an example see `distributed.checkpoint.save`, whose `planner` it is.
+
     Args:
         flatten_state_dict: whether nested containers are saved by the names of their leaves.
         flatten_sharded_tensors: no effect.
@@ -141,6 +145,17 @@ class DefaultLoadPlanner(LoadPlanner):
         flatten_state_dict: whether nested containers were saved by the names of their leaves.
         flatten_sharded_tensors: no effect.
         allow_partial_load: whether names may be missing in the checkpoint.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.distributed import checkpoint
+        >>> folder = tempfile.mkdtemp()
+        >>> _ = checkpoint.save({"weight": torch.tensor([4.0])}, checkpoint_id=folder, no_dist=True)
+        >>> state = {"weight": torch.zeros(1), "new": torch.zeros(1)}
+        >>> planner = checkpoint.DefaultLoadPlanner(allow_partial_load=True)
+        >>> checkpoint.load(state, checkpoint_id=folder, planner=planner, no_dist=True)
+        >>> state
+        {'weight': tensor([4.]), 'new': tensor([0.])}
     """
 
     original_state_dict: dict[str, Any]

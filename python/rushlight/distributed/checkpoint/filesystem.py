@@ -308,7 +308,24 @@ class _FileSystemWriter(StorageWriter):
 
 
 class FileSystemWriter(_FileSystemWriter):
-    """Writes a checkpoint into a folder, and copies states for `async_save`."""
+    """Writes a checkpoint into a folder, and copies states for `async_save`.
+
+    Args:
+        path: the folder.
+        single_file_per_rank: whether a process writes one file, or one for each item.
+        sync_files: whether files are on the disk before the checkpoint counts.
+        thread_count: how many threads write.
+        per_thread_copy_ahead: bytes that a thread copies from a GPU ahead.
+        cache_staged_state_dict: whether memory of copies is kept for the next checkpoint.
+        overwrite: whether an old checkpoint may be replaced.
+        serialization_format: the format of tensors' files.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.distributed import checkpoint
+        >>> writer = checkpoint.FileSystemWriter(tempfile.mkdtemp())
+        >>> _ = checkpoint.save({"weight": torch.ones(2)}, storage_writer=writer, no_dist=True)
+    """
 
     def __init__(
         self,
@@ -346,6 +363,14 @@ class FileSystemReader(StorageReader):
 
     Args:
         path: the folder.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.distributed import checkpoint
+        >>> folder = tempfile.mkdtemp()
+        >>> _ = checkpoint.save({"weight": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+        >>> list(checkpoint.FileSystemReader(folder).read_metadata().state_dict_metadata)
+        ['weight']
     """
 
     def __init__(self, path, _extension_registry=None) -> None:

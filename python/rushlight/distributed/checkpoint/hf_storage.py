@@ -79,6 +79,15 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         enable_consolidation: whether the pieces, in the folder `sharded`, are made into whole
             tensors in the end, by the first process.
         thread_count_consolidation: no effect, as above.
+
+    Example:
+        >>> import os, tempfile
+        >>> from rushlight.distributed import checkpoint
+        >>> folder = tempfile.mkdtemp()
+        >>> writer = checkpoint.HuggingFaceStorageWriter(folder)
+        >>> _ = checkpoint.save({"weight": torch.ones(2)}, storage_writer=writer, no_dist=True)
+        >>> [name for name in os.listdir(folder) if name.endswith(".safetensors")]
+        ['model-00001-of-00001.safetensors']
     """
 
     def __init__(
@@ -173,6 +182,18 @@ class HuggingFaceStorageReader(FileSystemReader):
     Args:
         path: the folder.
         thread_count: no effect: a process reads one file after the other, as it needs them.
+
+    Example:
+        >>> import os, tempfile
+        >>> from rushlight.distributed import checkpoint
+        >>> folder = tempfile.mkdtemp()
+        >>> torch.safetensors.save_file(
+        ...     {"weight": torch.ones(2)}, os.path.join(folder, "net.safetensors")
+        ... )
+        >>> state, reader = {"weight": torch.zeros(2)}, checkpoint.HuggingFaceStorageReader(folder)
+        >>> checkpoint.load(state, storage_reader=reader, no_dist=True)
+        >>> state
+        {'weight': tensor([1., 1.])}
     """
 
     def __init__(self, path: str, thread_count: int = 1) -> None:

@@ -28,7 +28,17 @@ STATE_DICT_TYPE = dict[str, Any]
 
 @dataclass
 class ChunkStorageMetadata:
-    """A chunk of a tensor: its offsets and its sizes."""
+    """A chunk of a tensor: its offsets and its sizes.
+
+    Args:
+        offsets: where it begins in the tensor.
+        sizes: its sizes.
+
+    Example:
+        >>> from rushlight.distributed import checkpoint
+        >>> checkpoint.ChunkStorageMetadata(torch.Size([2]), torch.Size([4])).sizes
+        torch.Size([4])
+    """
 
     offsets: rushlight.Size
     sizes: rushlight.Size
@@ -36,7 +46,21 @@ class ChunkStorageMetadata:
 
 @dataclass
 class TensorStorageMetadata:
-    """A tensor of a checkpoint, and its chunks."""
+    """A tensor of a checkpoint, and its chunks.
+
+    Args:
+        properties: its dtype and layout.
+        size: its size.
+        chunks: its chunks.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.distributed import checkpoint
+        >>> folder = tempfile.mkdtemp()
+        >>> made = checkpoint.save({"weight": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+        >>> made.state_dict_metadata["weight"].size
+        torch.Size([2])
+    """
 
     properties: TensorProperties
     size: rushlight.Size
@@ -45,7 +69,13 @@ class TensorStorageMetadata:
 
 @dataclass
 class BytesStorageMetadata:
-    """An object of a checkpoint that is not a tensor."""
+    """An object of a checkpoint that is not a tensor.
+
+    Example:
+        >>> from rushlight.distributed import checkpoint
+        >>> checkpoint.BytesStorageMetadata()
+        BytesStorageMetadata()
+    """
 
 
 @dataclass
@@ -60,7 +90,19 @@ class StorageMeta:
 
 @dataclass
 class Metadata:
-    """The metadata of a checkpoint; `storage_data` says where each piece is stored."""
+    """The metadata of a checkpoint; `storage_data` says where each piece is stored.
+
+    Args:
+        state_dict_metadata: by name, a `TensorStorageMetadata` or a `BytesStorageMetadata`.
+        planner_data: what the planner keeps.
+        storage_data: by piece, where it is.
+        storage_meta: where and when it was saved.
+        version: the version of the format.
+
+    Example:
+        >>> from rushlight.distributed import checkpoint
+        >>> checkpoint.Metadata({"step": checkpoint.BytesStorageMetadata()}).version
+    """
 
     state_dict_metadata: dict[str, Any]
     planner_data: Any = None

@@ -44,6 +44,10 @@ def load_sharded_optimizer_state_dict(
 ) -> dict[str, Any]:
     """Load the state of a checkpoint under a key, by rows if the model is sharded.
 
+    For an example see `distributed.checkpoint.load`, which loads the rest.
+
+    For an example see `distributed.checkpoint.load`, which loads the rest.
+
     Args:
         model_state_dict: the state of the model, sharded or not.
         optimizer_key: under which key the optimiser's state was saved.

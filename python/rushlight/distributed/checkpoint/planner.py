@@ -65,7 +65,21 @@ class TensorWriteData:
 
 @dataclass(frozen=True)
 class WriteItem:
-    """An item that is written."""
+    """An item that is written.
+
+    Args:
+        index: its key.
+        type: what it writes.
+        bytes_io_data: the size of bytes.
+        tensor_data: the chunk of a tensor.
+
+    Example:
+        >>> from rushlight.distributed.checkpoint import planner
+        >>> from rushlight.distributed.checkpoint.metadata import MetadataIndex
+        >>> planner.WriteItem(
+        ...     MetadataIndex("step"), planner.WriteItemType.BYTE_IO
+        ... ).tensor_storage_size()
+    """
 
     index: MetadataIndex
     type: WriteItemType
@@ -81,7 +95,20 @@ class WriteItem:
 
 @dataclass(frozen=True)
 class ReadItem:
-    """An item that is read: its key in the storage, its key in the state, and its size."""
+    """An item that is read: its key in the storage, its key in the state, and its size.
+
+    For an example see `distributed.checkpoint.LoadPlan`.
+
+    For an example see `distributed.checkpoint.LoadPlan`.
+
+    Args:
+        type: what it reads.
+        dest_index: its key in the state.
+        dest_offsets: where it goes in the state's tensor.
+        storage_index: its key in the storage.
+        storage_offsets: where it begins in the storage's chunk.
+        lengths: its sizes.
+    """
 
     type: LoadItemType
     dest_index: MetadataIndex
@@ -93,7 +120,18 @@ class ReadItem:
 
 @dataclass(frozen=True)
 class SavePlan:
-    """The items that a process writes."""
+    """The items that a process writes.
+
+    Args:
+        items: the items.
+        storage_data: what the storage adds.
+        planner_data: what the planner adds.
+        usable: whether it is a plan of its own, or says that the last one holds.
+
+    Example:
+        >>> torch.distributed.checkpoint.SavePlan([]).items
+        []
+    """
 
     items: list[WriteItem]
     storage_data: Any = None
@@ -103,7 +141,17 @@ class SavePlan:
 
 @dataclass
 class LoadPlan:
-    """The items that a process reads."""
+    """The items that a process reads.
+
+    Args:
+        items: the items.
+        storage_data: what the storage adds.
+        planner_data: what the planner adds.
+
+    Example:
+        >>> torch.distributed.checkpoint.LoadPlan([]).items
+        []
+    """
 
     items: list[ReadItem]
     storage_data: Any = None
@@ -111,7 +159,12 @@ class LoadPlan:
 
 
 class SavePlanner(abc.ABC):
-    """Plans what is written: each process plans, and the coordinator merges the plans."""
+    """Plans what is written: each process plans, and the coordinator merges the plans.
+
+    For an example see `distributed.checkpoint.DefaultLoadPlanner`, which is the planner of loads.
+
+    For an example see `distributed.checkpoint.DefaultLoadPlanner`, which is the planner of loads.
+    """
 
     @abc.abstractmethod
     def set_up_planner(
@@ -140,7 +193,12 @@ class SavePlanner(abc.ABC):
 
 
 class LoadPlanner:
-    """Plans what is read, and where it is stored in the state."""
+    """Plans what is read, and where it is stored in the state.
+
+    For an example see `distributed.checkpoint.DefaultLoadPlanner`, which is one.
+
+    For an example see `distributed.checkpoint.DefaultLoadPlanner`, which is one.
+    """
 
     @abc.abstractmethod
     def set_up_planner(

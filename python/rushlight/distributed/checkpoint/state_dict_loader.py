@@ -25,7 +25,32 @@ def load(
     process_group=None,
     no_dist: bool = False,
 ) -> None:
-    """Load a checkpoint into a state: tensors are filled in place, objects are replaced."""
+    """Load a checkpoint into a state: tensors are filled in place, objects are replaced.
+
+    Args:
+        state_dict: the state, changed in place.
+        checkpoint_id: the folder.
+        storage_reader: the reader; None: one of the folder.
+        planner: by default a `DefaultLoadPlanner`.
+        process_group: the processes; all of them if None.
+        no_dist: whether this process loads alone.
+
+    Raises:
+        CheckpointException: a name is missing, sizes differ, or a file is damaged.
+        CheckpointException: a name is missing, sizes differ, or a file is damaged.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.distributed import checkpoint
+        >>> folder = tempfile.mkdtemp()
+        >>> _ = checkpoint.save(
+        ...     {"weight": torch.tensor([4.0]), "step": 7}, checkpoint_id=folder, no_dist=True
+        ... )
+        >>> state = {"weight": torch.zeros(1), "step": 0}
+        >>> checkpoint.load(state, checkpoint_id=folder, no_dist=True)
+        >>> state
+        {'weight': tensor([4.]), 'step': 7}
+    """
     alone = _is_alone(no_dist)
     reader = _storage_setup(storage_reader, checkpoint_id, reader=True)
     keys = list(state_dict) if alone else _all_keys(state_dict, process_group)
@@ -55,7 +80,20 @@ def load_state_dict(
     no_dist: bool = False,
     planner=None,
 ) -> None:
-    """Deprecated form of `load`."""
+    """Deprecated form of `load`.
+
+    For an example see `distributed.checkpoint.load`.
+
+    For an example see `distributed.checkpoint.load`.
+
+    Args:
+        state_dict: the state, changed in place.
+        storage_reader: the reader.
+        process_group: the processes; all of them if None.
+        coordinator_rank: the process that plans.
+        no_dist: whether this process loads alone.
+        planner: by default a `DefaultLoadPlanner`.
+    """
     warn(
         "'load_state_dict' is deprecated and will be removed in future versions. "
         "Please use 'load' instead.",

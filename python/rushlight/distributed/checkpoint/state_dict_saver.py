@@ -88,6 +88,31 @@ def save(
 ) -> Metadata:
     """Save a state, of which each process writes its share; an old checkpoint stays until the
     end.
+
+    Args:
+        state_dict: the state: tensors, objects, and containers of them.
+        checkpoint_id: the folder.
+        storage_writer: the writer; None: one of the folder.
+        planner: by default a `DefaultSavePlanner`.
+        process_group: the processes; all of them if None.
+        no_dist: whether this process saves alone.
+        use_collectives: whether processes tell each other of errors.
+
+    Returns:
+        The checkpoint's `Metadata`.
+        The checkpoint's `Metadata`.
+
+    Raises:
+        CheckpointException: a process could not write its share.
+        CheckpointException: a process could not write its share.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.distributed import checkpoint
+        >>> state = {"weight": torch.ones(2, 3), "step": 7}
+        >>> made = checkpoint.save(state, checkpoint_id=tempfile.mkdtemp(), no_dist=True)
+        >>> sorted(made.state_dict_metadata)
+        ['step', 'weight']
     """
     alone = _is_alone(no_dist)
     if not use_collectives:
@@ -105,7 +130,20 @@ def save_state_dict(
     no_dist: bool = False,
     planner=None,
 ) -> Metadata:
-    """Deprecated form of `save`."""
+    """Deprecated form of `save`.
+
+    For an example see `distributed.checkpoint.save`.
+
+    For an example see `distributed.checkpoint.save`.
+
+    Args:
+        state_dict: the state.
+        storage_writer: the writer.
+        process_group: the processes; all of them if None.
+        coordinator_rank: the process that plans.
+        no_dist: whether this process saves alone.
+        planner: by default a `DefaultSavePlanner`.
+    """
     warn(
         "'save_state_dict' is deprecated and will be removed in future versions."
         "Please use 'save' instead.",
@@ -185,7 +223,26 @@ def async_save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ):
-    """Copy a state and save it in the background; returns a future of the checkpoint's metadata."""
+    """Copy a state and save it in the background; returns a future of the checkpoint's metadata.
+
+    Args:
+        state_dict: the state, which may change as soon as this returns.
+        checkpoint_id: the folder.
+        storage_writer: the writer; None: one of the folder.
+        planner: by default a `DefaultSavePlanner`.
+        process_group: the processes; all of them if None.
+        async_checkpointer_type: whether a thread or a process saves.
+        async_stager: what copies the state; None: the writer, or a default.
+        no_dist: whether this process saves alone.
+        use_collectives: whether processes tell each other of errors.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.distributed import checkpoint
+        >>> state = {"weight": torch.ones(2, 3)}
+        >>> future = checkpoint.async_save(state, checkpoint_id=tempfile.mkdtemp(), no_dist=True)
+        >>> made = future.result()
+    """
     global _threads
     alone = _is_alone(no_dist)
     writer = _storage_setup(storage_writer, checkpoint_id)

@@ -29,7 +29,12 @@ class WriteResult:
 
 
 class StorageWriter(abc.ABC):
-    """Writes the plans of all processes, and then the metadata."""
+    """Writes the plans of all processes, and then the metadata.
+
+    For an example see `distributed.checkpoint.FileSystemWriter`, which is one.
+
+    For an example see `distributed.checkpoint.FileSystemWriter`, which is one.
+    """
 
     @abc.abstractmethod
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
@@ -66,7 +71,12 @@ class StorageWriter(abc.ABC):
 
 
 class StorageReader(abc.ABC):
-    """Reads the metadata of a checkpoint, and plans."""
+    """Reads the metadata of a checkpoint, and plans.
+
+    For an example see `distributed.checkpoint.FileSystemReader`, which is one.
+
+    For an example see `distributed.checkpoint.FileSystemReader`, which is one.
+    """
 
     @abc.abstractmethod
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:

@@ -37,7 +37,18 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The dtypes of parameters, of gradients as they are added up, and of outputs."""
+    """The dtypes of parameters, of gradients as they are added up, and of outputs.
+
+    Args:
+        param_dtype: the dtype in which parameters are gathered and computed with; None: their own.
+        reduce_dtype: the dtype in which gradients are added up; None: `param_dtype`.
+        output_dtype: the dtype of floating-point results; None: as they come.
+        cast_forward_inputs: whether floating-point inputs get `param_dtype`.
+
+    Example:
+        >>> torch.distributed.fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16).param_dtype
+        torch.bfloat16
+    """
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -47,18 +58,42 @@ class MixedPrecisionPolicy:
 
 @dataclasses.dataclass
 class OffloadPolicy:
-    """Parameters stay on their device."""
+    """Parameters stay on their device.
+
+    Example:
+        >>> torch.distributed.fsdp.OffloadPolicy()
+        OffloadPolicy()
+    """
 
 
 @dataclasses.dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters wait in the CPU's memory."""
+    """Parameters wait in the CPU's memory.
+
+    Args:
+        pin_memory: whether their memory is page-locked.
+
+    Example:
+        >>> torch.distributed.fsdp.CPUOffloadPolicy(pin_memory=False)
+        CPUOffloadPolicy(pin_memory=False)
+    """
 
     pin_memory: bool = True
 
 
 class UnshardHandle:
-    """What `FSDPModule.unshard(async_op=True)` gives."""
+    """What `FSDPModule.unshard(async_op=True)` gives.
+
+    Args:
+        units: what is gathered.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> net = torch.distributed.fsdp.fully_shard(torch.nn.Linear(2, 1))
+        >>> net.unshard(async_op=True).wait()
+        >>> torch.distributed.destroy_process_group()
+    """
 
     def __init__(self, units=()):
         self._units = units
@@ -178,7 +213,16 @@ def _states_below(modules: Iterable[nn.Module]) -> list[_FSDPState]:
 
 
 class FSDPModule:
-    """What a module can do after `fully_shard`."""
+    """What a module can do after `fully_shard`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> net = torch.distributed.fsdp.fully_shard(torch.nn.Linear(2, 1))
+        >>> isinstance(net, torch.distributed.fsdp.FSDPModule)
+        True
+        >>> torch.distributed.destroy_process_group()
+    """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A module of the class that was spread: parts of containers are made so."""
@@ -445,6 +489,15 @@ def fully_shard(
         mp_policy: dtypes.
         offload_policy: where parameters wait: on the CPU, where they are.
         ignored_params: parameters that are left as they are.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> net = torch.distributed.fsdp.fully_shard(torch.nn.Linear(2, 1))
+        >>> net(torch.ones(3, 2)).sum().backward()
+        >>> net.weight.placements
+        (Shard(dim=0),)
+        >>> torch.distributed.destroy_process_group()
     """
     tops = [module] if isinstance(module, nn.Module) else list(module)
     for top in tops:
@@ -522,6 +575,13 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
     """Let another method of a sharded module get full parameters, as `forward` does.
 
     Of a module that is not spread nothing changes.
+
+    Args:
+        module: the module.
+        method_name: the method.
+
+    Example:
+        >>> torch.distributed.fsdp.register_fsdp_forward_method(torch.nn.Linear(2, 1), "forward")
     """
     if not isinstance(module, FSDPModule):
         return
@@ -545,5 +605,12 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
 
 
 def share_comm_ctx(modules: list[FSDPModule]) -> None:
-    """A no-op: modules share no streams."""
+    """A no-op: modules share no streams.
+
+    Args:
+        modules: the modules.
+
+    Example:
+        >>> torch.distributed.fsdp.share_comm_ctx([])
+    """
     _states_of(modules)

@@ -29,7 +29,12 @@ __all__ = [
 
 
 class ShardingStrategy(Enum):
-    """What is sharded over the processes."""
+    """What is sharded over the processes.
+
+    Example:
+        >>> torch.distributed.fsdp.ShardingStrategy.FULL_SHARD
+        <ShardingStrategy.FULL_SHARD: 1>
+    """
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -39,14 +44,24 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """When backward gathers the next parameters."""
+    """When backward gathers the next parameters.
+
+    Example:
+        >>> torch.distributed.fsdp.BackwardPrefetch.BACKWARD_PRE
+        <BackwardPrefetch.BACKWARD_PRE: 1>
+    """
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
 
 
 class StateDictType(Enum):
-    """Whether a state dict is full, local or sharded."""
+    """Whether a state dict is full, local or sharded.
+
+    Example:
+        >>> torch.distributed.fsdp.StateDictType.FULL_STATE_DICT
+        <StateDictType.FULL_STATE_DICT: 1>
+    """
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()
@@ -54,7 +69,12 @@ class StateDictType(Enum):
 
 
 class OptimStateKeyType(Enum):
-    """The keys of an optimiser's state: names or indices."""
+    """The keys of an optimiser's state: names or indices.
+
+    Example:
+        >>> torch.distributed.fsdp.OptimStateKeyType.PARAM_NAME
+        <OptimStateKeyType.PARAM_NAME: 1>
+    """
 
     PARAM_NAME = auto()
     PARAM_ID = auto()
@@ -62,7 +82,19 @@ class OptimStateKeyType(Enum):
 
 @dataclasses.dataclass
 class MixedPrecision:
-    """The dtypes of parameters, of reduced gradients, and of buffers."""
+    """The dtypes of parameters, of reduced gradients, and of buffers.
+
+    Args:
+        param_dtype: the dtype in which parameters are gathered and computed with; None: their own.
+        reduce_dtype: the dtype in which gradients are added up; None: `param_dtype`.
+        buffer_dtype: the dtype of buffers; None: their own.
+        keep_low_precision_grads: whether gradients keep the dtype in which they were added up.
+        cast_forward_inputs: whether floating-point inputs of the module get `param_dtype`.
+        cast_root_forward_inputs: whether those of the outermost module do.
+
+    Example:
+        >>> torch.distributed.fsdp.MixedPrecision(param_dtype=torch.bfloat16).buffer_dtype
+    """
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -90,61 +122,137 @@ class CPUOffload:
 
 @dataclasses.dataclass
 class StateDictConfig:
-    """Settings of state dicts."""
+    """Settings of state dicts.
+
+    Args:
+        offload_to_cpu: whether tensors are moved to the CPU.
+
+    Example:
+        >>> torch.distributed.fsdp.StateDictConfig(offload_to_cpu=True)
+        StateDictConfig(offload_to_cpu=True)
+    """
 
     offload_to_cpu: bool = False
 
 
 @dataclasses.dataclass
 class FullStateDictConfig(StateDictConfig):
-    """A full state dict, only in the first process if asked for."""
+    """A full state dict, only in the first process if asked for.
+
+    Args:
+        offload_to_cpu: whether tensors are moved to the CPU.
+        rank0_only: whether other processes get an empty dict.
+
+    Example:
+        >>> torch.distributed.fsdp.FullStateDictConfig(rank0_only=True)
+        FullStateDictConfig(offload_to_cpu=False, rank0_only=True)
+    """
 
     rank0_only: bool = False
 
 
 @dataclasses.dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """A state dict of this process's flat shards."""
+    """A state dict of this process's flat shards.
+
+    Args:
+        offload_to_cpu: whether tensors are moved to the CPU.
+
+    Example:
+        >>> torch.distributed.fsdp.LocalStateDictConfig()
+        LocalStateDictConfig(offload_to_cpu=False)
+    """
 
 
 @dataclasses.dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """A state dict of this process's shards, which know the full tensors."""
+    """A state dict of this process's shards, which know the full tensors.
+
+    Args:
+        offload_to_cpu: whether tensors are moved to the CPU.
+
+    Example:
+        >>> torch.distributed.fsdp.ShardedStateDictConfig().offload_to_cpu
+        False
+    """
 
     _use_dtensor: bool = False
 
 
 @dataclasses.dataclass
 class OptimStateDictConfig:
-    """Settings of optimisers' state dicts."""
+    """Settings of optimisers' state dicts.
+
+    Args:
+        offload_to_cpu: whether tensors are moved to the CPU.
+
+    Example:
+        >>> torch.distributed.fsdp.OptimStateDictConfig()
+        OptimStateDictConfig(offload_to_cpu=True)
+    """
 
     offload_to_cpu: bool = True
 
 
 @dataclasses.dataclass
 class FullOptimStateDictConfig(OptimStateDictConfig):
-    """A full state dict of an optimiser, only in the first process if asked for."""
+    """A full state dict of an optimiser, only in the first process if asked for.
+
+    Args:
+        offload_to_cpu: whether tensors are moved to the CPU.
+        rank0_only: whether other processes get an empty dict.
+
+    Example:
+        >>> torch.distributed.fsdp.FullOptimStateDictConfig()
+        FullOptimStateDictConfig(offload_to_cpu=True, rank0_only=False)
+    """
 
     rank0_only: bool = False
 
 
 @dataclasses.dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """An optimiser's state dict of this process's flat shards."""
+    """An optimiser's state dict of this process's flat shards.
+
+    Args:
+        offload_to_cpu: whether tensors are moved to the CPU.
+
+    Example:
+        >>> torch.distributed.fsdp.LocalOptimStateDictConfig().offload_to_cpu
+        False
+    """
 
     offload_to_cpu: bool = False
 
 
 @dataclasses.dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    """An optimiser's state dict of this process's shards, which know the full tensors."""
+    """An optimiser's state dict of this process's shards, which know the full tensors.
+
+    Args:
+        offload_to_cpu: whether tensors are moved to the CPU.
+
+    Example:
+        >>> torch.distributed.fsdp.ShardedOptimStateDictConfig().offload_to_cpu
+        True
+    """
 
     _use_dtensor: bool = False
 
 
 @dataclasses.dataclass
 class StateDictSettings:
-    """The type and the settings of state dicts."""
+    """The type and the settings of state dicts.
+
+    For an example see `distributed.fsdp.FullStateDictConfig`.
+
+    For an example see `distributed.fsdp.FullStateDictConfig`.
+
+    Args:
+        state_dict_type: the kind of state dict.
+        state_dict_config: its settings.
+        optim_state_dict_config: settings of optimisers' state dicts.
+    """
 
     state_dict_type: StateDictType
     state_dict_config: StateDictConfig

@@ -79,6 +79,18 @@ class DTensor(Tensor):
     whether it is cut (`Shard`), whole everywhere (`Replicate`), or yet to be reduced (`Partial`).
     Ops give what they would give for the whole: pieces are computed where they lie, and moved where
     that needs others. Made by `distribute_tensor`, `DTensor.from_local` and the factories.
+
+    Its constructor is for `from_local`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> place = torch.distributed.tensor.Shard(0)
+        >>> x = torch.distributed.tensor.distribute_tensor(torch.ones(4, 2), mesh, [place])
+        >>> (x * 2).full_tensor().sum()
+        tensor(16.)
+        >>> torch.distributed.destroy_process_group()
     """
 
     _sees_whole_ops = True  # rules are of linear, not of what it is composed of
@@ -336,6 +348,15 @@ def distribute_tensor(
         placements: one for each dimension of the mesh; by default `Replicate()`.
         src_data_rank: the process, by its number along each dimension of the mesh, whose values are
             sent to the others; None if all have the same, so that nothing is sent.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> x = torch.distributed.tensor.distribute_tensor(torch.ones(4, 2), mesh)
+        >>> x.placements
+        (Replicate(),)
+        >>> torch.distributed.destroy_process_group()
     """
     mesh = mesh_or_current(device_mesh)
     if not tensor.is_leaf:
@@ -393,6 +414,15 @@ def distribute_module(
             else is replicated.
         input_fn: `input_fn(module, inputs, device_mesh)` gives the inputs of `forward`.
         output_fn: `output_fn(module, outputs, device_mesh)` gives its results.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> net = torch.distributed.tensor.distribute_module(torch.nn.Linear(2, 1), mesh)
+        >>> net.weight.placements
+        (Replicate(),)
+        >>> torch.distributed.destroy_process_group()
     """
     mesh = mesh_or_current(device_mesh)
     if getattr(module, "_distribute_module_applied", False):
@@ -500,7 +530,25 @@ def full(
     device_mesh=None,
     placements=None,
 ):
-    """A distributed tensor of one value; the other arguments are those of `zeros`."""
+    """A distributed tensor of one value; the other arguments are those of `zeros`.
+
+    Args:
+        size: the shape of the whole.
+        fill_value: the value.
+        dtype: the dtype; None: by the value.
+        layout: `torch.strided`.
+        requires_grad: whether gradients are recorded for it.
+        device_mesh: the mesh, by default the one of `with mesh:`.
+        placements: one for each dimension of the mesh; by default `Replicate()`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> torch.distributed.tensor.full((2,), 7.0, device_mesh=mesh).to_local()
+        tensor([7., 7.])
+        >>> torch.distributed.destroy_process_group()
+    """
 
     def fill(shape, dtype):
         return rushlight.full(shape, fill_value, dtype=dtype)

@@ -8,7 +8,12 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """How a tensor is placed along one dimension of a mesh."""
+    """How a tensor is placed along one dimension of a mesh.
+
+    Example:
+        >>> torch.distributed.tensor.Shard(1).is_shard(dim=1)
+        True
+    """
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether the tensor is sharded, along dimension `dim` if one is given."""
@@ -28,6 +33,13 @@ class Shard(Placement):
     """The tensor is split along a dimension, as `chunk` splits.
 
     The first devices have ceil(size / devices) rows each, the last one that has any the rest.
+
+    Args:
+        dim: the dimension.
+
+    Example:
+        >>> torch.distributed.tensor.Shard(0)
+        Shard(dim=0)
     """
 
     dim: int
@@ -65,7 +77,12 @@ class _StridedShard(Shard):
 
 @dataclasses.dataclass(frozen=True)
 class Replicate(Placement):
-    """Every device has the full tensor."""
+    """Every device has the full tensor.
+
+    Example:
+        >>> torch.distributed.tensor.Replicate()
+        Replicate()
+    """
 
     def __str__(self):
         return "R"
@@ -75,6 +92,13 @@ class Replicate(Placement):
 class Partial(Placement):
     """Values that still have to be reduced over the devices, by "sum", "avg", "product", "min" or
     "max".
+
+    Args:
+        reduce_op: the reduction.
+
+    Example:
+        >>> torch.distributed.tensor.Partial("sum")
+        Partial(reduce_op='sum')
     """
 
     reduce_op: str = "sum"

@@ -24,7 +24,15 @@ _SPARSE = (rushlight.sparse_coo, rushlight.sparse_csr)
 
 
 def is_masked_tensor(obj: Any, /) -> bool:
-    """Whether an object is a `MaskedTensor`."""
+    """Whether an object is a `MaskedTensor`.
+
+    Args:
+        obj: the object.
+
+    Example:
+        >>> torch.masked.is_masked_tensor(torch.ones(2))
+        False
+    """
     return isinstance(obj, MaskedTensor)
 
 
@@ -201,6 +209,13 @@ class MaskedTensor(Tensor):
     Ops of one tensor keep the mask, ops of two want equal ones (a plain tensor goes with any),
     reductions leave out what is masked and mask what is left of nothing. Gradients of leaves are
     masked tensors. `masked_tensor` and `as_masked_tensor` make one; they say what is supported.
+
+    Example:
+        >>> masked = torch.masked.masked_tensor(
+        ...     torch.tensor([5.0, 6.0]), torch.tensor([True, False])
+        ... )
+        >>> masked.sum()
+        MaskedTensor(  5.0000, True)
     """
 
     _data: Tensor

@@ -20,6 +20,12 @@ def masked_tensor(data, mask, requires_grad=False):
         TypeError: one of the two is no plain tensor, their layouts differ, or a layout or dtype is
             not supported.
         ValueError: their shapes or indices differ.
+
+    Example:
+        >>> torch.masked.masked_tensor(torch.tensor([5.0, 6.0]), torch.tensor([True, False]))
+        MaskedTensor(
+          [  5.0000,       --]
+        )
     """
     return MaskedTensor(data, mask, requires_grad)
 
@@ -28,5 +34,14 @@ def as_masked_tensor(data, mask):
     """A masked tensor on the memory of `data` and `mask`; gradients flow to `data`.
 
     Shapes, layouts and errors are those of `masked_tensor`.
+
+    Args:
+        data: a tensor of a real dtype.
+        mask: a bool tensor of the same layout and shape; True where an element takes part.
+
+    Example:
+        >>> x = torch.tensor([5.0, 6.0], requires_grad=True)
+        >>> torch.masked.as_masked_tensor(x, torch.tensor([True, False])).sum()
+        MaskedTensor(  5.0000, True)
     """
     return AsMasked.apply(data, mask)

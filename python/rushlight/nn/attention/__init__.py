@@ -17,7 +17,12 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(enum.Enum):
-    """Names of attention kernels: an enumeration without numbers, though `int` gives one."""
+    """Names of attention kernels: an enumeration without numbers, though `int` gives one.
+
+    Example:
+        >>> torch.nn.attention.SDPBackend.MATH
+        <SDPBackend.MATH: 0>
+    """
 
     ERROR = -1
     MATH = 0
@@ -36,7 +41,20 @@ class SDPBackend(enum.Enum):
 
 
 class SDPAParams:
-    """The arguments of an attention call."""
+    """The arguments of an attention call.
+
+    Args:
+        query, key, value: the tensors.
+        attn_mask: the mask, or None.
+        dropout: the probability of dropout.
+        is_causal: whether a place sees those before it alone.
+        enable_gqa: whether several heads share keys and values.
+
+    Example:
+        >>> x = torch.zeros(1, 2, 4, 8)
+        >>> torch.nn.attention.SDPAParams(x, x, x, None, 0.0, True, False).is_causal
+        True
+    """
 
     def __init__(self, query, key, value, attn_mask, dropout, is_causal, enable_gqa) -> None:
         self.query = query
@@ -57,7 +75,18 @@ def _cur_sdpa_kernel_backends(with_priority=False):
 
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority: bool = False):
-    """A context manager without effect; AssertionError unless it is given backends."""
+    """A context manager without effect; AssertionError unless it is given backends.
+
+    Args:
+        backends: a `SDPBackend`, or a list of them.
+        set_priority: whether their order says which is preferred; without effect.
+
+    Example:
+        >>> with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        ...     x = torch.zeros(1, 1, 2, 4)
+        ...     print(torch.nn.functional.scaled_dot_product_attention(x, x, x).shape)
+        torch.Size([1, 1, 2, 4])
+    """
     global _chosen
     chosen = [backends] if isinstance(backends, SDPBackend) else backends
     if not isinstance(chosen, (list, tuple)) or any(type(b) is not SDPBackend for b in chosen):

@@ -522,6 +522,11 @@ class Module(ModuleChanges):
             body = ""
         return f"{self._get_name()}({body})"
 
+    def _repr_html_(self) -> str:
+        from rushlight._texts import page
+
+        return page.of_module(self)
+
 
 # Types, not strings: others evaluate the annotations of a layer among names of their own.
 Module.__annotations__.update(get_type_hints(Module))

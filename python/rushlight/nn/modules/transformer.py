@@ -18,6 +18,7 @@ from .module import Module
 from .normalization import LayerNorm
 
 if TYPE_CHECKING:
+    from rushlight import Tensor
     from rushlight.types import Device
 
 __all__ = [
@@ -440,7 +441,9 @@ class Transformer(Module):
         return self.decoder(tgt, self.encoder(src, mask=src_mask, **of_src), **of_tgt, **of_memory)
 
     @staticmethod
-    def generate_square_subsequent_mask(sz, device: Device = None, dtype: _C.dtype | None = None):
+    def generate_square_subsequent_mask(
+        sz: int, device: Device = None, dtype: _C.dtype | None = None
+    ) -> Tensor:
         """A causal mask (sz, sz): 0 on and below the diagonal, -inf above."""
         return _generate_square_subsequent_mask(sz, device, dtype)
 

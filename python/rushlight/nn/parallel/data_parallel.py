@@ -32,6 +32,12 @@ def data_parallel(
         output_device: where results are joined; the first of the devices by default.
         dim: the dimension of batches.
         module_kwargs: keyword arguments, cut as well.
+
+    Example:
+        >>> torch.nn.parallel.data_parallel(
+        ...     torch.nn.ReLU(), torch.tensor([-4.0, 4.0]), device_ids=["cpu"]
+        ... )
+        tensor([0., 4.])
     """
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     if device_ids is None:

@@ -44,6 +44,11 @@ def parallel_apply(
     Raises:
         AssertionError: if the lists are not equally long.
         the exception of a module, with its traceback.
+
+    Example:
+        >>> nets = [torch.nn.ReLU(), torch.nn.Tanh()]
+        >>> torch.nn.parallel.parallel_apply(nets, [torch.tensor([-4.0]), torch.tensor([0.0])])
+        [tensor([0.]), tensor([0.])]
     """
     named = kwargs_tup if kwargs_tup is not None else [{}] * len(modules)
     places = devices if devices is not None else [None] * len(modules)

@@ -20,6 +20,11 @@ def replicate(network: Module, devices: Any, detach: bool = False) -> list[Modul
         network: the module.
         devices: where the copies go; a number is a GPU.
         detach: without a way back.
+
+    Example:
+        >>> copies = torch.nn.parallel.replicate(torch.nn.Linear(2, 1), ["cpu", "cpu"])
+        >>> len(copies)
+        2
     """
     values: dict[Any, tuple] = {}
     for tensor in [*network.parameters(), *network.buffers()]:

@@ -27,6 +27,10 @@ def scatter(inputs: Any, target_gpus, dim: int = 0) -> Any:
         inputs: a tensor, or tuples, lists and dicts of such.
         target_gpus: the devices; a number is a GPU.
         dim: the dimension of the batch.
+
+    Example:
+        >>> torch.nn.parallel.scatter(torch.tensor([4, 5, 6, 7]), ["cpu", "cpu"])
+        (tensor([4, 5]), tensor([6, 7]))
     """
     count = len(target_gpus)
     if isinstance(inputs, Tensor):
@@ -58,7 +62,17 @@ def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0) -> Any:
 
 
 def gather(outputs, target_device, dim: int = 0) -> Any:
-    """Merge the results of several devices on one of them: tensors are concatenated along `dim`."""
+    """Merge the results of several devices on one of them: tensors are concatenated along `dim`.
+
+    Args:
+        outputs: for each device a tensor, or tuples, lists and dicts of such.
+        target_device: the device of the result; a number is a GPU.
+        dim: the dimension of the batch.
+
+    Example:
+        >>> torch.nn.parallel.gather([torch.tensor([4]), torch.tensor([5])], "cpu")
+        tensor([4, 5])
+    """
     first = outputs[0]
     if isinstance(first, Tensor):
         parts = [part.unsqueeze(0) if part.dim() == 0 else part for part in outputs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import rushlight
 from rushlight import Tensor
@@ -26,8 +27,11 @@ def _gradients(parameters):
 
 
 def get_total_norm(
-    tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
-):
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """The norm of all tensors, as if they were one vector: a 0-d tensor.
 
     Args:
@@ -59,7 +63,12 @@ def get_total_norm(
     return total
 
 
-def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach: bool | None = None):
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    total_norm: Tensor,
+    foreach: bool | None = None,
+) -> None:
     """Scale gradients so that a total norm of `total_norm` becomes at most `max_norm`.
 
     Args:
@@ -84,12 +93,12 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach: bool | None
 
 
 def clip_grad_norm_(
-    parameters,
-    max_norm,
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-):
+) -> Tensor:
     """Scale the gradients of parameters so that their total norm is at most `max_norm`.
 
     Returns:
@@ -117,13 +126,25 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(
-    parameters,
-    max_norm,
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-):
-    """Deprecated name of `clip_grad_norm_`."""
+) -> Tensor:
+    """Deprecated name of `clip_grad_norm_`.
+
+    For an example see `nn.utils.clip_grad_norm_`.
+
+    For an example see `nn.utils.clip_grad_norm_`.
+
+    Args:
+        parameters: a tensor or several.
+        max_norm: the largest norm that gradients keep.
+        norm_type: the power, 2 for lengths.
+        error_if_nonfinite: whether a norm that is NaN or infinite is an error.
+        foreach: without effect on results.
+    """
     warn(
         "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
         FutureWarning,
@@ -131,7 +152,9 @@ def clip_grad_norm(
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
-def clip_grad_value_(parameters, clip_value, foreach: bool | None = None):
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
     """Clip the elements of all gradients to [-clip_value, clip_value].
 
     Args:

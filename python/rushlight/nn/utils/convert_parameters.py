@@ -1,11 +1,16 @@
 """Parameters as one flat vector, and back."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 import rushlight
+from rushlight import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
-def parameters_to_vector(parameters):
+def parameters_to_vector(parameters: Tensor | Iterable[Tensor]) -> Tensor:
     """Concatenate the values of all parameters to a 1-d tensor.
 
     Args:
@@ -18,7 +23,7 @@ def parameters_to_vector(parameters):
     return rushlight.cat([parameter.view(-1) for parameter in parameters])
 
 
-def vector_to_parameters(vec, parameters):
+def vector_to_parameters(vec: Tensor, parameters: Tensor | Iterable[Tensor]) -> None:
     """Set the values of parameters to slices of a 1-d tensor, in order.
 
     Args:

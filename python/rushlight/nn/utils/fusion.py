@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import copy
+from typing import TypeVar
 
 import rushlight
+from rushlight import Tensor
 
 from ..parameter import Parameter
+
+_Module = TypeVar("_Module", bound="rushlight.nn.Module")
 
 __all__ = [
     "fuse_conv_bn_eval",
@@ -32,7 +36,7 @@ def _with_parameters(layer, bn, fuse, *options):
     return copied
 
 
-def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
+def fuse_conv_bn_eval(conv: _Module, bn: _Module, transpose: bool = False) -> _Module:
     """Fuse `conv` and `bn`, both in evaluation mode, into one convolution.
 
     Args:
@@ -59,14 +63,40 @@ def _fuse(weight, bias, mean, var, eps, scale, shift, shape):
     return Parameter(new_weight, weight.requires_grad), Parameter(new_bias, bias.requires_grad)
 
 
-def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose: bool = False):
-    """The weight and bias of the fused convolution; None means no bias, scale or shift."""
+def fuse_conv_bn_weights(
+    conv_w: Tensor,
+    conv_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
+    transpose: bool = False,
+) -> tuple[Parameter, Parameter]:
+    """The weight and bias of the fused convolution; None means no bias, scale or shift.
+
+    Args:
+        conv_w: the convolution's weight.
+        conv_b: its bias.
+        bn_rm, bn_rv: the running mean and variance.
+        bn_eps: what is added to the variance.
+        bn_w, bn_b: the scale and the shift.
+        transpose: whether it is a transposed convolution.
+
+    Example:
+        >>> one = torch.ones(1)
+        >>> weight, bias = torch.nn.utils.fuse_conv_bn_weights(
+        ...     torch.ones(1, 1, 1, 1), None, one, one, 0.0, 2 * one, None
+        ... )
+        >>> weight.item(), bias.item()
+        (2.0, -2.0)
+    """
     shape = [1] * conv_w.dim()
     shape[1 if transpose else 0] = -1
     return _fuse(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
 
 
-def fuse_linear_bn_eval(linear, bn):
+def fuse_linear_bn_eval(linear: _Module, bn: _Module) -> _Module:
     """Fuse `linear` and `bn`, both in evaluation mode, into one linear layer.
 
     Args:
@@ -86,6 +116,30 @@ def fuse_linear_bn_eval(linear, bn):
     return _with_parameters(linear, bn, fuse_linear_bn_weights)
 
 
-def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
-    """The weight and bias of the fused linear layer."""
+def fuse_linear_bn_weights(
+    linear_w: Tensor,
+    linear_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
+) -> tuple[Parameter, Parameter]:
+    """The weight and bias of the fused linear layer.
+
+    Args:
+        linear_w: the layer's weight.
+        linear_b: its bias.
+        bn_rm, bn_rv: the running mean and variance.
+        bn_eps: what is added to the variance.
+        bn_w, bn_b: the scale and the shift.
+
+    Example:
+        >>> one = torch.ones(1)
+        >>> weight, bias = torch.nn.utils.fuse_linear_bn_weights(
+        ...     torch.ones(1, 1), one, one, one, 0.0, 2 * one, one
+        ... )
+        >>> weight.item(), bias.item()
+        (2.0, 1.0)
+    """
     return _fuse(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))

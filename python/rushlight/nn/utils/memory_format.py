@@ -20,10 +20,32 @@ def _convert(module, memory_format, layers):
 
 
 def convert_conv2d_weight_memory_format(module: Module, memory_format):
-    """Bring the weights of all Conv2d in `module` into a format; returns the module."""
+    """Bring the weights of all Conv2d in `module` into a format; returns the module.
+
+    Args:
+        module: the module.
+        memory_format: `torch.channels_last` or `torch.contiguous_format`.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3))
+        >>> net = torch.nn.utils.convert_conv2d_weight_memory_format(net, torch.channels_last)
+        >>> net[0].weight.is_contiguous(memory_format=torch.channels_last)
+        True
+    """
     return _convert(module, memory_format, (Conv2d, ConvTranspose2d))
 
 
 def convert_conv3d_weight_memory_format(module: Module, memory_format):
-    """Bring the weights of all Conv3d in `module` into a format; returns the module."""
+    """Bring the weights of all Conv3d in `module` into a format; returns the module.
+
+    Args:
+        module: the module.
+        memory_format: `torch.channels_last_3d` or `torch.contiguous_format`.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Conv3d(3, 4, 3))
+        >>> net = torch.nn.utils.convert_conv3d_weight_memory_format(net, torch.channels_last_3d)
+        >>> net[0].weight.is_contiguous(memory_format=torch.channels_last_3d)
+        True
+    """
     return _convert(module, memory_format, (Conv3d, ConvTranspose3d))

@@ -35,7 +35,14 @@ _cache: dict[tuple[int, str], Tensor] = {}
 
 @contextmanager
 def cached():
-    """A context manager in which each parametrised tensor is computed once."""
+    """A context manager in which each parametrised tensor is computed once.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> with torch.nn.utils.parametrize.cached():
+        ...     print(layer.weight is layer.weight)
+        True
+    """
     global _cache_depth
     _cache_depth += 1
     try:
@@ -80,6 +87,16 @@ class ParametrizationList(ModuleList):
 
     `original` (or `original0`, `original1`, ... where the first function takes several) is what
     is trained.
+
+    Args:
+        modules: the functions, in order.
+        original: the tensor.
+        unsafe: whether it is not checked that shape and dtype stay.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> type(layer.parametrizations.weight).__name__
+        'ParametrizationList'
     """
 
     def __init__(self, modules, original, unsafe: bool = False) -> None:
@@ -345,7 +362,16 @@ def remove_parametrizations(module: Module, tensor_name, leave_parametrized: boo
 
 
 def type_before_parametrizations(module: Module):
-    """The module's class without parametrizations."""
+    """The module's class without parametrizations.
+
+    Args:
+        module: the module.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> torch.nn.utils.parametrize.type_before_parametrizations(layer).__name__
+        'Linear'
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
@@ -354,6 +380,15 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name=Non
 
     Args:
         tensor_name: of one tensor alone.
+        from_module: the module that has them.
+        to_module: the module that gets them, which is returned.
+
+    Example:
+        >>> first = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> second = torch.nn.Linear(2, 2)
+        >>> second = torch.nn.utils.parametrize.transfer_parametrizations_and_params(first, second)
+        >>> torch.equal(first.weight, second.weight)
+        True
     """
     if not is_parametrized(from_module):
         return to_module

@@ -43,6 +43,17 @@ class BasePruningMethod(ABC):
     """The base of pruning methods. Subclasses define `PRUNING_TYPE` and `compute_mask`.
 
     `PRUNING_TYPE` is "unstructured" (elements), "structured" (slices along `dim`) or "global".
+
+    Example:
+        >>> class Negative(torch.nn.utils.prune.BasePruningMethod):
+        ...     PRUNING_TYPE = "unstructured"
+        ...
+        ...     def compute_mask(self, t, default_mask):
+        ...         return default_mask * (t >= 0)
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> method = Negative.apply(layer, "weight")
+        >>> bool((layer.weight >= 0).all())
+        True
     """
 
     _tensor_name: str
@@ -118,7 +129,19 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several pruning methods for one parameter."""
+    """Several pruning methods for one parameter.
+
+    Args:
+        *args: the methods.
+
+    Example:
+        >>> layer = torch.nn.Linear(4, 1)
+        >>> layer = torch.nn.utils.prune.l1_unstructured(layer, "weight", amount=1)
+        >>> layer = torch.nn.utils.prune.random_unstructured(layer, "weight", amount=1)
+        >>> (container,) = layer._forward_pre_hooks.values()
+        >>> len(container)
+        2
+    """
 
     PRUNING_TYPE = "container"
 
@@ -200,7 +223,14 @@ def _compute_nparams_toprune(amount, tensor_size):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but adds a mask."""
+    """Prunes nothing, but adds a mask.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> method = torch.nn.utils.prune.Identity.apply(layer, "weight")
+        >>> layer.weight_mask
+        tensor([[1., 1.]])
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -230,14 +260,34 @@ class _ElementPruning(BasePruningMethod):
 
 
 class RandomUnstructured(_ElementPruning):
-    """Prunes random elements: a number of them (int) or a fraction (float)."""
+    """Prunes random elements: a number of them (int) or a fraction (float).
+
+    Args:
+        amount: how many, or which fraction.
+
+    Example:
+        >>> layer = torch.nn.Linear(4, 1)
+        >>> method = torch.nn.utils.prune.RandomUnstructured.apply(layer, "weight", amount=3)
+        >>> int(layer.weight_mask.sum())
+        1
+    """
 
     def _choose(self, t, n):
         return rushlight.topk(rushlight.rand_like(t), k=n).indices
 
 
 class L1Unstructured(_ElementPruning):
-    """Prunes the elements of smallest magnitude: a number of them (int) or a fraction (float)."""
+    """Prunes the elements of smallest magnitude: a number of them (int) or a fraction (float).
+
+    Args:
+        amount: how many, or which fraction.
+
+    Example:
+        >>> layer = torch.nn.Linear(4, 1)
+        >>> method = torch.nn.utils.prune.L1Unstructured.apply(layer, "weight", amount=0.25)
+        >>> int(layer.weight_mask.sum())
+        3
+    """
 
     def _choose(self, t, n):
         return rushlight.topk(t.abs(), k=n, largest=False).indices
@@ -277,7 +327,18 @@ class _SlicePruning(BasePruningMethod):
 
 
 class RandomStructured(_SlicePruning):
-    """Prunes random slices along `dim`."""
+    """Prunes random slices along `dim`.
+
+    Args:
+        amount: how many slices, or which fraction.
+        dim: the dimension.
+
+    Example:
+        >>> layer = torch.nn.Linear(4, 2)
+        >>> method = torch.nn.utils.prune.RandomStructured.apply(layer, "weight", amount=1, dim=0)
+        >>> int(layer.weight_mask.sum())
+        4
+    """
 
     def _slices_to_keep(self, t, dim, n):
         lots = rushlight.rand(t.shape[dim])
@@ -285,7 +346,19 @@ class RandomStructured(_SlicePruning):
 
 
 class LnStructured(_SlicePruning):
-    """Prunes the slices along `dim` with the smallest n-norm."""
+    """Prunes the slices along `dim` with the smallest n-norm.
+
+    Args:
+        amount: how many slices, or which fraction.
+        n: the power of the norm.
+        dim: the dimension.
+
+    Example:
+        >>> layer = torch.nn.Linear(4, 2)
+        >>> method = torch.nn.utils.prune.LnStructured.apply(layer, "weight", 1, 2, 0)
+        >>> int(layer.weight_mask.sum())
+        4
+    """
 
     def __init__(self, amount, n, dim: int = -1) -> None:
         super().__init__(amount, dim)
@@ -297,7 +370,19 @@ class LnStructured(_SlicePruning):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes by a given mask."""
+    """Prunes by a given mask.
+
+    Args:
+        mask: 1 or True where elements stay.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> method = torch.nn.utils.prune.CustomFromMask.apply(
+        ...     layer, "weight", torch.tensor([[1, 0]])
+        ... )
+        >>> layer.weight_mask
+        tensor([[1., 0.]])
+    """
 
     PRUNING_TYPE = "global"
 
@@ -311,7 +396,16 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Module, name: str):
-    """Give a parameter a mask of ones; returns the module."""
+    """Give a parameter a mask of ones; returns the module.
+
+    Args:
+        module: the module.
+        name: the parameter.
+
+    Example:
+        >>> torch.nn.utils.prune.identity(torch.nn.Linear(2, 1), "weight").weight_mask
+        tensor([[1., 1.]])
+    """
     Identity.apply(module, name)
     return module
 
@@ -357,19 +451,62 @@ def l1_unstructured(module: Module, name: str, amount, importance_scores=None):
 
 
 def random_structured(module: Module, name: str, amount, dim: int):
-    """Prune random slices of a parameter along `dim`; returns the module."""
+    """Prune random slices of a parameter along `dim`; returns the module.
+
+    Args:
+        module: the module.
+        name: the parameter.
+        amount: how many slices, or which fraction.
+        dim: the dimension.
+
+    Example:
+        >>> layer = torch.nn.utils.prune.random_structured(
+        ...     torch.nn.Linear(4, 2), "weight", 1, dim=0
+        ... )
+        >>> int(layer.weight_mask.sum())
+        4
+    """
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module: Module, name: str, amount, n, dim: int, importance_scores=None):
-    """Prune the slices of a parameter along `dim` with the smallest n-norm; returns the module."""
+    """Prune the slices of a parameter along `dim` with the smallest n-norm; returns the module.
+
+    Args:
+        module: the module.
+        name: the parameter.
+        amount: how many slices, or which fraction.
+        n: the power of the norm.
+        dim: the dimension.
+        importance_scores: what the norm is taken of instead of the parameter.
+
+    Example:
+        >>> layer = torch.nn.utils.prune.ln_structured(
+        ...     torch.nn.Linear(4, 2), "weight", 1, n=1, dim=0
+        ... )
+        >>> int(layer.weight_mask.sum())
+        4
+    """
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module: Module, name: str, mask):
-    """Prune a parameter by a mask; returns the module."""
+    """Prune a parameter by a mask; returns the module.
+
+    Args:
+        module: the module.
+        name: the parameter.
+        mask: 1 or True where elements stay.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> torch.nn.utils.prune.custom_from_mask(
+        ...     layer, "weight", torch.tensor([[1, 0]])
+        ... ).weight_mask
+        tensor([[1., 0.]])
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -381,6 +518,15 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         parameters: (module, name) pairs.
         pruning_method: an unstructured method's class; `kwargs` are its arguments.
         importance_scores: (module, name) -> scores, instead of the parameters' values.
+        **kwargs: arguments of the method, such as `amount`.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+        >>> weights = [(net[0], "weight"), (net[1], "weight")]
+        >>> method = torch.nn.utils.prune.L1Unstructured
+        >>> torch.nn.utils.prune.global_unstructured(weights, method, amount=0.5)
+        >>> int(net[0].weight_mask.sum() + net[1].weight_mask.sum())
+        10
     """
     parameters = [(module, name) for module, name in parameters]
     scores = {} if importance_scores is None else importance_scores

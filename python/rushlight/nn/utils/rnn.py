@@ -6,6 +6,7 @@ second elements and so on, longest sequence first. Recurrent layers take it as i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import rushlight
@@ -52,7 +53,12 @@ def _checked_lengths(lengths, batch):
     return whole
 
 
-def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sorted: bool = True):
+def pack_padded_sequence(
+    input: Tensor,
+    lengths: Tensor | Sequence[int],
+    batch_first: bool = False,
+    enforce_sorted: bool = True,
+) -> PackedSequence:
     """Pack padded sequences.
 
     Args:
@@ -102,8 +108,11 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
 
 
 def pad_packed_sequence(
-    sequence, batch_first: bool = False, padding_value: float = 0.0, total_length=None
-):
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Tensor, Tensor]:
     """Pad a packed sequence: the tensor and the lengths, in the order before packing.
 
     Args:
@@ -145,8 +154,11 @@ def pad_packed_sequence(
 
 
 def pad_sequence(
-    sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
-):
+    sequences: Sequence[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
     """Pad tensors (length, *) of different lengths to one tensor (longest, count, *).
 
     Args:
@@ -197,7 +209,9 @@ def pad_sequence(
     return rushlight.stack(padded, 0 if batch_first else 1)
 
 
-def unpad_sequence(padded_sequences, lengths, batch_first: bool = False):
+def unpad_sequence(
+    padded_sequences: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False
+) -> list[Tensor]:
     """The list of sequences that `pad_sequence` padded.
 
     Args:
@@ -215,7 +229,10 @@ def unpad_sequence(padded_sequences, lengths, batch_first: bool = False):
     return [t[:n] for t, n in zip(padded_sequences, counts, strict=True)]
 
 
-def pack_sequence(sequences, enforce_sorted: bool = True):
+def pack_sequence(
+    sequences: Sequence[Tensor],
+    enforce_sorted: bool = True,
+) -> PackedSequence:
     """Pack tensors (length, *).
 
     Args:
@@ -230,7 +247,7 @@ def pack_sequence(sequences, enforce_sorted: bool = True):
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
-def unpack_sequence(packed_sequences):
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The list of sequences that `pack_sequence` packed.
 
     Args:

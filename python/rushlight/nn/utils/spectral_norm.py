@@ -103,6 +103,11 @@ def spectral_norm(
         n_power_iterations: steps towards the singular vectors at each call.
         eps: a lower limit on norms.
         dim: the dimension of outputs; 1 for transposed convolutions and 0 else, if None.
+
+    Example:
+        >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(3, 2))
+        >>> sorted(layer.state_dict())
+        ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
     if find_hook(module, SpectralNorm, name)[1] is not None:
         raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
@@ -128,7 +133,21 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight"):
-    """Make the current normalised weight a plain parameter; returns the module."""
+    """Make the current normalised weight a plain parameter; returns the module.
+
+    Args:
+        module: the layer.
+        name: the parameter.
+
+    Raises:
+        ValueError: the parameter has no such norm.
+        ValueError: the parameter has no such norm.
+
+    Example:
+        >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(3, 2))
+        >>> sorted(torch.nn.utils.remove_spectral_norm(layer).state_dict())
+        ['bias', 'weight']
+    """
     key, hook = find_hook(module, SpectralNorm, name)
     if hook is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")

@@ -58,6 +58,14 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
     Args:
         module: a layer; it is changed and returned.
         dim: each slice along it has a length of its own; None for one length.
+        name: the parameter.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(3, 2))
+        >>> sorted(name for name, _ in layer.named_parameters())
+        ['bias', 'weight_g', 'weight_v']
     """
     warn(
         "`nn.utils.weight_norm` is deprecated in favor of `nn.utils.parametrizations.weight_norm`.",
@@ -76,7 +84,23 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
 
 
 def remove_weight_norm(module: Module, name: str = "weight"):
-    """Undo `weight_norm`; the weight keeps its value."""
+    """Undo `weight_norm`; the weight keeps its value.
+
+    Args:
+        module: the layer.
+        name: the parameter.
+
+    Raises:
+        ValueError: the parameter has no such norm.
+        ValueError: the parameter has no such norm.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(3, 2))
+        >>> sorted(torch.nn.utils.remove_weight_norm(layer).state_dict())
+        ['bias', 'weight']
+    """
     key, hook = find_hook(module, WeightNorm, name)
     if hook is None:
         raise ValueError(f"weight_norm of '{name}' not found in {module}")

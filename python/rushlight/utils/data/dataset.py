@@ -51,6 +51,11 @@ class Dataset:
     def __add__(self, other: Dataset) -> ConcatDataset:
         return ConcatDataset([self, other])
 
+    def _repr_html_(self) -> str:
+        from rushlight._texts import page
+
+        return page.of_dataset(self)
+
 
 class IterableDataset(Dataset):
     """Samples as a stream: subclasses define `__iter__`.

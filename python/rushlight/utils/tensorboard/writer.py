@@ -27,6 +27,13 @@ class FileWriter:
         max_queue: nothing waits in a queue.
         flush_secs: the number of seconds between writes to the file.
         filename_suffix: put after the file's name.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> torch.utils.tensorboard.FileWriter(folder).close()
+        >>> len(os.listdir(folder))
+        1
     """
 
     def __init__(

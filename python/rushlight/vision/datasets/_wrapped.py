@@ -348,6 +348,8 @@ def wrap_dataset_for_transforms_v2(
     lists, with boxes as corners; pictures and classes stay. The data set's own transforms then see
     these items.
 
+    For an example see `vision.datasets.CocoDetection`, which can be wrapped.
+
     Args:
         dataset: of `vision.datasets`.
         target_keys: what targets have, of CocoDetection, VOCDetection, Kitti and WIDERFace: names,

@@ -14,8 +14,10 @@ from .vision import ArchivedDataset, Transform, VisionDataset
 
 
 class SVHN(VisionDataset):
-    """House numbers, 32 x 32: root/train_32x32.mat. split: "train", "test" or "extra"; wants
-    SciPy.
+    """House numbers, 32 x 32: root/train_32x32.mat.
+
+    Args:
+        split: "train", "test" or "extra".
     """
 
     _address = "http://ufldl.stanford.edu/housenumbers/"
@@ -81,11 +83,13 @@ class SVHN(VisionDataset):
 
 
 class STL10(ArchivedDataset):
-    """Pictures of 96 x 96: root/stl10_binary. split: "train", "test", "unlabeled" or
-    "train+unlabeled".
+    """Pictures of 96 x 96: root/stl10_binary.
 
-    folds: one of the ten parts of the training pictures. The class of an unlabelled picture is
-    -1.
+    The class of an unlabelled picture is -1.
+
+    Args:
+        split: "train", "test", "unlabeled" or "train+unlabeled".
+        folds: one of the ten parts of the training pictures, from 0 to 9; None: all.
     """
 
     base_folder = "stl10_binary"
@@ -164,6 +168,9 @@ class STL10(ArchivedDataset):
 class USPS(VisionDataset):
     """Digits of envelopes, 16 x 16: root/usps.bz2, lines of a class and of numbered values from
     -1 to 1.
+
+    Args:
+        root: the folder that has the set, or gets it.
     """
 
     split_list = {

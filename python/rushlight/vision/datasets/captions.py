@@ -79,7 +79,11 @@ class _Flickr(SamplesDataset):
 
 
 class Flickr8k(_Flickr):
-    """Pictures of root and their captions, in a page of HTML."""
+    """Pictures of root and their captions, in a page of HTML.
+
+    Args:
+        ann_file: the page of captions.
+    """
 
     def _read(self) -> dict[str, list[str]]:
         parser = Flickr8kParser(self.root or "")
@@ -89,7 +93,11 @@ class Flickr8k(_Flickr):
 
 
 class Flickr30k(_Flickr):
-    """Pictures of root and their captions, lines of PICTURE#NUMBER, a tab and a caption."""
+    """Pictures of root and their captions, lines of PICTURE#NUMBER, a tab and a caption.
+
+    Args:
+        ann_file: the file of captions.
+    """
 
     def _read(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)

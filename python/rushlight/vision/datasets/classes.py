@@ -33,6 +33,9 @@ _Loader = Callable[[Any], Any]
 class CLEVRClassification(ListedDataset):
     """Drawn things, classified by how many there are: root/clevr/CLEVR_v1.0, with images and
     scenes. The test pictures have no class (None).
+
+    Args:
+        split: "train", "val" or "test".
     """
 
     _splits = ("train", "val", "test")
@@ -63,7 +66,11 @@ class CLEVRClassification(ListedDataset):
 
 
 class RenderedSST2(ListedDataset):
-    """Written opinions, bad or good: root/rendered-sst2/{train,valid,test}."""
+    """Written opinions, bad or good: root/rendered-sst2/{train,valid,test}.
+
+    Args:
+        split: "train", "val" or "test".
+    """
 
     _splits = ("train", "val", "test")
     _archives = (
@@ -134,8 +141,11 @@ def read_mat(path: Path, name: str) -> Any:
 
 
 class FGVCAircraft(ListedDataset):
-    """Aircraft: root/fgvc-aircraft-2013b/data. annotation_level: "variant", "family" or
-    "manufacturer".
+    """Aircraft: root/fgvc-aircraft-2013b/data.
+
+    Args:
+        split: "train", "val", "trainval" or "test".
+        annotation_level: what a class is: "variant", "family" or "manufacturer".
     """
 
     _splits = ("train", "val", "trainval", "test")
@@ -212,7 +222,10 @@ class SUN397(SamplesDataset):
 
 class FER2013(SamplesDataset):
     """Moods, 48 x 48: root/fer2013, with fer2013.csv, or icml_face_data.csv, or train.csv and
-    test.csv, the last of which has no classes (None). split: "train" or "test".
+    test.csv, the last of which has no classes (None).
+
+    Args:
+        split: "train" or "test".
     """
 
     _sums = {
@@ -265,8 +278,11 @@ class FER2013(SamplesDataset):
 
 
 class Imagenette(SamplesDataset):
-    """Ten classes of ImageNet: root/imagenette2, imagenette2-320 or -160, by size: "full", "320px"
-    or "160px". split: "train" or "val".
+    """Ten classes of ImageNet: root/imagenette2, imagenette2-320 or -160.
+
+    Args:
+        split: "train" or "val".
+        size: "full", "320px" or "160px".
     """
 
     _site = "https://s3.amazonaws.com/fast-ai-imageclas/"
@@ -317,8 +333,10 @@ class Imagenette(SamplesDataset):
 
 
 class PCAM(VisionDataset):
-    """Tissue, 96 x 96, without or with a tumour: root/pcam, HDF5 files; wants h5py. split: "train",
-    "test" or "val".
+    """Tissue, 96 x 96, without or with a tumour: root/pcam, HDF5 files; wants h5py.
+
+    Args:
+        split: "train", "test" or "val".
     """
 
     # Numbers of Google Drive and sums of pictures and classes.
@@ -388,6 +406,9 @@ class PCAM(VisionDataset):
 class Omniglot(SamplesDataset):
     """Letters of 50 alphabets: root/omniglot-py/{images_background,images_evaluation}/ALPHABET/
     CHARACTER. Items are (picture, character).
+
+    Args:
+        background: the alphabets to learn from, or those to be tried on.
     """
 
     folder = "omniglot-py"

@@ -28,8 +28,10 @@ from .vision import SamplesDataset, Transform, VisionDataset
 class CelebA(VisionDataset):
     """Famous people: root/celeba, with img_align_celeba and lists. Items are (picture, target).
 
-    split: "train", "valid", "test" or "all". target_type, one or several: "attr" (40 bits),
-    "identity", "bbox" (x, y, width, height) and "landmarks" (5 points).
+    Args:
+        split: "train", "valid", "test" or "all".
+        target_type: what targets are, one or several: "attr" (40 bits), "identity", "bbox" (x, y,
+            width, height) and "landmarks" (5 points).
     """
 
     base_folder = "celeba"
@@ -232,7 +234,13 @@ class _LFW(SamplesDataset):
 
 
 class LFWPeople(_LFW):
-    __doc__ = f"{_LFW.__doc__}\n    Items are (picture, person).\n    "
+    """Known people: root/lfw-py, with lfw, lfw_funneled or lfw-deepfunneled, and lists. Items are
+    (picture, number of the person).
+
+    Args:
+        split: "10fold", "train" or "test".
+        image_set: how faces were moved into place: "original", "funneled" or "deepfunneled".
+    """
 
     _view = "people"
 
@@ -258,7 +266,12 @@ class LFWPeople(_LFW):
 
 
 class LFWPairs(_LFW):
-    __doc__ = f"{_LFW.__doc__}\n    Items are (picture, picture, 1 for the same person or 0).\n    "
+    """Pairs of faces: root/lfw-py. Items are (picture, picture, 1 where both are of one person).
+
+    Args:
+        split: "10fold", "train" or "test".
+        image_set: how faces were moved into place: "original", "funneled" or "deepfunneled".
+    """
 
     _view = "pairs"
 
@@ -288,11 +301,13 @@ class LFWPairs(_LFW):
 
 
 class WIDERFace(VisionDataset):
-    """Crowds: root/widerface, with WIDER_{train,val,test} and wider_face_split. split: "train",
-    "val" or "test".
+    """Crowds: root/widerface, with WIDER_{train,val,test} and wider_face_split.
 
     Targets are dicts of "bbox" (N, 4) as x, y, width and height, "blur", "expression",
     "illumination", "occlusion", "pose" and "invalid" (N); None to test on.
+
+    Args:
+        split: "train", "val" or "test".
     """
 
     BASE_FOLDER = "widerface"

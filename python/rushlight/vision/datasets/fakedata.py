@@ -10,6 +10,17 @@ from .vision import Transform, VisionDataset
 class FakeData(VisionDataset):
     """`size` pictures of random numbers and random classes, the same each time for the same
     index.
+
+    Args:
+        size: how many items there are.
+        image_size: channels, height and width of a picture.
+        num_classes: classes are numbers from 0 to one less.
+        random_offset: is added to the index before it seeds the numbers, so that sets differ.
+
+    Example:
+        >>> data = torch.vision.datasets.FakeData(size=3, image_size=(3, 8, 8), num_classes=5)
+        >>> len(data), data[0][0].size, data[0] == data[0]
+        (3, (8, 8), True)
     """
 
     def __init__(

@@ -22,7 +22,8 @@ class FlowDataset(VisionDataset):
     """Items are (picture, picture, flow (2, H, W)); with a mask (H, W) of the pixels whose flow is
     known where the files or `transforms` have one. There is no flow (None) to test on.
 
-    transforms: of both pictures, flow and mask, which may be None.
+    Args:
+        transforms: a function of both pictures, the flow and the mask, which may be None.
     """
 
     _has_builtin_flow_mask = False
@@ -76,7 +77,12 @@ def _read_sparse(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Sintel(FlowDataset):
-    """Films: root/Sintel/{training,test}/PASS/SCENE. pass_name: "clean", "final" or "both"."""
+    """Films: root/Sintel/{training,test}/PASS/SCENE.
+
+    Args:
+        split: "train" or "test".
+        pass_name: how much is drawn: "clean", "final" or "both".
+    """
 
     def __init__(
         self,
@@ -125,7 +131,10 @@ class KittiFlow(FlowDataset):
 
 class FlyingChairs(FlowDataset):
     """Chairs before pictures: root/FlyingChairs/data and FlyingChairs_train_val.txt, 1 for training
-    and 2 for validation. split: "train" or "val".
+    and 2 for validation.
+
+    Args:
+        split: "train" or "val".
     """
 
     def __init__(
@@ -155,7 +164,11 @@ class FlyingChairs(FlowDataset):
 
 class FlyingThings3D(FlowDataset):
     """Things in space: root/FlyingThings3D/frames_{clean,final}pass and optical_flow, each with
-    {TRAIN,TEST}/LETTER/NUMBER. camera: "left", "right" or "both".
+    {TRAIN,TEST}/LETTER/NUMBER.
+
+    Args:
+        pass_name: how much is drawn: "clean", "final" or "both".
+        camera: "left", "right" or "both".
     """
 
     def __init__(
@@ -194,8 +207,7 @@ class FlyingThings3D(FlowDataset):
 
 class HD1K(FlowDataset):
     """Streets: root/hd1k with hd1k_input/image_2, hd1k_flow_gt/flow_occ and hd1k_challenge/image_2,
-    pictures named by sequence and number.
-    """
+    pictures named by sequence and number."""
 
     _has_builtin_flow_mask = True
 

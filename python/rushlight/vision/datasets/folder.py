@@ -12,19 +12,32 @@ IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tif
 
 
 def has_file_allowed_extension(filename: str, extensions: str | tuple[str, ...]) -> bool:
-    """Whether a file name has one of these extensions, in upper or lower case."""
+    """Whether a file name has one of these extensions, in upper or lower case.
+
+    Args:
+        filename: the file's name.
+        extensions: one ending, as ".png", or several.
+    """
     return filename.lower().endswith(
         extensions if isinstance(extensions, str) else tuple(extensions)
     )
 
 
 def is_image_file(filename: str) -> bool:
-    """Whether a file name has an extension of images."""
+    """Whether a file name has an extension of images.
+
+    Args:
+        filename: the file's name.
+    """
     return has_file_allowed_extension(filename, IMG_EXTENSIONS)
 
 
 def find_classes(directory: str | Path) -> tuple[list[str], dict[str, int]]:
-    """Sorted names of the folders in a folder, and their numbers; FileNotFoundError without any."""
+    """Sorted names of the folders in a folder, and their numbers; FileNotFoundError without any.
+
+    Args:
+        directory: the folder.
+    """
     classes = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir())
     if not classes:
         raise FileNotFoundError(f"Couldn't find any class folder in {directory}.")
@@ -42,6 +55,13 @@ def make_dataset(
 
     Either extensions or is_valid_file says which (ValueError). FileNotFoundError names the classes
     that have none, unless allow_empty.
+
+    Args:
+        directory: the folder that has the classes' folders.
+        class_to_idx: numbers of the classes; None: their places in the sorted names.
+        extensions: endings of the files that count.
+        is_valid_file: says of a path whether it counts, instead of `extensions`.
+        allow_empty: whether a class may have no file.
     """
     directory = os.path.expanduser(directory)
     if class_to_idx is None:
@@ -79,6 +99,30 @@ def make_dataset(
 class DatasetFolder(SamplesDataset):
     """Files in folders named by their classes: root/class/…/file. Items are (loader(path),
     class).
+
+    `classes` are the names of the folders in order, `class_to_idx` their numbers, `samples` the
+    paths and numbers, `targets` the numbers.
+
+    Args:
+        loader: makes the item of a path.
+        extensions: endings of the files that count, in lower case.
+        is_valid_file: says of a path whether it counts, instead of `extensions`.
+        allow_empty: whether a class may have no file.
+
+    Raises:
+        FileNotFoundError: there is no folder, or one without a file that counts.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> root = pathlib.Path(tempfile.mkdtemp())
+        >>> for kind in ("cold", "warm"):
+        ...     (root / kind).mkdir()
+        ...     _ = (root / kind / "day.txt").write_text(f"a {kind} day")
+        >>> days = torch.vision.datasets.DatasetFolder(
+        ...     root, loader=lambda path: open(path).read(), extensions=(".txt",)
+        ... )
+        >>> days[1]
+        ('a warm day', 1)
     """
 
     def __init__(
@@ -124,6 +168,32 @@ class DatasetFolder(SamplesDataset):
 class ImageFolder(DatasetFolder):
     """Pictures in folders named by their classes: root/class/…/picture.png. Items are (picture,
     class).
+
+    `classes` are the names of the folders in order, `class_to_idx` their numbers, `imgs` the paths
+    and numbers, `targets` the numbers.
+
+    Args:
+        is_valid_file: says of a path whether it counts; None: those with an ending of pictures.
+        allow_empty: whether a class may have no picture.
+
+    Raises:
+        FileNotFoundError: there is no folder, or one without a picture.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> root = pathlib.Path(tempfile.mkdtemp())
+        >>> for kind in ("cat", "dog"):
+        ...     (root / kind).mkdir()
+        ...     image = torch.zeros(3, 8, 8, dtype=torch.uint8)
+        ...     torch.vision.io.write_png(image, root / kind / "1.png")
+        >>> pets = torch.vision.datasets.ImageFolder(
+        ...     root, transform=torch.vision.transforms.ToTensor()
+        ... )
+        >>> pets.classes
+        ['cat', 'dog']
+        >>> picture, target = pets[1]
+        >>> picture.shape, target
+        (torch.Size([3, 8, 8]), 1)
     """
 
     def __init__(

@@ -104,7 +104,12 @@ class Food101(ListedDataset):
 
 
 class DTD(ListedDataset):
-    """Textures: root/dtd/dtd, with images and ten partitions' lists in labels."""
+    """Textures: root/dtd/dtd, with images and ten partitions' lists in labels.
+
+    Args:
+        split: "train", "val" or "test".
+        partition: one of the ten ways to split the pictures, from 1 to 10.
+    """
 
     _splits = ("train", "val", "test")
     _archives = (
@@ -204,7 +209,10 @@ class GTSRB(ListedDataset):
 class OxfordIIITPet(ListedDataset):
     """Cats and dogs: root/oxford-iiit-pet, with images, lists in annotations, and trimaps.
 
-    target_types, one or several: "category", "binary-category" (cat or dog) and "segmentation".
+    Args:
+        split: "trainval" or "test".
+        target_types: what targets are, one or several: "category", "binary-category" (cat or dog)
+            and "segmentation".
     """
 
     _splits = ("trainval", "test")
@@ -293,7 +301,11 @@ _FLOWERS = (
 
 
 class Flowers102(ListedDataset):
-    """Flowers: root/flowers-102, with jpg, imagelabels.mat and setid.mat; wants SciPy."""
+    """Flowers: root/flowers-102, with jpg, imagelabels.mat and setid.mat; wants SciPy.
+
+    Args:
+        split: "train", "val" or "test".
+    """
 
     _splits = ("train", "val", "test")
     _site = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102/"
@@ -361,8 +373,10 @@ class _ClassFolders(ImageFolder):
 
 
 class Country211(_ClassFolders):
-    """Pictures from 211 countries: root/country211/SPLIT/COUNTRY. split: "train", "valid" or
-    "test".
+    """Pictures from 211 countries: root/country211/SPLIT/COUNTRY.
+
+    Args:
+        split: "train", "valid" or "test".
     """
 
     _archive = (

@@ -237,7 +237,11 @@ class KMNIST(MNIST):
 
 
 class EMNIST(MNIST):
-    """Letters and digits in MNIST's format, in six splits: root/EMNIST/raw."""
+    """Letters and digits in MNIST's format, in six splits: root/EMNIST/raw.
+
+    Args:
+        split: "byclass", "bymerge", "balanced", "letters", "digits" or "mnist".
+    """
 
     url = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip"
     md5 = "58c8d27c78d21e728a6bc7b3cc06412e"
@@ -288,8 +292,9 @@ class EMNIST(MNIST):
 class QMNIST(MNIST):
     """All of MNIST's test digits and what is known of who wrote each: root/QMNIST/raw.
 
-    what: "train", "test", "test10k", "test50k" or "nist". compat: targets are classes alone,
-    else the eight numbers of the files.
+    Args:
+        what: "train", "test", "test10k", "test50k" or "nist"; None: as `train` says.
+        compat: whether targets are classes alone, or the eight numbers of the files.
     """
 
     subsets = {

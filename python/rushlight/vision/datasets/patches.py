@@ -30,7 +30,9 @@ from .vision import Transform, VisionDataset
 class MovingMNIST(VisionDataset):
     """Two digits that move, as uint8 tensors (T, 1, 64, 64): root/MovingMNIST/mnist_test_seq.npy.
 
-    split: "train" for the first split_ratio of 20 frames, "test" for the rest, None for all.
+    Args:
+        split: "train" for the first frames, "test" for the rest, None for all.
+        split_ratio: how many of the 20 frames are the first ones.
     """
 
     _URL = "http://www.cs.toronto.edu/~nitish/unsupervised_video/mnist_test_seq.npy"
@@ -85,11 +87,13 @@ def _by_sight(notredame: float, yosemite: float, liberty: float) -> dict[str, fl
 
 
 class PhotoTour(VisionDataset):
-    """Patches of 64 x 64 around points of sights: root/NAME/*.bmp of 16 x 16 patches, info.txt
-    and m50_100000_100000_0.txt.
+    """Patches of 64 x 64 around points of sights: root/NAME/*.bmp of 16 x 16 patches, info.txt and
+    m50_100000_100000_0.txt.
 
-    name: "notredame", "yosemite", "liberty", or one of these with "_harris". Items are patches; to
-    test on (patch, patch, whether they show the same).
+    Items are patches; to test on (patch, patch, whether they show the same).
+
+    Args:
+        name: "notredame", "yosemite", "liberty", or one of these with "_harris".
     """
 
     urls = {
@@ -248,7 +252,8 @@ class LSUN(VisionDataset):
     """Rooms and places: databases root/CATEGORY_SPLIT_lmdb; wants lmdb. Items are (picture, number
     of the category).
 
-    classes: "train", "val" or "test", or a list as ["bedroom_train", "church_outdoor_train"].
+    Args:
+        classes: "train", "val" or "test", or a list as ["bedroom_train", "church_outdoor_train"].
     """
 
     def __init__(

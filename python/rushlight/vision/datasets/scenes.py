@@ -101,6 +101,10 @@ class _VOC(VisionDataset):
 class VOCSegmentation(_VOC):
     """Pictures and their segmentation, of a year's set: root/VOCdevkit/VOC2012. Items are two
     pictures.
+
+    Args:
+        year: from "2007" to "2012".
+        image_set: "train", "trainval" or "val", in 2007 also "test".
     """
 
     _lists, _targets = "Segmentation", ("SegmentationClass", ".png")
@@ -116,6 +120,10 @@ class VOCSegmentation(_VOC):
 class VOCDetection(_VOC):
     """Pictures and what is where, of a year's set: root/VOCdevkit/VOC2012. Targets are dicts as
     the XML.
+
+    Args:
+        year: from "2007" to "2012".
+        image_set: "train", "trainval" or "val", in 2007 also "test".
     """
 
     _lists, _targets = "Main", ("Annotations", ".xml")
@@ -171,6 +179,21 @@ class CocoDetection(VisionDataset):
     """Pictures of a folder and the annotations of a COCO file. Targets are lists of dicts.
 
     pycocotools is not needed; `coco` has `imgs`, `anns`, `cats` and `imgToAnns`.
+
+    Args:
+        root: the folder of the pictures.
+        annFile: the file of annotations, JSON.
+
+    Example:
+        >>> import json, pathlib, tempfile
+        >>> root = pathlib.Path(tempfile.mkdtemp())
+        >>> torch.vision.io.write_png(torch.zeros(3, 8, 8, dtype=torch.uint8), root / "7.png")
+        >>> said = {"id": 1, "image_id": 7, "category_id": 3, "bbox": [1, 1, 4, 2]}
+        >>> content = {"images": [{"id": 7, "file_name": "7.png"}], "annotations": [said]}
+        >>> _ = (root / "all.json").write_text(json.dumps(content))
+        >>> data = torch.vision.datasets.CocoDetection(root, root / "all.json")
+        >>> data[0][1]
+        [{'id': 1, 'image_id': 7, 'category_id': 3, 'bbox': [1, 1, 4, 2]}]
     """
 
     def __init__(
@@ -201,7 +224,12 @@ class CocoDetection(VisionDataset):
 
 
 class CocoCaptions(CocoDetection):
-    """Pictures of a folder and the captions of a COCO file. Targets are lists of strings."""
+    """Pictures of a folder and the captions of a COCO file. Targets are lists of strings.
+
+    Args:
+        root: the folder of the pictures.
+        annFile: the file of captions, JSON.
+    """
 
     def _load_target(self, id: int) -> list[str]:
         return [annotation["caption"] for annotation in super()._load_target(id)]

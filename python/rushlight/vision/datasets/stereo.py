@@ -21,7 +21,9 @@ class StereoMatchingDataset(VisionDataset):
     """Items are (left, right, disparity (1, H, W)); with a mask (H, W) of the pixels whose
     disparity is known where the files or `transforms` have one.
 
-    transforms: of two pictures, two disparities and two masks, each a pair of left and right.
+    Args:
+        transforms: a function of two pictures, two disparities and two masks, each a pair of left
+            and right.
     """
 
     _has_built_in_disparity_mask = False
@@ -138,8 +140,11 @@ class Kitti2015Stereo(StereoMatchingDataset):
 class Middlebury2014Stereo(StereoMatchingDataset):
     """Rooms: root/Middlebury2014/{train,additional,test}/SCENE.
 
-    calibration: "perfect", "imperfect" or "both", None for the test scenes, which have no
-    disparities. use_ambient_views: the right picture is drawn from those of several lights.
+    Args:
+        split: "train", "additional" or "test".
+        calibration: "perfect", "imperfect" or "both", None for the test scenes, which have no
+            disparities.
+        use_ambient_views: whether the right picture is drawn from those of several lights.
     """
 
     _has_built_in_disparity_mask = True
@@ -274,7 +279,10 @@ class CREStereo(StereoMatchingDataset):
 
 class FallingThingsStereo(StereoMatchingDataset):
     """Things that fall: root/FallingThings/{single/THING/SCENE,mixed/SCENE}, with depths and the
-    cameras' settings. variant: "single", "mixed" or "both".
+    cameras' settings.
+
+    Args:
+        variant: one thing or many: "single", "mixed" or "both".
     """
 
     def __init__(
@@ -300,7 +308,11 @@ class FallingThingsStereo(StereoMatchingDataset):
 
 class SceneFlowStereo(StereoMatchingDataset):
     """Drawn scenes: root/SceneFlow/{FlyingThings3D,Driving,Monkaa}/{frames_cleanpass,
-    frames_finalpass,disparity}. pass_name: "clean", "final" or "both".
+    frames_finalpass,disparity}.
+
+    Args:
+        variant: "FlyingThings3D", "Driving" or "Monkaa".
+        pass_name: how much is drawn: "clean", "final" or "both".
     """
 
     def __init__(
@@ -326,7 +338,9 @@ class SceneFlowStereo(StereoMatchingDataset):
 
 class SintelStereo(StereoMatchingDataset):
     """Films: root/Sintel/training/{PASS_left,PASS_right,disparities,occlusions,outofframe}/SCENE.
-    pass_name: "clean", "final" or "both".
+
+    Args:
+        pass_name: how much is drawn: "clean", "final" or "both".
     """
 
     _has_built_in_disparity_mask = True

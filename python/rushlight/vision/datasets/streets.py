@@ -97,8 +97,13 @@ class _Pictures(VisionDataset):
 class Cityscapes(_Pictures):
     """Streets: root/leftImg8bit/SPLIT/CITY and root/gtFine or gtCoarse.
 
-    mode: "fine" or "coarse". target_type, one or several: "instance", "semantic", "polygon" (a
-    dict) and "color". Archives in root are unpacked.
+    Archives in root are unpacked.
+
+    Args:
+        split: "train", "test" or "val", of the coarse ones also "train_extra".
+        mode: how exact targets are: "fine" or "coarse".
+        target_type: what targets are, one or several: "instance", "semantic", "polygon" (a dict)
+            and "color".
     """
 
     CityscapesClass = CityscapesClass
@@ -254,8 +259,9 @@ class Kitti(_Pictures):
 class SBDataset(_Pictures):
     """Boundaries of things in pictures of VOC 2011: root/{img,cls} and lists; wants SciPy.
 
-    image_set: "train", "val" or "train_noval". mode: "boundaries", an array (20, H, W), or
-    "segmentation", a picture.
+    Args:
+        image_set: "train", "val" or "train_noval".
+        mode: what targets are: "boundaries", an array (20, H, W), or "segmentation", a picture.
     """
 
     url = (

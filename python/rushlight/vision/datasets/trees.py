@@ -32,10 +32,11 @@ _Loader = Callable[[Any], Any]
 
 
 class Caltech101(VisionDataset):
-    """Objects of 101 kinds: root/caltech101/101_ObjectCategories/CLASS, and outlines in
-    Annotations.
+    """Objects of 101 kinds: root/caltech101/101_ObjectCategories/CLASS, outlines in Annotations.
 
-    target_type, one or several: "category" and "annotation" (points of an outline; wants SciPy).
+    Args:
+        target_type: what targets are, one or several: "category" and "annotation" (points of an
+            outline; wants SciPy).
     """
 
     # Outlines of some classes stand in folders of other names.
@@ -127,8 +128,10 @@ CATEGORIES_2021 = ["kingdom", "phylum", "class", "order", "family", "genus"]
 class INaturalist(VisionDataset):
     """Living things: root/VERSION/CATEGORY, before 2021 root/VERSION/SUPER/CATEGORY.
 
-    version: "2017", "2018", "2019", "2021_train", "2021_train_mini" or "2021_valid". target_type,
-    one or several: "full", and from 2021 on a rank from "kingdom" to "genus", before it "super".
+    Args:
+        version: "2017", "2018", "2019", "2021_train", "2021_train_mini" or "2021_valid".
+        target_type: what targets are, one or several: "full", and from 2021 on a rank from
+            "kingdom" to "genus", before it "super".
     """
 
     def __init__(
@@ -236,10 +239,11 @@ class INaturalist(VisionDataset):
 
 
 class Places365(SamplesDataset):
-    """Places: root/data_256_standard and the like, or data_large_standard, and lists. split:
-    "train-standard", "train-challenge", "val" or "test", whose pictures have no class (None).
+    """Places: root/data_256_standard and the like, or data_large_standard, and lists.
 
-    small: pictures of 256 x 256.
+    Args:
+        split: "train-standard", "train-challenge", "val" or "test".
+        small: whether pictures are those of 256 x 256.
     """
 
     _site = "http://data.csail.mit.edu/places/places365/"
@@ -374,6 +378,9 @@ class ImageNet(ImageFolder):
     offered for download: ILSVRC2012_devkit_t12.tar.gz (wants SciPy) and ILSVRC2012_img_*.tar.
 
     What the development kit says is kept in root/meta.bin.
+
+    Args:
+        split: "train" or "val".
     """
 
     def __init__(self, root: str | Path, split: str = "train", **kwargs: Any) -> None:

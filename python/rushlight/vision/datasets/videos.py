@@ -95,7 +95,12 @@ class _Folds(_Clips):
 class HMDB51(_Folds):
     """51 actions: root/CLASS/VIDEO.avi, and lists CLASS_test_split{1,2,3}.txt in annotation_path.
 
-    fold: 1, 2 or 3. Frames are (T, H, W, 3), or (T, 3, H, W) with output_format="TCHW".
+    Frames are (T, H, W, 3), or (T, 3, H, W) with output_format="TCHW".
+
+    Args:
+        root: the folder that has a folder of videos for each class.
+        annotation_path: the folder of the lists.
+        fold: one of three ways to split the videos: 1, 2 or 3.
     """
 
     # Where people find the videos and the lists: archives of a kind that is not unpacked here.
@@ -123,7 +128,12 @@ class HMDB51(_Folds):
 class UCF101(_Folds):
     """101 actions: root/CLASS/VIDEO.avi, and lists {train,test}list0{1,2,3}.txt in annotation_path.
 
-    fold: 1, 2 or 3. Frames are (T, H, W, 3), or (T, 3, H, W) with output_format="TCHW".
+    Frames are (T, H, W, 3), or (T, 3, H, W) with output_format="TCHW".
+
+    Args:
+        root: the folder that has a folder of videos for each class.
+        annotation_path: the folder of the lists.
+        fold: one of three ways to split the videos: 1, 2 or 3.
     """
 
     def _name(self, path: Path) -> str:
@@ -135,9 +145,15 @@ class UCF101(_Folds):
 
 
 class Kinetics(_Clips):
-    """400, 600 or 700 actions: root/SPLIT/CLASS/VIDEO.mp4. split: "train", "val" or "test".
+    """400, 600 or 700 actions: root/SPLIT/CLASS/VIDEO.mp4.
 
     Frames are (T, 3, H, W), or (T, H, W, 3) with output_format="THWC".
+
+    Args:
+        num_classes: which set: "400", "600" or "700".
+        split: "train", "val" or "test".
+        extensions: endings of the files that count.
+        num_download_workers: how many processes fetch the archives.
     """
 
     _site = "https://s3.amazonaws.com/kinetics/"

@@ -1,11 +1,13 @@
 """Base classes of image data sets: a folder and transforms."""
 
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import rushlight
+from rushlight._texts.docstrings import arguments, with_arguments
 from rushlight.utils.data import Dataset
 from rushlight.utils.data.dataset import one_by_one
 
@@ -17,18 +19,66 @@ from .utils import check_integrity, download_and_extract_archive
 Transform = Callable[..., Any] | None
 
 
+# What arguments mean that many sets have: docstrings of sets say what is their own.
+_ARGUMENTS = {
+    "root": "the folder that has the set, or gets it.",
+    "split": 'the part of the set: "train" or "test".',
+    "train": "whether items are those to train on, or those to test on.",
+    "transform": "a function of the picture, whose result is the item's; None: the picture itself.",
+    "target_transform": "a function of the target.",
+    "transforms": "a function of picture and target, which returns both; instead of the other two.",
+    "download": "whether the set is fetched from where it is published, unless it is there.",
+    "loader": "makes the picture of a path; by default Pillow's, in RGB.",
+    "frames_per_clip": "how many frames a clip has.",
+    "step_between_clips": "how many frames lie between the beginnings of two clips.",
+    "frame_rate": "frames in a second, left out or repeated to have so many; None: the video's.",
+    "num_workers": "how many processes read the videos' times.",
+    "output_format": 'the order of a clip\'s dimensions: "THWC" or "TCHW".',
+    "kwargs": "other arguments, of the class that this one is made from.",
+}
+
+
+def _describe(cls: type) -> None:
+    """Complete a docstring: what it does not say of arguments the classes say that it is made from,
+    or all sets; and where an example stands.
+    """
+    known = dict(_ARGUMENTS)
+    for base in reversed(cls.__mro__[1:]):
+        if issubclass(base, VisionDataset) and base is not VisionDataset:
+            said = arguments(inspect.cleandoc(base.__doc__ or ""))
+            known |= {name: line.partition(": ")[2] for name, line in said.items()}
+    doc = inspect.cleandoc(cls.__doc__ or "")
+    if "\nExample:" not in doc:
+        cls.__doc__ = f"{doc}\n\nFor an example see `vision.datasets.ImageFolder`.\n"
+    with_arguments(cls, known)
+
+
 def pil_loader(path: str | Path) -> Any:
     """Load an image in RGB with Pillow; OSError with the file's name if it is none."""
     return next(_files.pictures([path]))
 
 
 def default_loader(path: str | Path) -> Any:
-    """`pil_loader`."""
+    """`pil_loader`.
+
+    Args:
+        path: the picture's file.
+    """
     return pil_loader(path)
 
 
 class StandardTransform:
-    """Combines a transform of the image and one of the target."""
+    """Combines a transform of the image and one of the target.
+
+    Args:
+        transform: a function of the picture, or None.
+        target_transform: a function of the target, or None.
+
+    Example:
+        >>> both = torch.vision.datasets.StandardTransform(target_transform=lambda digit: digit % 2)
+        >>> both("picture", 7)
+        ('picture', 1)
+    """
 
     def __init__(self, transform: Transform = None, target_transform: Transform = None) -> None:
         self.transform, self.target_transform = transform, target_transform
@@ -59,9 +109,35 @@ def _indent(head: str, thing: Any) -> list[str]:
 class VisionDataset(Dataset):
     """A data set in a folder. `transforms` gets image and target; or there is one transform for
     each.
+
+    A set of one's own overrides `__getitem__` and `__len__`.
+
+    Args:
+        root: the folder of the set; ~ is the home folder.
+        transforms: a function of picture and target, which returns both.
+        transform: a function of the picture, instead of `transforms`.
+        target_transform: a function of the target, instead of `transforms`.
+
+    Raises:
+        ValueError: there are both kinds of functions.
+
+    Example:
+        >>> class Squares(torch.vision.datasets.VisionDataset):
+        ...     def __getitem__(self, index):
+        ...         return self._apply(torch.full((1, 2, 2), index), index**2)
+        ...
+        ...     def __len__(self):
+        ...         return 4
+        >>> Squares(target_transform=lambda n: -n)[3][1]
+        -9
     """
 
     _repr_indent = 4
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith(f"{__package__}.") and "__doc__" in vars(cls):
+            _describe(cls)
 
     def __init__(
         self,

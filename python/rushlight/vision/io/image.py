@@ -40,6 +40,10 @@ __all__ = [
 class ImageReadMode(Enum):
     """The channels of a decoded image: those of the file, grey, grey and alpha, RGB, RGB and
     alpha.
+
+    Example:
+        >>> torch.vision.io.ImageReadMode.RGB
+        <ImageReadMode.RGB: 3>
     """
 
     UNCHANGED = 0
@@ -62,7 +66,24 @@ _WITH_ALPHA = (ImageReadMode.GRAY_ALPHA, ImageReadMode.RGB_ALPHA)
 
 
 def read_file(path: str | os.PathLike[str]) -> Tensor:
-    """The bytes of a file, (N), uint8; RuntimeError if it cannot be read."""
+    """The bytes of a file, (N), uint8; RuntimeError if it cannot be read.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The bytes, uint8, of the shape (N).
+
+    Raises:
+        RuntimeError: it cannot be read.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "bytes")
+        >>> torch.vision.io.write_file(path, torch.tensor([80, 54], dtype=torch.uint8))
+        >>> torch.vision.io.read_file(path)
+        tensor([80, 54], dtype=torch.uint8)
+    """
     try:
         with open(os.fspath(path), "rb") as f:
             return _tensor(f.read())
@@ -71,7 +92,22 @@ def read_file(path: str | os.PathLike[str]) -> Tensor:
 
 
 def write_file(filename: str | os.PathLike[str], data: Tensor) -> None:
-    """Write bytes, (N), uint8, to a file; RuntimeError if it cannot be written."""
+    """Write bytes, (N), uint8, to a file; RuntimeError if it cannot be written.
+
+    Args:
+        filename: the file that is written.
+        data: the bytes, uint8, of the shape (N).
+
+    Raises:
+        RuntimeError: the bytes are no such tensor, or cannot be written.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "bytes")
+        >>> torch.vision.io.write_file(path, torch.arange(5, dtype=torch.uint8))
+        >>> os.path.getsize(path)
+        5
+    """
     written = _bytes(data)
     try:
         with open(os.fspath(filename), "wb") as f:
@@ -243,6 +279,11 @@ def decode_image(
 
     Raises:
         RuntimeError: it is no image file, or a damaged one.
+
+    Example:
+        >>> png = torch.vision.io.encode_png(torch.zeros(3, 4, 6, dtype=torch.uint8))
+        >>> torch.vision.io.decode_image(png, mode="GRAY").shape
+        torch.Size([1, 4, 6])
     """
     data = input if isinstance(input, Tensor) else read_file(input)
     return _decode(data, mode, apply_exif_orientation, _FORMATS)
@@ -253,14 +294,44 @@ def read_image(
     mode: Any = ImageReadMode.UNCHANGED,
     apply_exif_orientation: bool = False,
 ) -> Tensor:
-    """Decode an image file with `decode_image`."""
+    """Decode an image file with `decode_image`.
+
+    Args:
+        path: the file.
+        mode: an ImageReadMode or its name.
+        apply_exif_orientation: whether the image is turned as the camera noted.
+
+    Raises:
+        RuntimeError: the file cannot be read, is no image, or is damaged.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "black.png")
+        >>> torch.vision.io.write_png(torch.zeros(3, 4, 6, dtype=torch.uint8), path)
+        >>> torch.vision.io.read_image(path).shape
+        torch.Size([3, 4, 6])
+    """
     return decode_image(read_file(path), mode, apply_exif_orientation)
 
 
 def decode_png(
     input: Tensor, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False
 ) -> Tensor:
-    """Decode the bytes of a PNG file with `decode_image`."""
+    """Decode the bytes of a PNG file with `decode_image`.
+
+    Args:
+        input: the file's bytes, (N), uint8.
+        mode: an ImageReadMode or its name.
+        apply_exif_orientation: whether the image is turned as the camera noted.
+
+    Raises:
+        RuntimeError: it is no PNG file, or a damaged one.
+
+    Example:
+        >>> png = torch.vision.io.encode_png(torch.full((1, 1, 2), 7, dtype=torch.uint8))
+        >>> torch.vision.io.decode_png(png)
+        tensor([[[7, 7]]], dtype=torch.uint8)
+    """
     return _decode(input, mode, apply_exif_orientation, ("PNG",))
 
 
@@ -270,7 +341,23 @@ def decode_jpeg(
     device: Any = "cpu",
     apply_exif_orientation: bool = False,
 ) -> Any:
-    """Decode the bytes of a JPEG file, or of each in a list, on threads, with `decode_image`."""
+    """Decode the bytes of a JPEG file, or of each in a list, on threads, with `decode_image`.
+
+    Args:
+        input: a file's bytes, (N), uint8, or a list of them.
+        mode: an ImageReadMode or its name.
+        device: where the image is to be; it is decoded on the CPU.
+        apply_exif_orientation: whether the image is turned as the camera noted.
+
+    Raises:
+        RuntimeError: it is no JPEG file, or a damaged one.
+        ValueError: the list is empty, or has something else than tensors on the CPU.
+
+    Example:
+        >>> jpeg = torch.vision.io.encode_jpeg(torch.zeros(3, 16, 16, dtype=torch.uint8))
+        >>> torch.vision.io.decode_jpeg(jpeg).shape
+        torch.Size([3, 16, 16])
+    """
     to = rushlight.device(device)
     several = isinstance(input, list)
     items = input if several else [input]
@@ -288,19 +375,66 @@ def decode_jpeg(
 
 
 def decode_webp(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
-    """Decode the bytes of a WebP file with `decode_image`."""
+    """Decode the bytes of a WebP file with `decode_image`.
+
+    Args:
+        input: the file's bytes, (N), uint8.
+        mode: an ImageReadMode or its name.
+
+    Raises:
+        RuntimeError: it is no WebP file, or a damaged one.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> image = torch.zeros(3, 4, 6, dtype=torch.uint8)
+        >>> torch.vision.transforms.functional.to_pil_image(image).save(file, "WEBP")
+        >>> data = torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8)
+        >>> torch.vision.io.decode_webp(data).shape
+        torch.Size([3, 4, 6])
+    """
     return _decode(input, mode, False, ("WEBP",))
 
 
 def decode_avif(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
-    """Decode the bytes of an AVIF file with `decode_image`."""
+    """Decode the bytes of an AVIF file with `decode_image`.
+
+    Args:
+        input: the file's bytes, (N), uint8.
+        mode: an ImageReadMode or its name.
+
+    Raises:
+        RuntimeError: it is no AVIF file, a damaged one, or Pillow cannot read any.
+
+    Example:
+        >>> try:
+        ...     torch.vision.io.decode_avif(torch.zeros(8, dtype=torch.uint8))
+        ... except RuntimeError:
+        ...     print("no AVIF file, or no decoder")
+        no AVIF file, or no decoder
+    """
     if not features.check("avif"):
         raise RuntimeError("this Pillow has no decoder of AVIF: please run pip install -U pillow")
     return _decode(input, mode, False, ("AVIF",))
 
 
 def decode_heic(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
-    """Decode the bytes of a HEIC file with `decode_image`; needs pillow-heif."""
+    """Decode the bytes of a HEIC file with `decode_image`; needs pillow-heif.
+
+    Args:
+        input: the file's bytes, (N), uint8.
+        mode: an ImageReadMode or its name.
+
+    Raises:
+        RuntimeError: it is no HEIC file, a damaged one, or pillow-heif is not there.
+
+    Example:
+        >>> try:
+        ...     torch.vision.io.decode_heic(torch.zeros(8, dtype=torch.uint8))
+        ... except RuntimeError:
+        ...     print("no HEIC file, or no pillow-heif")
+        no HEIC file, or no pillow-heif
+    """
     try:
         from pillow_heif import register_heif_opener  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -313,7 +447,23 @@ def decode_heic(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
 
 
 def decode_gif(input: Tensor) -> Tensor:
-    """Decode a GIF file to (3, H, W), or to (frames, 3, H, W) if it has several frames."""
+    """Decode a GIF file to (3, H, W), or to (frames, 3, H, W) if it has several frames.
+
+    Args:
+        input: the file's bytes, (N), uint8.
+
+    Raises:
+        RuntimeError: it is no GIF file, a damaged one, or has too many pixels.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> image = torch.zeros(3, 4, 6, dtype=torch.uint8)
+        >>> torch.vision.transforms.functional.to_pil_image(image).save(file, "GIF")
+        >>> data = torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8)
+        >>> torch.vision.io.decode_gif(data).shape
+        torch.Size([3, 4, 6])
+    """
     return _decode(input, ImageReadMode.RGB, False, ("GIF",))
 
 
@@ -330,20 +480,64 @@ def _encode(input: Tensor, format: str, **settings: Any) -> Tensor:
 
 
 def encode_png(input: Tensor, compression_level: int = 6) -> Tensor:
-    """Encode an image, (1 or 3, H, W), uint8, as a PNG file; compression levels are 0 to 9."""
+    """Encode an image, (1 or 3, H, W), uint8, as a PNG file; compression levels are 0 to 9.
+
+    Args:
+        input: the image, (1 or 3, H, W), uint8.
+        compression_level: from 0, fast, to 9, small.
+
+    Returns:
+        The bytes of the file, (N), uint8.
+
+    Raises:
+        RuntimeError: the image or the level is another one.
+
+    Example:
+        >>> png = torch.vision.io.encode_png(torch.zeros(3, 4, 6, dtype=torch.uint8))
+        >>> png[:4]
+        tensor([137,  80,  78,  71], dtype=torch.uint8)
+    """
     if not isinstance(compression_level, int) or not 0 <= compression_level <= 9:
         raise RuntimeError(f"compression_level is from 0 to 9, but got {compression_level!r}")
     return _encode(input, "PNG", compress_level=compression_level)
 
 
 def write_png(input: Tensor, filename: str | os.PathLike[str], compression_level: int = 6) -> None:
-    """Encode an image with `encode_png` and write it to a file."""
+    """Encode an image with `encode_png` and write it to a file.
+
+    Args:
+        input: the image, (1 or 3, H, W), uint8.
+        filename: the file that is written.
+        compression_level: from 0, fast, to 9, small.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "black.png")
+        >>> torch.vision.io.write_png(torch.zeros(1, 4, 6, dtype=torch.uint8), path)
+        >>> torch.vision.io.read_image(path).shape
+        torch.Size([1, 4, 6])
+    """
     write_file(filename, encode_png(input, compression_level))
 
 
 def encode_jpeg(input: Tensor | list[Tensor], quality: int = 75) -> Any:
     """The bytes of a JPEG file of an image, (1 or 3, H, W), uint8, or of each in a list, on
     threads; quality is 1 to 100.
+
+    Args:
+        input: an image, (1 or 3, H, W), uint8, or a list of them.
+        quality: from 1, small, to 100.
+
+    Raises:
+        ValueError: the quality is out of range, or the list is empty.
+        RuntimeError: an image has another shape or dtype.
+
+    Example:
+        >>> jpeg = torch.vision.io.encode_jpeg(
+        ...     torch.zeros(3, 16, 16, dtype=torch.uint8), quality=90
+        ... )
+        >>> jpeg[:2]
+        tensor([255, 216], dtype=torch.uint8)
     """
     if quality < 1 or quality > 100:
         raise ValueError("Image quality should be a positive number between 1 and 100")
@@ -357,5 +551,18 @@ def encode_jpeg(input: Tensor | list[Tensor], quality: int = 75) -> Any:
 
 
 def write_jpeg(input: Tensor, filename: str | os.PathLike[str], quality: int = 75) -> None:
-    """Encode an image with `encode_jpeg` and write it to a file."""
+    """Encode an image with `encode_jpeg` and write it to a file.
+
+    Args:
+        input: the image, (1 or 3, H, W), uint8.
+        filename: the file that is written.
+        quality: from 1, small, to 100.
+
+    Example:
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "black.jpg")
+        >>> torch.vision.io.write_jpeg(torch.zeros(3, 16, 16, dtype=torch.uint8), path)
+        >>> torch.vision.io.read_image(path).shape
+        torch.Size([3, 16, 16])
+    """
     write_file(filename, encode_jpeg(input, quality))

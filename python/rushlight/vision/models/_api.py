@@ -20,6 +20,8 @@ from typing import Any
 from rushlight._warnings import warn
 from rushlight.hub import load_state_dict_from_url
 
+from . import _texts
+
 _ADDRESS = "https://download.pytorch.org/models/"
 _BUILDERS: dict[str, Callable[..., Any]] = {}
 _WEIGHTS: dict[str, Any] = {}  # by the name of the model
@@ -37,7 +39,18 @@ def categories(name: str) -> list[str]:
 
 @dataclass
 class Weights:
-    """Where weights are, what makes a model's input of an image, and what is known about them."""
+    """Where weights are, what makes a model's input of an image, and what is known about them.
+
+    Args:
+        url: where the weights are.
+        transforms: a function that makes what makes a model's input.
+        meta: what is known: classes, how many parameters, accuracy.
+
+    Example:
+        >>> weights = torch.vision.models.ResNet18_Weights.DEFAULT.value
+        >>> weights.meta["categories"][:3]
+        ['tench', 'goldfish', 'great white shark']
+    """
 
     url: str
     transforms: Callable[..., Any]
@@ -48,7 +61,14 @@ class Weights:
 
 
 class WeightsEnum(Enum):
-    """The weights that there are for a model; DEFAULT names the best."""
+    """The weights that there are for a model; DEFAULT names the best.
+
+    Such an enumeration stands beside each function that makes a model.
+
+    Example:
+        >>> torch.vision.models.AlexNet_Weights["IMAGENET1K_V1"].url
+        'https://download.pytorch.org/models/alexnet-owt-7be5be79.pth'
+    """
 
     @classmethod
     def verify(cls, obj: Any) -> Any:
@@ -109,9 +129,12 @@ def _weights(entry: dict[str, Any]) -> Weights:
 def weights_enum(name: str, module: str) -> Any:
     """The enumeration of this name in weights.json, for the module that it is made in."""
     members: dict[str, Weights] = {}
-    for member, entry in _read("weights.json")[name].items():
+    entries = _read("weights.json")[name]
+    for member, entry in entries.items():
         members[member] = members[entry] if isinstance(entry, str) else _weights(entry)
-    return WeightsEnum(name, list(members.items()), module=module)
+    made = WeightsEnum(name, list(members.items()), module=module)
+    made.__doc__ = _texts.of_weights(name, module, entries)
+    return made
 
 
 def overwrite(kwargs: dict[str, Any], param: str, new_value: Any) -> None:
@@ -145,6 +168,12 @@ def _argument_names(make: Callable[..., Any], after: int) -> list[str]:
     return names if "weights_backbone" in names else []
 
 
+def _made_by(make: Callable[..., Any], settings: tuple[Any, ...]) -> str:
+    """The name of the class of models: `make` itself, what it returns, or its first argument."""
+    made = make if isinstance(make, type) else inspect.signature(make).return_annotation
+    return (settings[0] if made is Any else made).__name__
+
+
 def builder(
     name: str,
     weights: Any,
@@ -155,13 +184,15 @@ def builder(
     load: Callable[[Any, dict[str, Any]], None] | None = None,
     classes: bool = True,
     backbone: WeightsEnum | None = None,
+    shown: str = "",
 ) -> Callable[..., Any]:
     """The function that makes a model of this name, registered for `get_model`.
 
     It calls make(*settings, **kwargs). backbone: the weights_backbone where the caller says none,
-    if make has such an argument. Where weights are asked for, their classes decide
-    num_classes unless `classes` is False, `load` puts the loaded dict into the model, and `prepare`
-    sees weights and arguments before; what it returns is called with the model at last.
+    if make has such an argument. shown: arguments of the docstring's example. Where weights are
+    asked for, their classes decide num_classes unless `classes` is False, `load` puts the loaded
+    dict into the model, and `prepare` sees weights and arguments before; what it returns is called
+    with the model at last.
     """
 
     named = _argument_names(make, len(settings))
@@ -185,10 +216,9 @@ def builder(
 
     build.__name__ = build.__qualname__ = name
     build.__module__ = module
-    said = weights.__name__ if weights is not None else "None"
-    build.__doc__ = (
-        f"{name}: weights, a member of {said} or its name, or None; more arguments are "
-        f"those of the model."
+    arguments = ["weights", "progress", *named, "kwargs"]
+    build.__doc__ = _texts.of_builder(
+        name, module, weights, _made_by(make, settings), arguments, shown
     )
     keyword = inspect.Parameter.KEYWORD_ONLY
     build.__signature__ = inspect.Signature(
@@ -215,6 +245,12 @@ def register(name: str, build: Any, weights: Any) -> Any:
 def register_model(name: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that makes a function found by `get_model`, by its own name or the one that is
     given.
+
+    Args:
+        name: the name to find it by; None: that of the function.
+
+    Raises:
+        ValueError: the name is taken.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -234,6 +270,15 @@ def list_models(
 ) -> list[str]:
     """Sorted names of all models, or of those of a module; include and exclude are shell
     patterns.
+
+    Args:
+        module: of which models are listed; None: of all.
+        include: a pattern of names that are listed, as "resnet*", or several.
+        exclude: a pattern of names that are not.
+
+    Example:
+        >>> torch.vision.models.list_models(include="resnet*", exclude="*5*")
+        ['resnet101', 'resnet18', 'resnet34']
     """
 
     def matches(name: str, patterns: Iterable[str] | str) -> bool:
@@ -253,7 +298,15 @@ def list_models(
 
 
 def get_model_builder(name: str) -> Callable[..., Any]:
-    """The function that makes the model of this name; ValueError if there is none."""
+    """The function that makes the model of this name; ValueError if there is none.
+
+    Args:
+        name: the model's name, in upper or lower case.
+
+    Example:
+        >>> torch.vision.models.get_model_builder("AlexNet").__name__
+        'alexnet'
+    """
     found = _BUILDERS.get(name.lower())
     if found is None:
         raise ValueError(f"Unknown model {name}")
@@ -261,12 +314,36 @@ def get_model_builder(name: str) -> Callable[..., Any]:
 
 
 def get_model(name: str, **config: Any) -> Any:
-    """The model of this name, made with these arguments."""
+    """The model of this name, made with these arguments.
+
+    Args:
+        name: the model's name, in upper or lower case.
+        config: arguments of its function.
+
+    Raises:
+        ValueError: there is no such model.
+
+    Example:
+        >>> net = torch.vision.models.get_model("squeezenet1_1", num_classes=4)
+        >>> type(net).__name__
+        'SqueezeNet'
+    """
     return get_model_builder(name)(**config)
 
 
 def get_model_weights(name: Callable[..., Any] | str) -> type[WeightsEnum]:
-    """The enumeration of weights of a model, by its name or by its function."""
+    """The enumeration of weights of a model, by its name or by its function.
+
+    Args:
+        name: the model's name or function.
+
+    Raises:
+        ValueError: there is no such model, or it has no weights.
+
+    Example:
+        >>> list(torch.vision.models.get_model_weights("resnet50"))
+        [ResNet50_Weights.IMAGENET1K_V1, ResNet50_Weights.IMAGENET1K_V2]
+    """
     function = get_model_builder(name) if isinstance(name, str) else name
     said = getattr(function, "weights", None)
     if said is None:
@@ -287,6 +364,13 @@ def get_model_weights(name: Callable[..., Any] | str) -> type[WeightsEnum]:
 def get_weight(name: str) -> WeightsEnum:
     """The weights of a full name as "ResNet50_Weights.IMAGENET1K_V2"; ValueError if there are
     none.
+
+    Args:
+        name: the full name of the weights.
+
+    Example:
+        >>> torch.vision.models.get_weight("ResNet50_Weights.IMAGENET1K_V2").meta["num_params"]
+        25557032
     """
     enum_name, dot, member = name.partition(".")
     if not dot:

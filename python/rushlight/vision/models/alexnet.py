@@ -6,7 +6,18 @@ from ._api import builder, weights_enum
 
 
 class AlexNet(nn.Module):
-    """Images (N, 3, H, W), usually of 224², to scores (N, num_classes)."""
+    """Images (N, 3, H, W), usually of 224², to scores (N, num_classes).
+
+    Args:
+        num_classes: how many scores there are.
+        dropout: the probability with which numbers before the linear layers become 0.
+
+    Example:
+        >>> with torch.device("meta"):  # shapes alone
+        ...     scores = torch.vision.models.AlexNet(num_classes=10)(torch.empty(2, 3, 224, 224))
+        >>> scores.shape
+        torch.Size([2, 10])
+    """
 
     def __init__(self, num_classes: int = 1000, dropout: float = 0.5) -> None:
         super().__init__()

@@ -66,7 +66,24 @@ class CNBlockConfig:
 
 
 class ConvNeXt(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes)."""
+    """Images (N, 3, H, W) to scores (N, num_classes).
+
+    Args:
+        block_setting: a `CNBlockConfig` for each stage: channels, channels of the next, blocks.
+        stochastic_depth_prob: the probability with which the last block is left out in training;
+            those before it are at less.
+        layer_scale: what the branch of a block is multiplied by at first.
+        num_classes: how many scores there are.
+        block: makes a block; None: `CNBlock`.
+        norm_layer: makes a normalisation; None: of channels, for each pixel.
+        kwargs: nothing; is accepted for torchvision's sake.
+
+    Example:
+        >>> from rushlight.vision.models.convnext import CNBlockConfig
+        >>> stages = [CNBlockConfig(8, 16, 1), CNBlockConfig(16, None, 2)]
+        >>> torch.vision.models.ConvNeXt(stages, num_classes=3)(torch.zeros(1, 3, 32, 32)).shape
+        torch.Size([1, 3])
+    """
 
     def __init__(
         self,

@@ -75,11 +75,21 @@ def _transition(inputs: int, outputs: int) -> nn.Sequential:
 
 
 class DenseNet(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes).
+    """Images (N, 3, H, W) to scores (N, num_classes), by layers that see the maps of all before.
 
-    growth_rate: channels that a layer adds; block_config: layers of each block; bn_size: how many
-    times growth_rate a layer's middle has; memory_efficient: computes again in backward what is
-    cheap.
+    Args:
+        growth_rate: channels that a layer adds.
+        block_config: how many layers each of the four blocks has.
+        num_init_features: channels of the first convolution.
+        bn_size: how many times `growth_rate` a layer has in its middle.
+        drop_rate: the probability with which numbers that a layer adds become 0.
+        num_classes: how many scores there are.
+        memory_efficient: whether backward computes again what is cheap, instead of keeping it.
+
+    Example:
+        >>> net = torch.vision.models.DenseNet(4, (1, 1, 1, 1), 8, num_classes=3)
+        >>> net(torch.zeros(2, 3, 64, 64)).shape
+        torch.Size([2, 3])
     """
 
     def __init__(

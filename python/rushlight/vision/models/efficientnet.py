@@ -151,7 +151,28 @@ class FusedMBConvConfig(_MBConvConfig):
 
 
 class EfficientNet(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes), by stages of a list of settings."""
+    """Images (N, 3, H, W) to scores (N, num_classes), by stages of a list of settings.
+
+    Args:
+        inverted_residual_setting: a `MBConvConfig` or `FusedMBConvConfig` for each stage.
+        dropout: the probability with which numbers before the last layer become 0.
+        stochastic_depth_prob: the probability with which the last block is left out in training;
+            those before it are at less.
+        num_classes: how many scores there are.
+        norm_layer: makes a normalisation; None: `nn.BatchNorm2d`.
+        last_channel: channels before the last layer; None: four times those of the last stage.
+
+    Raises:
+        ValueError: there are no stages.
+        TypeError: the stages are no list of settings.
+
+    Example:
+        >>> from rushlight.vision.models.efficientnet import MBConvConfig
+        >>> stages = [MBConvConfig(1, 3, 1, 8, 8, 1), MBConvConfig(4, 3, 2, 8, 16, 2)]
+        >>> net = torch.vision.models.EfficientNet(stages, dropout=0.1, num_classes=3)
+        >>> net(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 3])
+    """
 
     def __init__(
         self,

@@ -169,6 +169,24 @@ class GoogLeNet(nn.Module):
     two more heads.
 
     transform_input: images are normalised by ImageNet's colours, the weights want 0.5 and 0.5.
+
+    Args:
+        num_classes: how many scores there are.
+        aux_logits: whether there are two more heads, for training.
+        transform_input: whether images that are normalised by ImageNet's colours become such of
+            means and deviations of 0.5.
+        init_weights: whether weights are drawn as the paper says, which takes long; None: they are,
+            with a warning.
+        blocks: makes of convolutions, of inception blocks and of heads; None: the usual ones.
+        dropout: the probability with which numbers before the last layer become 0.
+        dropout_aux: the same in the two heads.
+
+    Example:
+        >>> with torch.device("meta"):  # shapes alone
+        ...     net = torch.vision.models.GoogLeNet(num_classes=10, init_weights=False).eval()
+        ...     scores = net(torch.empty(2, 3, 224, 224))
+        >>> scores.shape
+        torch.Size([2, 10])
     """
 
     def __init__(
@@ -229,7 +247,12 @@ class GoogLeNet(nn.Module):
 
 GoogLeNet_Weights = weights_enum("GoogLeNet_Weights", __name__)
 googlenet = builder(
-    "googlenet", GoogLeNet_Weights, GoogLeNet, module=__name__, prepare=prepare_heads
+    "googlenet",
+    GoogLeNet_Weights,
+    GoogLeNet,
+    module=__name__,
+    prepare=prepare_heads,
+    shown="aux_logits=False, init_weights=False",
 )
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "GoogLeNet_Weights", "googlenet"]

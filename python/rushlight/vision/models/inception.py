@@ -159,6 +159,23 @@ class Inception3(nn.Module):
     one more head.
 
     transform_input: images are normalised by ImageNet's colours, the weights want 0.5 and 0.5.
+
+    Args:
+        num_classes: how many scores there are.
+        aux_logits: whether there is one more head, for training.
+        transform_input: whether images that are normalised by ImageNet's colours become such of
+            means and deviations of 0.5.
+        inception_blocks: makes of the seven kinds of blocks; None: the usual ones.
+        init_weights: whether weights are drawn as the paper says, which takes long; None: they are,
+            with a warning.
+        dropout: the probability with which numbers before the last layer become 0.
+
+    Example:
+        >>> with torch.device("meta"):  # shapes alone
+        ...     net = torch.vision.models.Inception3(num_classes=10, init_weights=False).eval()
+        ...     scores = net(torch.empty(2, 3, 299, 299))
+        >>> scores.shape
+        torch.Size([2, 10])
     """
 
     def __init__(

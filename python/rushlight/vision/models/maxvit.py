@@ -296,6 +296,30 @@ class MaxVitBlock(nn.Module):
 class MaxVit(nn.Module):
     """Images (N, 3, *input_size) to scores (N, num_classes); ValueError if windows do not fit
     the size.
+
+    Args:
+        input_size: height and width of the images.
+        stem_channels: channels of the first convolutions.
+        partition_size: the side of a window of attention, in pixels of a map.
+        block_channels: channels of each stage.
+        block_layers: how many layers each stage has.
+        head_dim: numbers of a head of attention.
+        stochastic_depth_prob: the probability with which the last layer is left out in training;
+            those before it are at less.
+        norm_layer: makes a normalisation of maps; None: `nn.BatchNorm2d` with a momentum of 0.01.
+        activation_layer: makes an activation.
+        squeeze_ratio: channels in the middle of squeeze and excitation, relative to those of the
+            block.
+        expansion_ratio: channels inside a convolution block, relative to those after it.
+        mlp_ratio: the same of the perceptron behind attention.
+        mlp_dropout: the probability with which numbers of a perceptron become 0.
+        attention_dropout: the same of attention's weights.
+        num_classes: how many scores there are.
+
+    Example:
+        >>> net = torch.vision.models.MaxVit((64, 64), 8, 2, [8], [1], 4, 0.0, num_classes=3)
+        >>> net(torch.zeros(1, 3, 64, 64)).shape
+        torch.Size([1, 3])
     """
 
     def __init__(

@@ -54,7 +54,22 @@ _STAGES = [
 
 
 class MNASNet(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes); alpha multiplies channels."""
+    """Images (N, 3, H, W) to scores (N, num_classes); alpha multiplies channels.
+
+    Args:
+        alpha: what channels are multiplied by.
+        num_classes: how many scores there are.
+        dropout: the probability with which numbers before the last layer become 0.
+
+    Raises:
+        ValueError: `alpha` is not above 0.
+
+    Example:
+        >>> with torch.device("meta"):  # shapes alone
+        ...     scores = torch.vision.models.MNASNet(0.5, num_classes=10)(torch.empty(2, 3, 96, 96))
+        >>> scores.shape
+        torch.Size([2, 10])
+    """
 
     _version = 2
 

@@ -57,6 +57,25 @@ _STAGES = [
 class MobileNetV2(nn.Module):
     """Images (N, 3, H, W) to scores (N, num_classes); width_mult multiplies channels, rounded to
     round_nearest.
+
+    Args:
+        num_classes: how many scores there are.
+        width_mult: what channels are multiplied by.
+        inverted_residual_setting: for each stage the expansion, channels, blocks and the first
+            stride; None: the paper's.
+        round_nearest: channels are multiples of this.
+        block: makes a block; None: `InvertedResidual`.
+        norm_layer: makes a normalisation; None: `nn.BatchNorm2d`.
+        dropout: the probability with which numbers before the last layer become 0.
+
+    Raises:
+        ValueError: the setting is empty, or its rows have other than four numbers.
+
+    Example:
+        >>> with torch.device("meta"):  # shapes alone
+        ...     scores = torch.vision.models.MobileNetV2(num_classes=10)(torch.empty(2, 3, 96, 96))
+        >>> scores.shape
+        torch.Size([2, 10])
     """
 
     def __init__(

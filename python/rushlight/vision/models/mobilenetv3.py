@@ -87,7 +87,28 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNetV3(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes), by blocks of a list of settings."""
+    """Images (N, 3, H, W) to scores (N, num_classes), by blocks of a list of settings.
+
+    Args:
+        inverted_residual_setting: an `InvertedResidualConfig` for each block.
+        last_channel: numbers before the last layer.
+        num_classes: how many scores there are.
+        block: makes a block; None: `InvertedResidual`.
+        norm_layer: makes a normalisation; None: `nn.BatchNorm2d` with an epsilon of 0.001.
+        dropout: the probability with which numbers before the last layer become 0.
+        kwargs: nothing; is accepted for torchvision's sake.
+
+    Raises:
+        ValueError: the setting is empty.
+        TypeError: the setting is no list of settings.
+
+    Example:
+        >>> from rushlight.vision.models.mobilenetv3 import InvertedResidualConfig
+        >>> blocks = [InvertedResidualConfig(16, 3, 16, 16, True, "RE", 2, 1, 1.0)]
+        >>> net = torch.vision.models.MobileNetV3(blocks, last_channel=64, num_classes=3)
+        >>> net(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 3])
+    """
 
     def __init__(
         self,

@@ -171,7 +171,23 @@ class BlockParams:
 
 
 class RegNet(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes)."""
+    """Images (N, 3, H, W) to scores (N, num_classes).
+
+    Args:
+        block_params: the stages: a `BlockParams`.
+        num_classes: how many scores there are.
+        stem_width: channels of the first convolution.
+        stem_type: makes what comes first; None: `SimpleStemIN`.
+        block_type: makes a block; None: `ResBottleneckBlock`.
+        norm_layer: makes a normalisation; None: `nn.BatchNorm2d`.
+        activation: makes an activation; None: `nn.ReLU`.
+
+    Example:
+        >>> from rushlight.vision.models.regnet import BlockParams
+        >>> stages = BlockParams([1, 1], [16, 32], [8, 8], [1.0, 1.0], [2, 2])
+        >>> torch.vision.models.RegNet(stages, num_classes=3)(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 3])
+    """
 
     def __init__(
         self,

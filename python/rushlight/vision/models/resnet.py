@@ -105,8 +105,27 @@ class Bottleneck(_Block):
 class ResNet(nn.Module):
     """Images (N, 3, H, W) to scores (N, num_classes), by four stages of blocks.
 
-    replace_stride_with_dilation: for each of the last three stages, whether it is dilated instead
-    of made smaller.
+    Args:
+        block: `BasicBlock` or `Bottleneck`, of `vision.models.resnet`.
+        layers: how many blocks each of the four stages has.
+        num_classes: how many scores there are.
+        zero_init_residual: whether a block passes on its input alone at first.
+        groups: groups of the middle convolutions of a `Bottleneck`.
+        width_per_group: channels of such a group in the first stage.
+        replace_stride_with_dilation: for each of the last three stages, whether it is dilated
+            instead of made smaller; None: none is.
+        norm_layer: makes a normalisation; None: `nn.BatchNorm2d`.
+
+    Raises:
+        ValueError: other than three stages are to be dilated, or not.
+
+    Example:
+        >>> from rushlight.vision.models.resnet import BasicBlock
+        >>> with torch.device("meta"):  # shapes alone
+        ...     net = torch.vision.models.ResNet(BasicBlock, [1, 1, 1, 1], num_classes=10)
+        ...     scores = net(torch.empty(2, 3, 64, 64))
+        >>> scores.shape
+        torch.Size([2, 10])
     """
 
     def __init__(

@@ -63,7 +63,23 @@ class InvertedResidual(nn.Module):
 
 
 class ShuffleNetV2(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes); blocks of three stages, channels of five."""
+    """Images (N, 3, H, W) to scores (N, num_classes); blocks of three stages, channels of five.
+
+    Args:
+        stages_repeats: how many blocks each of three stages has.
+        stages_out_channels: channels of the first convolution, of the stages, and of the last
+            convolution.
+        num_classes: how many scores there are.
+        inverted_residual: makes a block.
+
+    Raises:
+        ValueError: there are other than three stages or five numbers of channels.
+
+    Example:
+        >>> net = torch.vision.models.ShuffleNetV2([1, 1, 1], [8, 16, 32, 64, 64], num_classes=3)
+        >>> net(torch.zeros(2, 3, 64, 64)).shape
+        torch.Size([2, 3])
+    """
 
     def __init__(
         self,

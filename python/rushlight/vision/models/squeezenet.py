@@ -41,7 +41,22 @@ _SQUEEZED = (16, 16, 32, 32, 48, 48, 64, 64)
 
 
 class SqueezeNet(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes); version "1_0" or "1_1"."""
+    """Images (N, 3, H, W) to scores (N, num_classes); version "1_0" or "1_1".
+
+    Args:
+        version: "1_0", or "1_1", which computes less.
+        num_classes: how many scores there are.
+        dropout: the probability with which numbers before the last convolution become 0.
+
+    Raises:
+        ValueError: there is no such version.
+
+    Example:
+        >>> with torch.device("meta"):  # shapes alone
+        ...     scores = torch.vision.models.SqueezeNet("1_1", 10)(torch.empty(2, 3, 96, 96))
+        >>> scores.shape
+        torch.Size([2, 10])
+    """
 
     def __init__(self, version: str = "1_0", num_classes: int = 1000, dropout: float = 0.5) -> None:
         super().__init__()

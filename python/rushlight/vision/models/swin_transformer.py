@@ -391,7 +391,31 @@ def init_linear(model: nn.Module) -> None:
 
 
 class SwinTransformer(nn.Module):
-    """Images (N, 3, H, W) to scores (N, num_classes)."""
+    """Images (N, 3, H, W) to scores (N, num_classes).
+
+    Args:
+        patch_size: height and width of a patch of pixels.
+        embed_dim: numbers of a patch in the first stage; each further stage has twice as many.
+        depths: how many blocks each stage has.
+        num_heads: heads of attention of each stage.
+        window_size: height and width of a window of attention, in patches.
+        mlp_ratio: numbers inside the perceptron of a block, relative to those of a patch.
+        dropout: the probability with which numbers of a perceptron and behind attention become 0.
+        attention_dropout: the same of attention's weights.
+        stochastic_depth_prob: the probability with which the last block is left out in training;
+            those before it are at less.
+        num_classes: how many scores there are.
+        norm_layer: makes a normalisation; None: `nn.LayerNorm` with an epsilon of 1e-5.
+        block: makes a block; None: `SwinTransformerBlock`.
+        downsample_layer: makes what lies between stages.
+
+    Example:
+        >>> net = torch.vision.models.SwinTransformer(
+        ...     [4, 4], 8, [1, 1], [2, 4], [4, 4], num_classes=3
+        ... )
+        >>> net(torch.zeros(1, 3, 32, 32)).shape
+        torch.Size([1, 3])
+    """
 
     def __init__(
         self,

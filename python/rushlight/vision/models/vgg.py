@@ -11,6 +11,19 @@ from ._utils import init_layers, normal
 class VGG(nn.Module):
     """Features of images, means of 7 x 7 positions, and three linear layers: scores (N,
     num_classes).
+
+    Args:
+        features: makes maps (N, 512, H', W') of images.
+        num_classes: how many scores there are.
+        init_weights: whether weights are drawn anew.
+        dropout: the probability with which numbers between the linear layers become 0.
+
+    Example:
+        >>> with torch.device("meta"):  # shapes alone
+        ...     net = torch.vision.models.VGG(torch.nn.Conv2d(3, 512, 3), num_classes=10)
+        ...     scores = net(torch.empty(2, 3, 32, 32))
+        >>> scores.shape
+        torch.Size([2, 10])
     """
 
     def __init__(

@@ -134,7 +134,31 @@ def _stem(layers: list[ConvStemConfig], hidden_dim: int) -> nn.Sequential:
 
 
 class VisionTransformer(nn.Module):
-    """Images (N, 3, image_size, image_size) to scores (N, num_classes)."""
+    """Images (N, 3, image_size, image_size) to scores (N, num_classes).
+
+    Args:
+        image_size: height and width of the images.
+        patch_size: the side of a patch of pixels, which divides that of the images.
+        num_layers: how many blocks there are.
+        num_heads: heads of attention.
+        hidden_dim: numbers of a patch.
+        mlp_dim: numbers inside the perceptron of a block.
+        dropout: the probability with which numbers of a perceptron and behind attention become 0.
+        attention_dropout: the same of attention's weights.
+        num_classes: how many scores there are.
+        representation_size: numbers of one more layer before the last; None: there is none.
+        norm_layer: makes a normalisation.
+        conv_stem_configs: convolutions that make the patches, as `ConvStemConfig`; None: a single
+            one.
+
+    Raises:
+        ValueError: patches do not fit the images.
+
+    Example:
+        >>> net = torch.vision.models.VisionTransformer(32, 8, 1, 2, 16, 32, num_classes=3)
+        >>> net(torch.zeros(1, 3, 32, 32)).shape
+        torch.Size([1, 3])
+    """
 
     def __init__(
         self,
@@ -231,7 +255,7 @@ class VisionTransformer(nn.Module):
 
 def _vit(
     patch_size: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int, **kwargs: Any
-):
+) -> VisionTransformer:
     size = kwargs.pop("image_size", 224)
     return VisionTransformer(size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, **kwargs)
 

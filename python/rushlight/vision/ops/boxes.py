@@ -24,12 +24,38 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
     The box with the highest score is kept and all that overlap it by an IoU above the threshold are
     dropped, then the next, and so on. RuntimeError for other shapes, or dtypes that differ.
+
+    Args:
+        boxes: the boxes (N, 4) by two corners (x1, y1, x2, y2).
+        scores: the score of each box, (N).
+        iou_threshold: boxes that overlap a kept one by more are dropped, from 0 to 1.
+
+    Raises:
+        RuntimeError: the shapes do not fit, or the dtypes differ.
+
+    Example:
+        >>> boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]])
+        >>> torch.vision.ops.nms(boxes, torch.tensor([0.9, 0.8, 0.7]), iou_threshold=0.5)
+        tensor([0, 2])
     """
     return _nms(boxes, scores, iou_threshold)
 
 
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
-    """`nms` among boxes (N, 4) of equal classes idxs (N): indices by descending scores."""
+    """`nms` among boxes (N, 4) of equal classes idxs (N): indices by descending scores.
+
+    Args:
+        boxes: the boxes (N, 4) by two corners.
+        scores: the score of each box, (N).
+        idxs: the class of each box, (N); boxes of different classes do not drop each other.
+        iou_threshold: boxes that overlap a kept one of their class by more are dropped.
+
+    Example:
+        >>> boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 11, 11], [0, 0, 9, 9]])
+        >>> scores, classes = torch.tensor([0.9, 0.8, 0.7]), torch.tensor([0, 1, 0])
+        >>> torch.vision.ops.batched_nms(boxes, scores, classes, iou_threshold=0.5)
+        tensor([0, 1])
+    """
     if boxes.numel() == 0:
         return torch.empty((0,), dtype=torch.int64, device=boxes.device)
     if boxes.numel() > 4000:
@@ -45,13 +71,32 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
 
 
 def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
-    """Indices of the boxes (N, 4) whose sides are both at least min_size."""
+    """Indices of the boxes (N, 4) whose sides are both at least min_size.
+
+    Args:
+        boxes: the boxes (N, 4) by two corners.
+        min_size: the least width and height that remain, in the units of the boxes.
+
+    Example:
+        >>> boxes = torch.tensor([[0.0, 0, 10, 10], [5, 5, 6, 20]])
+        >>> torch.vision.ops.remove_small_boxes(boxes, 2)
+        tensor([0])
+    """
     width, height = boxes[..., 2] - boxes[..., 0], boxes[..., 3] - boxes[..., 1]
     return torch.where((width >= min_size) & (height >= min_size))[0]
 
 
 def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
-    """Clip boxes (..., 4), given by corners, to an image of size (height, width)."""
+    """Clip boxes (..., 4), given by corners, to an image of size (height, width).
+
+    Args:
+        boxes: the boxes (..., 4) by two corners.
+        size: height and width of the image.
+
+    Example:
+        >>> torch.vision.ops.clip_boxes_to_image(torch.tensor([[-3.0, 2, 40, 8]]), (16, 32))
+        tensor([[ 0.,  2., 32.,  8.]])
+    """
     height, width = size
     x, y = boxes[..., 0::2].clamp(0, width), boxes[..., 1::2].clamp(0, height)
     return torch.stack((x, y), -1).reshape(boxes.shape)
@@ -116,6 +161,16 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
     they are equal.
 
     ValueError for an unknown format, NotImplementedError between upright and turned ones.
+
+    Args:
+        boxes: the boxes, (..., 4), (..., 5) or (..., 8) by their format.
+        in_fmt: the format that they have: "xyxy", "xywh", "cxcywh", "xywhr", "cxcywhr" or
+            "xyxyxyxy".
+        out_fmt: the format that is wanted, of the same names.
+
+    Example:
+        >>> torch.vision.ops.box_convert(torch.tensor([[2.0, 3, 6, 11]]), "xyxy", "cxcywh")
+        tensor([[4., 7., 4., 8.]])
     """
     known = (*_UPRIGHT, *_TURNED)
     if in_fmt not in known or out_fmt not in known:
@@ -145,7 +200,16 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
 
 
 def box_area(boxes: Tensor, fmt: str = "xyxy") -> Tensor:
-    """The areas (...) of axis-aligned boxes (..., 4); ValueError for other formats."""
+    """The areas (...) of axis-aligned boxes (..., 4); ValueError for other formats.
+
+    Args:
+        boxes: the boxes (..., 4).
+        fmt: their format: "xyxy", "xywh" or "cxcywh".
+
+    Example:
+        >>> torch.vision.ops.box_area(torch.tensor([[2.0, 3, 6, 11]]))
+        tensor([32.])
+    """
     if fmt not in _UPRIGHT:
         raise ValueError(f"Unsupported Bounding Box area for given format {fmt}")
     boxes = widen(boxes)
@@ -265,6 +329,17 @@ def box_iou(boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> Tensor:
     rotated.
 
     Those of turned boxes are computed in float64. ValueError for an unknown format.
+
+    Args:
+        boxes1: boxes (..., N, K); K is 4, or 5 or 8 for rotated ones.
+        boxes2: boxes (..., M, K) of the same format.
+        fmt: the format of both; `box_convert` names them.
+
+    Example:
+        >>> first = torch.tensor([[0.0, 0, 4, 4], [10, 10, 14, 14]])
+        >>> torch.vision.ops.box_iou(first, torch.tensor([[0.0, 0, 4, 8]]))
+        tensor([[0.5000],
+                [0.0000]])
     """
     if fmt in _TURNED:
         return _turned_iou(boxes1, boxes2, fmt)
@@ -279,6 +354,17 @@ def box_iou(boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> Tensor:
 def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
     """Generalised IoU: IoU less the share of the enclosing box that neither covers: (N, M), from -1
     to 1.
+
+    Args:
+        boxes1: boxes (N, 4) by two corners.
+        boxes2: boxes (M, 4) by two corners.
+
+    Example:
+        >>> first = torch.tensor([[0.0, 0, 4, 4]])
+        >>> torch.vision.ops.generalized_box_iou(
+        ...     first, torch.tensor([[0.0, 0, 4, 8], [4, 0, 8, 4]])
+        ... )
+        tensor([[0.5000, 0.0000]])
     """
     pairs = _Pairs(boxes1, boxes2)
     width, height = pairs.enclosing()
@@ -289,12 +375,33 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tensor:
     """Distance IoU: IoU less the squared distance of the centres, relative to the enclosing box:
     (N, M).
+
+    Args:
+        boxes1: boxes (N, 4) by two corners.
+        boxes2: boxes (M, 4) by two corners.
+        eps: is added to the divisor, so that it is not 0.
+
+    Example:
+        >>> first = torch.tensor([[0.0, 0, 4, 4]])
+        >>> torch.vision.ops.distance_box_iou(first, torch.tensor([[0.0, 0, 4, 8], [4, 0, 8, 4]]))
+        tensor([[ 0.4500, -0.2000]])
     """
     return _Pairs(widen(boxes1), widen(boxes2)).distance_iou(eps)
 
 
 def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tensor:
-    """Complete IoU: `distance_box_iou` less a term for different aspect ratios: (N, M)."""
+    """Complete IoU: `distance_box_iou` less a term for different aspect ratios: (N, M).
+
+    Args:
+        boxes1: boxes (N, 4) by two corners.
+        boxes2: boxes (M, 4) by two corners.
+        eps: is added to divisors, so that they are not 0.
+
+    Example:
+        >>> first = torch.tensor([[0.0, 0, 4, 4]])
+        >>> torch.vision.ops.complete_box_iou(first, torch.tensor([[0.0, 0, 4, 8], [4, 0, 8, 4]]))
+        tensor([[ 0.4468, -0.2000]])
+    """
     pairs = _Pairs(widen(boxes1), widen(boxes2))
     sides = [high - low for low, high in zip(pairs.low, pairs.high, strict=True)]
     v = _aspect_difference(*sides)
@@ -306,6 +413,18 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tens
 def masks_to_boxes(masks: Tensor) -> Tensor:
     """The smallest boxes (N, 4), float32, around the nonzero elements of masks (N, H, W); zeros for
     empty masks.
+
+    Args:
+        masks: masks (N, H, W); what is not 0 belongs to the object.
+
+    Raises:
+        ValueError: the masks have other than three dimensions.
+
+    Example:
+        >>> mask = torch.zeros(1, 6, 8)
+        >>> mask[0, 2:4, 1:7] = 1
+        >>> torch.vision.ops.masks_to_boxes(mask)
+        tensor([[1., 2., 6., 3.]])
     """
     if masks.numel() == 0:
         return torch.zeros((0, 4), device=masks.device)

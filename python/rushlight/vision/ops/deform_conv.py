@@ -26,6 +26,26 @@ def deform_conv2d(
     pair, for each group of channels; mask (N, offset groups * kh * kw, H', W') multiplies what they
     see. The result is (N, O, H', W'). RuntimeError for shapes that do not fit, or dtypes that
     differ; ValueError for other numbers of dimensions.
+
+    Args:
+        input: images (N, C, H, W).
+        offset: how far each tap is moved, (N, 2 * offset groups * kh * kw, H', W'): by rows, then
+            by columns.
+        weight: the kernels, (O, C / groups, kh, kw).
+        bias: is added to each channel, (O), or None.
+        stride, padding, dilation: as in `conv2d`: a number, or one for the height and one for the
+            width.
+        mask: factors of what taps see, (N, offset groups * kh * kw, H', W'), or None.
+
+    Example:
+        >>> image = torch.arange(16.0).view(1, 1, 4, 4)
+        >>> offset = torch.zeros(1, 2, 4, 4)
+        >>> offset[:, 1] = 0.5  # half a pixel to the right
+        >>> torch.vision.ops.deform_conv2d(image, offset, torch.ones(1, 1, 1, 1))
+        tensor([[[[ 0.5000,  1.5000,  2.5000,  1.5000],
+                  [ 4.5000,  5.5000,  6.5000,  3.5000],
+                  [ 8.5000,  9.5000, 10.5000,  5.5000],
+                  [12.5000, 13.5000, 14.5000,  7.5000]]]])
     """
     if input.dim() != 4 or weight.dim() < 2:
         raise ValueError(
@@ -37,7 +57,29 @@ def deform_conv2d(
 
 
 class DeformConv2d(nn.Module):
-    """`deform_conv2d` as a layer with a weight and a bias."""
+    """`deform_conv2d` as a layer with a weight and a bias.
+
+    Called with images (N, in_channels, H, W), offsets and perhaps a mask; the result is (N,
+    out_channels, H', W').
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the result.
+        kernel_size: height and width of the kernels, or one number for both.
+        stride: the step between places of the kernel.
+        padding: zeros around the input.
+        dilation: the step between taps.
+        groups: into how many parts the channels fall, each with kernels of its own.
+        bias: whether a number is added to each channel.
+
+    Raises:
+        ValueError: `groups` does not divide the channels.
+
+    Example:
+        >>> layer = torch.vision.ops.DeformConv2d(3, 8, kernel_size=3, padding=1)
+        >>> layer(torch.randn(1, 3, 16, 16), torch.zeros(1, 18, 16, 16)).shape
+        torch.Size([1, 8, 16, 16])
+    """
 
     def __init__(
         self,

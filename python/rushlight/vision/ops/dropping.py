@@ -11,6 +11,17 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
     ("row").
 
     What survives is divided by 1 - p. ValueError for other probabilities and modes.
+
+    Args:
+        input: the samples, (N, ...).
+        p: the probability of zeros, from 0 to 1.
+        mode: "batch" for all samples alike, "row" for each by itself.
+        training: otherwise `input` is returned as it is.
+
+    Example:
+        >>> torch.vision.ops.stochastic_depth(torch.ones(2, 3), p=0.5, mode="row", training=False)
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
     """
     if p < 0.0 or p > 1.0:
         raise ValueError(f"drop probability has to be between 0 and 1, but got {p}")
@@ -25,7 +36,22 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
 
 
 class StochasticDepth(nn.Module):
-    """`stochastic_depth` as a layer."""
+    """`stochastic_depth` as a layer.
+
+    Input and output have one shape, (N, ...).
+
+    Args:
+        p: the probability of zeros, from 0 to 1.
+        mode: "batch" for all samples alike, "row" for each by itself.
+
+    Example:
+        >>> layer = torch.vision.ops.StochasticDepth(p=1.0, mode="row")
+        >>> layer(torch.ones(2, 3))
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+        >>> layer.eval()(torch.ones(1, 3))
+        tensor([[1., 1., 1.]])
+    """
 
     def __init__(self, p: float, mode: str) -> None:
         super().__init__()
@@ -77,6 +103,19 @@ def drop_block2d(
     rest.
 
     ValueError for other probabilities and shapes, and for blocks of an even side.
+
+    Args:
+        input: images (N, C, H, W).
+        p: the share of pixels that become zero, from 0 to 1.
+        block_size: the side of a block, odd.
+        inplace: whether `input` itself is changed.
+        eps: is added to the number of pixels that remain, by which the rest is scaled.
+        training: otherwise `input` is returned as it is.
+
+    Example:
+        >>> dropped = torch.vision.ops.drop_block2d(torch.ones(1, 1, 16, 16), p=0.3, block_size=3)
+        >>> dropped.shape
+        torch.Size([1, 1, 16, 16])
     """
     return _drop_blocks(input, p, block_size, inplace, eps, training, 2)
 
@@ -89,12 +128,39 @@ def drop_block3d(
     eps: float = 1e-06,
     training: bool = True,
 ) -> Tensor:
-    """`drop_block2d` for volumes (N, C, D, H, W)."""
+    """`drop_block2d` for volumes (N, C, D, H, W).
+
+    Args:
+        input: volumes (N, C, D, H, W).
+        p: the share of elements that become zero, from 0 to 1.
+        block_size: the side of a block, odd.
+        inplace: whether `input` itself is changed.
+        eps: is added to the number of elements that remain, by which the rest is scaled.
+        training: otherwise `input` is returned as it is.
+
+    Example:
+        >>> torch.vision.ops.drop_block3d(torch.ones(1, 1, 8, 8, 8), p=0.3, block_size=3).shape
+        torch.Size([1, 1, 8, 8, 8])
+    """
     return _drop_blocks(input, p, block_size, inplace, eps, training, 3)
 
 
 class DropBlock2d(nn.Module):
-    """`drop_block2d` as a layer."""
+    """`drop_block2d` as a layer.
+
+    Input and output are (N, C, H, W).
+
+    Args:
+        p: the share of pixels that become zero, from 0 to 1.
+        block_size: the side of a block, odd.
+        inplace: whether the input itself is changed.
+        eps: is added to the number of pixels that remain, by which the rest is scaled.
+
+    Example:
+        >>> layer = torch.vision.ops.DropBlock2d(p=0.1, block_size=3)
+        >>> layer(torch.ones(1, 2, 8, 8)).shape
+        torch.Size([1, 2, 8, 8])
+    """
 
     _drop = staticmethod(drop_block2d)
 
@@ -115,7 +181,21 @@ class DropBlock2d(nn.Module):
 
 
 class DropBlock3d(DropBlock2d):
-    """`drop_block3d` as a layer."""
+    """`drop_block3d` as a layer.
+
+    Input and output are (N, C, D, H, W).
+
+    Args:
+        p: the share of elements that become zero, from 0 to 1.
+        block_size: the side of a block, odd.
+        inplace: whether the input itself is changed.
+        eps: is added to the number of elements that remain, by which the rest is scaled.
+
+    Example:
+        >>> layer = torch.vision.ops.DropBlock3d(p=0.1, block_size=3)
+        >>> layer(torch.ones(1, 2, 8, 8, 8)).shape
+        torch.Size([1, 2, 8, 8, 8])
+    """
 
     _drop = staticmethod(drop_block3d)
 

@@ -10,7 +10,18 @@ from .misc import Conv2dNormActivation
 
 
 class ExtraFPNBlock(nn.Module):
-    """Adds feature maps: from the results, the original maps and names to results and names."""
+    """Adds feature maps: from the results, the original maps and names to results and names.
+
+    A class of one's own overrides `forward`.
+
+    Example:
+        >>> class First(torch.vision.ops.feature_pyramid_network.ExtraFPNBlock):
+        ...     def forward(self, results, x, names):
+        ...         return [*results, results[0]], [*names, "again"]
+        >>> _, names = First()([torch.zeros(1, 4, 8, 8)], [], ["0"])
+        >>> names
+        ['0', 'again']
+    """
 
     def forward(
         self, results: list[Tensor], x: list[Tensor], names: list[str]
@@ -24,6 +35,22 @@ class FeaturePyramidNetwork(nn.Module):
 
     From the smallest map on each is enlarged and added to the next, then smoothed. Takes and gives
     an ordered dict; extra_blocks appends to it.
+
+    Args:
+        in_channels_list: channels of each map that comes in, from the largest map on.
+        out_channels: channels of each map of the result.
+        extra_blocks: an `ExtraFPNBlock` that appends maps, or None.
+        norm_layer: makes the normalisation behind each convolution; None: there is none.
+
+    Raises:
+        ValueError: a map has no channels.
+        TypeError: `extra_blocks` is no `ExtraFPNBlock`.
+
+    Example:
+        >>> pyramid = torch.vision.ops.FeaturePyramidNetwork([16, 32], 8)
+        >>> maps = {"large": torch.zeros(1, 16, 8, 8), "small": torch.zeros(1, 32, 4, 4)}
+        >>> {name: tuple(map.shape) for name, map in pyramid(maps).items()}
+        {'large': (1, 8, 8, 8), 'small': (1, 8, 4, 4)}
     """
 
     def __init__(
@@ -101,7 +128,14 @@ class FeaturePyramidNetwork(nn.Module):
 
 
 class LastLevelMaxPool(ExtraFPNBlock):
-    """Adds a map "pool": every second pixel of the last result."""
+    """Adds a map "pool": every second pixel of the last result.
+
+    Example:
+        >>> block = torch.vision.ops.feature_pyramid_network.LastLevelMaxPool()
+        >>> maps, names = block([torch.zeros(1, 8, 4, 4)], [], ["0"])
+        >>> names, maps[-1].shape
+        (['0', 'pool'], torch.Size([1, 8, 2, 2]))
+    """
 
     def forward(
         self, x: list[Tensor], y: list[Tensor], names: list[str]
@@ -112,6 +146,17 @@ class LastLevelMaxPool(ExtraFPNBlock):
 class LastLevelP6P7(ExtraFPNBlock):
     """Adds the maps "p6" and "p7", by convolutions of stride 2, from the last result or the last
     map.
+
+    Args:
+        in_channels: channels of the map that "p6" is made of.
+        out_channels: channels of both; where they are `in_channels`, "p6" is made of the last
+            result.
+
+    Example:
+        >>> block = torch.vision.ops.feature_pyramid_network.LastLevelP6P7(8, 8)
+        >>> maps, names = block([torch.zeros(1, 8, 8, 8)], [torch.zeros(1, 8, 8, 8)], ["0"])
+        >>> names, maps[-1].shape
+        (['0', 'p6', 'p7'], torch.Size([1, 8, 2, 2]))
     """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:

@@ -39,7 +39,18 @@ class _Rows:
 def generalized_box_iou_loss(
     boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
 ) -> Tensor:
-    """1 less the generalised IoU of pairs of boxes (N, 4). ValueError for an unknown reduction."""
+    """1 less the generalised IoU of pairs of boxes (N, 4). ValueError for an unknown reduction.
+
+    Args:
+        boxes1, boxes2: the pairs, (N, 4) each, by two corners.
+        reduction: "none" for a loss (N) of each pair, "mean" or "sum".
+        eps: is added to divisors, so that they are not 0.
+
+    Example:
+        >>> found, true = torch.tensor([[0.0, 0, 4, 4]]), torch.tensor([[0.0, 0, 4, 8]])
+        >>> torch.vision.ops.generalized_box_iou_loss(found, true)
+        tensor([0.5000])
+    """
     rows = _Rows(boxes1, boxes2, eps)
     area = rows.outer[..., 0] * rows.outer[..., 1]
     return reduce(
@@ -50,7 +61,18 @@ def generalized_box_iou_loss(
 def distance_box_iou_loss(
     boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
 ) -> Tensor:
-    """1 less the distance IoU of pairs of boxes (N, 4). ValueError for an unknown reduction."""
+    """1 less the distance IoU of pairs of boxes (N, 4). ValueError for an unknown reduction.
+
+    Args:
+        boxes1, boxes2: the pairs, (N, 4) each, by two corners.
+        reduction: "none" for a loss (N) of each pair, "mean" or "sum".
+        eps: is added to divisors, so that they are not 0.
+
+    Example:
+        >>> found, true = torch.tensor([[0.0, 0, 4, 4]]), torch.tensor([[0.0, 0, 4, 8]])
+        >>> torch.vision.ops.distance_box_iou_loss(found, true)
+        tensor([0.5500])
+    """
     return reduce(_Rows(boxes1, boxes2, eps).distance_loss(eps), reduction, empty_is_zero=True)
 
 
@@ -60,6 +82,16 @@ def complete_box_iou_loss(
     """1 less the complete IoU of pairs of boxes (N, 4). ValueError for an unknown reduction.
 
     eps guards the weight of the sides alone, as in torchvision.
+
+    Args:
+        boxes1, boxes2: the pairs, (N, 4) each, by two corners.
+        reduction: "none" for a loss (N) of each pair, "mean" or "sum".
+        eps: is added to the divisor of the weight of the sides.
+
+    Example:
+        >>> found, true = torch.tensor([[0.0, 0, 4, 4]]), torch.tensor([[0.0, 0, 4, 8]])
+        >>> torch.vision.ops.complete_box_iou_loss(found, true, reduction="mean")
+        tensor(0.5532)
     """
     rows = _Rows(boxes1, boxes2, 1e-7)
     v = _aspect_difference(*rows.sides)
@@ -76,6 +108,18 @@ def sigmoid_focal_loss(
     inputs and targets (0 or 1, floating) have one shape. alpha weighs positive examples, 1 - alpha
     negative ones (-1: none); gamma is the power of 1 - p. ValueError for other alphas and unknown
     reductions.
+
+    Args:
+        inputs: logits of any shape.
+        targets: 0 or 1 for each of them, floating.
+        alpha: the weight of positive examples; -1: none.
+        gamma: how much less easy examples count; 0 is plain cross entropy.
+        reduction: "none" for a loss of each logit, "mean" or "sum".
+
+    Example:
+        >>> logits, classes = torch.tensor([3.0, -3.0, 0.0]), torch.tensor([1.0, 1.0, 0.0])
+        >>> torch.vision.ops.sigmoid_focal_loss(logits, classes)
+        tensor([2.7321e-05, 6.9157e-01, 1.2997e-01])
     """
     if alpha != -1 and not 0 <= alpha <= 1:
         raise ValueError(

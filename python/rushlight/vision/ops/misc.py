@@ -11,7 +11,19 @@ from ._shared import n_of
 
 
 class FrozenBatchNorm2d(nn.Module):
-    """Batch norm (N, C, H, W) with fixed statistics and factors, which are all buffers."""
+    """Batch norm (N, C, H, W) with fixed statistics and factors, which are all buffers.
+
+    Args:
+        num_features: the number of channels, C.
+        eps: is added to the variances, so that none is 0.
+
+    Example:
+        >>> norm = torch.vision.ops.FrozenBatchNorm2d(4)
+        >>> norm
+        FrozenBatchNorm2d(4, eps=1e-05)
+        >>> len(list(norm.parameters()))
+        0
+    """
 
     def __init__(self, num_features: int, eps: float = 1e-05) -> None:
         super().__init__()
@@ -41,6 +53,26 @@ class ConvNormActivation(nn.Sequential):
     """A convolution, a normalisation and an activation; `None` leaves one of the latter out.
 
     Padding keeps the size where the stride is 1; there is a bias where there is no normalisation.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the result.
+        kernel_size: the size of the kernels along each dimension, or one number.
+        stride: the step between places of the kernel.
+        padding: what is added around the input; None keeps the size where the stride is 1.
+        groups: into how many parts the channels fall, each with kernels of its own.
+        norm_layer: makes the normalisation, of `out_channels`.
+        activation_layer: makes the activation.
+        dilation: the step between taps.
+        inplace: what the activation is told; None: nothing.
+        bias: whether the convolution adds a number to each channel; None: where there is no
+            normalisation.
+        conv_layer: makes the convolution.
+
+    Example:
+        >>> block = torch.vision.ops.misc.ConvNormActivation(3, 8, conv_layer=torch.nn.Conv2d)
+        >>> block(torch.zeros(1, 3, 16, 16)).shape
+        torch.Size([1, 8, 16, 16])
     """
 
     def __init__(
@@ -91,7 +123,31 @@ class ConvNormActivation(nn.Sequential):
 
 
 class Conv2dNormActivation(ConvNormActivation):
-    """A convolution of images (N, C, H, W), a normalisation and an activation."""
+    """A convolution of images (N, C, H, W), a normalisation and an activation.
+
+    Input and result are (N, in_channels, H, W) and (N, out_channels, H', W').
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the result.
+        kernel_size: the size of the kernels along each dimension, or one number.
+        stride: the step between places of the kernel.
+        padding: what is added around the input; None keeps the size where the stride is 1.
+        groups: into how many parts the channels fall, each with kernels of its own.
+        norm_layer: makes the normalisation, of `out_channels`.
+        activation_layer: makes the activation.
+        dilation: the step between taps.
+        inplace: what the activation is told; None: nothing.
+        bias: whether the convolution adds a number to each channel; None: where there is no
+            normalisation.
+
+    Example:
+        >>> block = torch.vision.ops.Conv2dNormActivation(
+        ...     3, 8, stride=2, activation_layer=torch.nn.SiLU
+        ... )
+        >>> [type(layer).__name__ for layer in block]
+        ['Conv2d', 'BatchNorm2d', 'SiLU']
+    """
 
     def __init__(
         self,
@@ -114,7 +170,29 @@ class Conv2dNormActivation(ConvNormActivation):
 
 
 class Conv3dNormActivation(ConvNormActivation):
-    """A convolution of volumes (N, C, D, H, W), a normalisation and an activation."""
+    """A convolution of volumes (N, C, D, H, W), a normalisation and an activation.
+
+    Input and result are (N, in_channels, D, H, W) and (N, out_channels, D', H', W').
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the result.
+        kernel_size: the size of the kernels along each dimension, or one number.
+        stride: the step between places of the kernel.
+        padding: what is added around the input; None keeps the size where the stride is 1.
+        groups: into how many parts the channels fall, each with kernels of its own.
+        norm_layer: makes the normalisation, of `out_channels`.
+        activation_layer: makes the activation.
+        dilation: the step between taps.
+        inplace: what the activation is told; None: nothing.
+        bias: whether the convolution adds a number to each channel; None: where there is no
+            normalisation.
+
+    Example:
+        >>> block = torch.vision.ops.Conv3dNormActivation(3, 8, kernel_size=(1, 3, 3))
+        >>> block(torch.zeros(1, 3, 4, 16, 16)).shape
+        torch.Size([1, 8, 4, 16, 16])
+    """
 
     def __init__(
         self,
@@ -139,6 +217,17 @@ class Conv3dNormActivation(ConvNormActivation):
 class SqueezeExcitation(nn.Module):
     """Multiplies channels (N, C, H, W) by factors that two layers compute from the channels'
     means.
+
+    Args:
+        input_channels: channels of input and result.
+        squeeze_channels: channels between the two layers.
+        activation: makes the function behind the first layer.
+        scale_activation: makes the function behind the second, whose values are the factors.
+
+    Example:
+        >>> layer = torch.vision.ops.SqueezeExcitation(16, 4)
+        >>> layer(torch.ones(2, 16, 8, 8)).shape
+        torch.Size([2, 16, 8, 8])
     """
 
     def __init__(
@@ -163,6 +252,19 @@ class SqueezeExcitation(nn.Module):
 class MLP(nn.Sequential):
     """Linear layers from in_channels through hidden_channels; all but the last with norm and
     activation.
+
+    Args:
+        in_channels: numbers in a row of the input.
+        hidden_channels: numbers behind each layer; the last are those of the result.
+        norm_layer: makes the normalisation behind each layer but the last; None: there is none.
+        activation_layer: makes the activation behind each layer but the last; None: there is none.
+        inplace: what activations and dropout are told; None: nothing.
+        bias: whether layers add a number to each result.
+        dropout: the probability with which numbers behind a layer become 0.
+
+    Example:
+        >>> torch.vision.ops.MLP(8, [16, 2])(torch.zeros(5, 8)).shape
+        torch.Size([5, 2])
     """
 
     def __init__(
@@ -190,7 +292,15 @@ class MLP(nn.Sequential):
 
 
 class Permute(nn.Module):
-    """`permute` as a layer."""
+    """`permute` as a layer.
+
+    Args:
+        dims: the dimensions of the input in the order that the result has.
+
+    Example:
+        >>> torch.vision.ops.Permute([0, 2, 3, 1])(torch.zeros(1, 3, 8, 6)).shape
+        torch.Size([1, 8, 6, 3])
+    """
 
     def __init__(self, dims: list[int]) -> None:
         super().__init__()

@@ -15,6 +15,18 @@ class LevelMapper:
 
     Maps are the levels k_min to k_max; a box whose side (the root of its area) is canonical_scale
     belongs to level canonical_level, one twice as large to the next.
+
+    Args:
+        k_min: the level of the first map.
+        k_max: the level of the last map.
+        canonical_scale: the side of a box of the level `canonical_level`, in pixels.
+        canonical_level: the level of a box of that side.
+        eps: is added to the level before it is rounded down.
+
+    Example:
+        >>> mapper = torch.vision.ops.poolers.LevelMapper(2, 5)
+        >>> mapper([torch.tensor([[0.0, 0, 32, 32], [0, 0, 224, 224], [0, 0, 900, 900]])])
+        tensor([0, 2, 3])
     """
 
     def __init__(
@@ -41,7 +53,19 @@ def initLevelMapper(
     canonical_level: int = 4,
     eps: float = 1e-6,
 ) -> LevelMapper:
-    """Make a `LevelMapper`."""
+    """Make a `LevelMapper`.
+
+    Args:
+        k_min: the level of the first map.
+        k_max: the level of the last map.
+        canonical_scale: the side of a box of the level `canonical_level`, in pixels.
+        canonical_level: the level of a box of that side.
+        eps: is added to the level before it is rounded down.
+
+    Example:
+        >>> torch.vision.ops.poolers.initLevelMapper(2, 5)([torch.tensor([[0.0, 0, 224, 224]])])
+        tensor([2])
+    """
     return LevelMapper(k_min, k_max, canonical_scale, canonical_level, eps)
 
 
@@ -51,6 +75,19 @@ class MultiScaleRoIAlign(nn.Module):
     A box whose side (the root of its area) is canonical_scale belongs to level canonical_level, one
     twice as large to the next. Takes a dict of maps, boxes (L, 4) of each image and the images'
     sizes; gives (K, C, height, width).
+
+    Args:
+        featmap_names: the keys of the maps that are used.
+        output_size: height and width of a result, or one number for both.
+        sampling_ratio: samples along each side of a bin; 0 or less: as many as it has pixels.
+        canonical_scale: the side of a box of the level `canonical_level`, in pixels.
+        canonical_level: the level of a box of that side.
+
+    Example:
+        >>> pool = torch.vision.ops.MultiScaleRoIAlign(["large", "small"], 7, sampling_ratio=2)
+        >>> maps = {"large": torch.zeros(1, 8, 64, 64), "small": torch.zeros(1, 8, 32, 32)}
+        >>> pool(maps, [torch.tensor([[0.0, 0, 100, 100]])], image_shapes=[(256, 256)]).shape
+        torch.Size([1, 8, 7, 7])
     """
 
     def __init__(

@@ -50,6 +50,21 @@ def roi_align(
     pixels. aligned: coordinates are those of pixels' middles, half a pixel less. AssertionError for
     boxes of other shapes, RuntimeError for a dtype that is not the input's and for a box of an
     image that is not there.
+
+    Args:
+        input: maps (N, C, H, W).
+        boxes: the regions, (K, 5) with the number of their image in front, or a list with (L, 4)
+            for each image; by two corners.
+        output_size: height and width of a result, or one number for both.
+        spatial_scale: what the coordinates of boxes are multiplied by to get the map's.
+        sampling_ratio: samples along each side of a bin; 0 or less: as many as it has pixels.
+        aligned: whether coordinates are those of pixels' middles.
+
+    Example:
+        >>> image = torch.arange(16.0).view(1, 1, 4, 4)
+        >>> torch.vision.ops.roi_align(image, [torch.tensor([[0.0, 0, 4, 4]])], output_size=2)
+        tensor([[[[ 5.0000,  6.7500],
+                  [12.0000, 13.7500]]]])
     """
     height, width = pair(output_size, "output_size")
     return _average(
@@ -64,7 +79,20 @@ def ps_roi_align(
     spatial_scale: float = 1.0,
     sampling_ratio: int = -1,
 ) -> Tensor:
-    """Position-sensitive RoI align: `roi_align` in which each bin reads its own channel."""
+    """Position-sensitive RoI align: `roi_align` in which each bin reads its own channel.
+
+    Args:
+        input: maps (N, C * height * width, H, W).
+        boxes: the regions, as `roi_align` takes them.
+        output_size: height and width of a result, or one number for both.
+        spatial_scale: what the coordinates of boxes are multiplied by to get the map's.
+        sampling_ratio: samples along each side of a bin; 0 or less: as many as it has pixels.
+
+    Example:
+        >>> maps = torch.ones(1, 8, 4, 4)
+        >>> torch.vision.ops.ps_roi_align(maps, [torch.tensor([[0.0, 0, 4, 4]])], 2).shape
+        torch.Size([1, 2, 2, 2])
+    """
     height, width = pair(output_size, "output_size")
     return _average(
         input, _rois(boxes), spatial_scale, height, width, sampling_ratio, True, "ps_align"
@@ -74,7 +102,20 @@ def ps_roi_align(
 def roi_pool(
     input: Tensor, boxes: Boxes, output_size: int | tuple[int, int], spatial_scale: float = 1.0
 ) -> Tensor:
-    """RoI pooling: the largest pixel in the bins of each box, which is rounded to whole pixels."""
+    """RoI pooling: the largest pixel in the bins of each box, which is rounded to whole pixels.
+
+    Args:
+        input: maps (N, C, H, W).
+        boxes: the regions, as `roi_align` takes them.
+        output_size: height and width of a result, or one number for both.
+        spatial_scale: what the coordinates of boxes are multiplied by to get the map's.
+
+    Example:
+        >>> image = torch.arange(16.0).view(1, 1, 4, 4)
+        >>> torch.vision.ops.roi_pool(image, [torch.tensor([[0.0, 0, 3, 3]])], output_size=2)
+        tensor([[[[ 5.,  7.],
+                  [13., 15.]]]])
+    """
     height, width = pair(output_size, "output_size")
     return _max(input, _rois(boxes), spatial_scale, height, width)[0]
 
@@ -82,7 +123,19 @@ def roi_pool(
 def ps_roi_pool(
     input: Tensor, boxes: Boxes, output_size: int | tuple[int, int], spatial_scale: float = 1.0
 ) -> Tensor:
-    """Position-sensitive RoI pooling: the mean pixel of each bin, which reads its own channel."""
+    """Position-sensitive RoI pooling: the mean pixel of each bin, which reads its own channel.
+
+    Args:
+        input: maps (N, C * height * width, H, W).
+        boxes: the regions, as `roi_align` takes them.
+        output_size: height and width of a result, or one number for both.
+        spatial_scale: what the coordinates of boxes are multiplied by to get the map's.
+
+    Example:
+        >>> maps = torch.ones(1, 8, 4, 4)
+        >>> torch.vision.ops.ps_roi_pool(maps, [torch.tensor([[0.0, 0, 4, 4]])], 2).shape
+        torch.Size([1, 2, 2, 2])
+    """
     height, width = pair(output_size, "output_size")
     return _average(input, _rois(boxes), spatial_scale, height, width, -1, False, "ps_pool")
 
@@ -102,7 +155,19 @@ class _Window(nn.Module):
 
 
 class RoIAlign(_Window):
-    """`roi_align` as a layer."""
+    """`roi_align` as a layer.
+
+    Args:
+        output_size: height and width of a result, or one number for both.
+        spatial_scale: what the coordinates of boxes are multiplied by to get the map's.
+        sampling_ratio: samples along each side of a bin; 0 or less: as many as it has pixels.
+        aligned: whether coordinates are those of pixels' middles.
+
+    Example:
+        >>> layer = torch.vision.ops.RoIAlign(7, spatial_scale=0.25, sampling_ratio=2)
+        >>> layer(torch.ones(1, 16, 32, 32), [torch.tensor([[0.0, 0, 64, 64]])]).shape
+        torch.Size([1, 16, 7, 7])
+    """
 
     def __init__(
         self,
@@ -125,7 +190,17 @@ class RoIAlign(_Window):
 
 
 class RoIPool(_Window):
-    """`roi_pool` as a layer."""
+    """`roi_pool` as a layer.
+
+    Args:
+        output_size: height and width of a result, or one number for both.
+        spatial_scale: what the coordinates of boxes are multiplied by to get the map's.
+
+    Example:
+        >>> layer = torch.vision.ops.RoIPool(7, spatial_scale=0.25)
+        >>> layer(torch.ones(1, 16, 32, 32), [torch.tensor([[0.0, 0, 64, 64]])]).shape
+        torch.Size([1, 16, 7, 7])
+    """
 
     def __init__(self, output_size: int | tuple[int, int], spatial_scale: float) -> None:
         super().__init__(output_size=output_size, spatial_scale=spatial_scale)
@@ -135,7 +210,18 @@ class RoIPool(_Window):
 
 
 class PSRoIAlign(_Window):
-    """`ps_roi_align` as a layer."""
+    """`ps_roi_align` as a layer.
+
+    Args:
+        output_size: height and width of a result, or one number for both.
+        spatial_scale: what the coordinates of boxes are multiplied by to get the map's.
+        sampling_ratio: samples along each side of a bin; 0 or less: as many as it has pixels.
+
+    Example:
+        >>> layer = torch.vision.ops.PSRoIAlign(3, spatial_scale=0.25, sampling_ratio=2)
+        >>> layer(torch.ones(1, 18, 32, 32), [torch.tensor([[0.0, 0, 64, 64]])]).shape
+        torch.Size([1, 2, 3, 3])
+    """
 
     def __init__(
         self, output_size: int | tuple[int, int], spatial_scale: float, sampling_ratio: int
@@ -149,7 +235,17 @@ class PSRoIAlign(_Window):
 
 
 class PSRoIPool(_Window):
-    """`ps_roi_pool` as a layer."""
+    """`ps_roi_pool` as a layer.
+
+    Args:
+        output_size: height and width of a result, or one number for both.
+        spatial_scale: what the coordinates of boxes are multiplied by to get the map's.
+
+    Example:
+        >>> layer = torch.vision.ops.PSRoIPool(3, spatial_scale=0.25)
+        >>> layer(torch.ones(1, 18, 32, 32), [torch.tensor([[0.0, 0, 64, 64]])]).shape
+        torch.Size([1, 2, 3, 3])
+    """
 
     def __init__(self, output_size: int | tuple[int, int], spatial_scale: float) -> None:
         super().__init__(output_size=output_size, spatial_scale=spatial_scale)

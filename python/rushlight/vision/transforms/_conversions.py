@@ -41,9 +41,17 @@ def to_tensor(pic: Any) -> Tensor:
 
     Bytes become numbers of the default dtype from 0 to 1; other numbers stay.
 
+    Args:
+        pic: a Pillow image or an array (H, W, C).
+
     Raises:
         TypeError: it is neither.
         ValueError: the array has another number of dimensions.
+
+    Example:
+        >>> from PIL import Image
+        >>> torch.vision.transforms.functional.to_tensor(Image.new("L", (2, 1), 255))
+        tensor([[[1., 1.]]])
     """
     if isinstance(pic, Part):
         return pic.planes(byte_values(_parts.get_dimensions(pic)[0]))
@@ -68,6 +76,14 @@ def to_tensor(pic: Any) -> Tensor:
 def pil_to_tensor(pic: Any) -> Tensor:
     """Convert a Pillow image to a tensor (C, H, W) of its own numbers; TypeError for anything
     else.
+
+    Args:
+        pic: a Pillow image.
+
+    Example:
+        >>> from PIL import Image
+        >>> torch.vision.transforms.functional.pil_to_tensor(Image.new("L", (2, 1), 7))
+        tensor([[[7, 7]]], dtype=torch.uint8)
     """
     if not is_picture(pic):
         raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
@@ -92,6 +108,11 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     Raises:
         TypeError: it is neither a tensor nor an array, or there is no mode for its dtype.
         ValueError: another number of dimensions or channels, or a mode that does not fit.
+
+    Example:
+        >>> image = torch.zeros(3, 4, 6, dtype=torch.uint8)
+        >>> torch.vision.transforms.functional.to_pil_image(image).size
+        (6, 4)
     """
     if not isinstance(pic, Tensor | np.ndarray):
         raise TypeError(f"pic should be a tensor or an array, not {type(pic).__name__}")
@@ -132,9 +153,18 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor:
     """Convert an image to another dtype: white (1, or the largest integer) stays white.
 
+    Args:
+        image: the image, a tensor.
+        dtype: the dtype of the result.
+
     Raises:
         TypeError: it is no tensor.
         RuntimeError: integers of the dtype are finer than the floating-point numbers.
+
+    Example:
+        >>> image = torch.tensor([0, 255], dtype=torch.uint8)
+        >>> torch.vision.transforms.functional.convert_image_dtype(image)
+        tensor([0., 1.])
     """
     if not isinstance(image, Tensor):
         raise TypeError("Input img should be Tensor Image")
@@ -153,6 +183,11 @@ def normalize(
         mean: one number, or C.
         std: likewise; not 0 (ValueError).
         inplace: whether the tensor itself is changed.
+
+    Example:
+        >>> image = torch.full((1, 1, 2), 0.75)
+        >>> torch.vision.transforms.functional.normalize(image, mean=[0.5], std=[0.25])
+        tensor([[[1., 1.]]])
     """
     want_tensor(tensor)
     if tensor.ndim < 2:

@@ -7,7 +7,12 @@ from typing import Any
 
 
 class InterpolationMode(Enum):
-    """Interpolation modes; BOX, HAMMING and LANCZOS are for Pillow images only."""
+    """Interpolation modes; BOX, HAMMING and LANCZOS are for Pillow images only.
+
+    Example:
+        >>> torch.vision.transforms.InterpolationMode.BILINEAR.value
+        'bilinear'
+    """
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"

@@ -181,7 +181,12 @@ class Mixing:
 
 
 class AutoAugmentPolicy(Enum):
-    """The data sets on which AutoAugment's policies were learned."""
+    """The data sets on which AutoAugment's policies were learned.
+
+    Example:
+        >>> torch.vision.transforms.AutoAugmentPolicy.IMAGENET.value
+        'imagenet'
+    """
 
     IMAGENET = "imagenet"
     CIFAR10 = "cifar10"

@@ -141,17 +141,41 @@ def _compute_resized_output_size(
 
 
 def get_dimensions(img: Any) -> list[int]:
-    """The channels, height and width of an image."""
+    """The channels, height and width of an image.
+
+    Args:
+        img: picture or tensor (..., C, H, W).
+
+    Example:
+        >>> torch.vision.transforms.functional.get_dimensions(torch.zeros(3, 4, 6))
+        [3, 4, 6]
+    """
     return _place(img).get_dimensions(img)
 
 
 def get_image_size(img: Any) -> list[int]:
-    """The width and height of an image."""
+    """The width and height of an image.
+
+    Args:
+        img: picture or tensor (..., C, H, W).
+
+    Example:
+        >>> torch.vision.transforms.functional.get_image_size(torch.zeros(3, 4, 6))
+        [6, 4]
+    """
     return get_dimensions(img)[:0:-1]
 
 
 def get_image_num_channels(img: Any) -> int:
-    """The number of channels; 1 for a tensor of two dimensions."""
+    """The number of channels; 1 for a tensor of two dimensions.
+
+    Args:
+        img: picture or tensor (..., C, H, W).
+
+    Example:
+        >>> torch.vision.transforms.functional.get_image_num_channels(torch.zeros(3, 4, 6))
+        3
+    """
     return get_dimensions(img)[0]
 
 
@@ -174,6 +198,10 @@ def resize(
         max_size: the longer edge is never longer; with one number for `size`.
         antialias: whether tensors are smoothed where they get smaller (bilinear, bicubic); pictures
             always are.
+
+    Example:
+        >>> torch.vision.transforms.functional.resize(torch.zeros(3, 4, 6), 8).shape
+        torch.Size([3, 8, 12])
     """
     interpolation = as_mode(interpolation)
     have = get_dimensions(img)[1:]
@@ -191,6 +219,10 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
         fill: the value of new pixels in mode "constant"; of pictures also one for each channel.
         padding_mode: "constant", "edge" (the last pixel again), "reflect" (mirrored without the
             edge) or "symmetric" (with it).
+
+    Example:
+        >>> torch.vision.transforms.functional.pad(torch.ones(1, 1, 2), [1, 0], fill=5)
+        tensor([[[5., 1., 1., 5.]]])
     """
     check_padding(padding, padding_mode)
     if not isinstance(fill, numbers.Number | tuple | list) and fill is not None:
@@ -201,13 +233,32 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
-    """Crop an image at a position and to a size; pixels outside of the image are 0."""
+    """Crop an image at a position and to a size; pixels outside of the image are 0.
+
+    Args:
+        img: picture or tensor.
+        top, left: the first row and the first column.
+        height, width: the size of the result.
+
+    Example:
+        >>> torch.vision.transforms.functional.crop(torch.arange(12).view(1, 3, 4), 1, 1, 2, 2)
+        tensor([[[ 5,  6],
+                 [ 9, 10]]])
+    """
     return _place(img).crop(img, top, left, height, width)
 
 
 def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
     """Crop the centre of an image; it is padded with zeros if it is smaller than (height,
     width).
+
+    Args:
+        img: picture or tensor.
+        output_size: (height, width), or one number for both.
+
+    Example:
+        >>> torch.vision.transforms.functional.center_crop(torch.arange(12).view(1, 3, 4), (1, 2))
+        tensor([[[5, 6]]])
     """
     height, width = two(output_size)
     _, h, w = get_dimensions(img)
@@ -230,23 +281,73 @@ def resized_crop(
     interpolation: Any = _BILINEAR,
     antialias: bool | None = True,
 ) -> Any:
-    """Crop an image and resize the result."""
+    """Crop an image and resize the result.
+
+    Args:
+        img: picture or tensor.
+        top, left: the first row and the first column.
+        height, width: the size that is cropped to.
+        size: the size of the result: (height, width), or one number for the shorter edge.
+        interpolation: a mode, or Pillow's number of one.
+        antialias: whether tensors are smoothed where they get smaller; pictures always are.
+
+    Example:
+        >>> torch.vision.transforms.functional.resized_crop(
+        ...     torch.zeros(3, 8, 8), 0, 0, 4, 4, 6
+        ... ).shape
+        torch.Size([3, 6, 6])
+    """
     part = crop(img, top, left, height, width)
     return resize(part, size, interpolation, antialias=antialias)
 
 
 def hflip(img: Any) -> Any:
-    """Flip an image horizontally."""
+    """Flip an image horizontally.
+
+    Args:
+        img: picture or tensor.
+
+    Example:
+        >>> torch.vision.transforms.functional.hflip(torch.tensor([[[4, 5, 6]]]))
+        tensor([[[6, 5, 4]]])
+    """
     return _place(img).hflip(img)
 
 
 def vflip(img: Any) -> Any:
-    """Flip an image vertically."""
+    """Flip an image vertically.
+
+    Args:
+        img: picture or tensor.
+
+    Example:
+        >>> torch.vision.transforms.functional.vflip(torch.tensor([[[4], [5]]]))
+        tensor([[[5],
+                 [4]]])
+    """
     return _place(img).vflip(img)
 
 
 def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, Any]:
-    """Crop the four corners, row by row, and then the centre, each to this size."""
+    """Crop the four corners, row by row, and then the centre, each to this size.
+
+    Args:
+        img: picture or tensor.
+        size: (height, width), or one number for both.
+
+    Returns:
+        The five images, a tuple.
+        The five images, a tuple.
+
+    Raises:
+        ValueError: the size is larger than the image, or has other than two numbers.
+        ValueError: the size is larger than the image, or has other than two numbers.
+
+    Example:
+        >>> crops = torch.vision.transforms.functional.five_crop(torch.arange(9).view(1, 3, 3), 1)
+        >>> [crop.item() for crop in crops]
+        [0, 2, 6, 8, 4]
+    """
     height, width = two(size)
     _, h, w = get_dimensions(img)
     if width > w or height > h:
@@ -257,7 +358,22 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
 
 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple:
-    """`five_crop` of an image and of the flipped image."""
+    """`five_crop` of an image and of the flipped image.
+
+    Args:
+        img: picture or tensor.
+        size: (height, width), or one number for both.
+        vertical_flip: whether the image is flipped from top to bottom, or from left to right.
+
+    Returns:
+        The ten images, a tuple.
+        The ten images, a tuple.
+
+    Example:
+        >>> crops = torch.vision.transforms.functional.ten_crop(torch.arange(9).view(1, 3, 3), 1)
+        >>> [crop.item() for crop in crops]
+        [0, 2, 6, 8, 4, 2, 0, 8, 6, 4]
+    """
     flipped = vflip(img) if vertical_flip else hflip(img)
     return five_crop(img, size) + five_crop(flipped, size)
 
@@ -283,6 +399,14 @@ def affine(
         interpolation: nearest, bilinear, or bicubic for pictures.
         fill: the value of pixels from outside: one, or one for each channel.
         center: (x, y) of the fixed point, from the top left corner; the middle if None.
+
+    Example:
+        >>> x = torch.arange(1, 5).view(1, 2, 2)
+        >>> torch.vision.transforms.functional.affine(
+        ...     x, angle=90, translate=(0, 0), scale=1, shear=0
+        ... )
+        tensor([[[3, 1],
+                 [4, 2]]])
     """
     interpolation = as_mode(interpolation)
     shears = check_affine(angle, translate, scale, shear, center)
@@ -306,6 +430,19 @@ def rotate(
     """Rotate an image by an angle in degrees, counter-clockwise.
 
     With `expand` the result is as large as the turned image. Other arguments are those of `affine`.
+
+    Args:
+        img: picture or tensor.
+        angle: degrees, counter-clockwise.
+        interpolation: nearest, bilinear, or bicubic for pictures.
+        expand: whether the result is as large as the turned image.
+        center: (x, y) of the fixed point, from the top left corner; the middle if None.
+        fill: the value of pixels from outside: one, or one for each channel.
+
+    Example:
+        >>> torch.vision.transforms.functional.rotate(torch.arange(1, 5).view(1, 2, 2), 90)
+        tensor([[[2, 4],
+                 [1, 3]]])
     """
     interpolation = as_mode(interpolation)
     check_turn(angle, center)
@@ -327,6 +464,20 @@ def perspective(
 ) -> Any:
     """Transform the perspective of an image: the four points (x, y) `startpoints` move to
     `endpoints`.
+
+    Args:
+        img: picture or tensor.
+        startpoints: four points (x, y) of the image.
+        endpoints: where they go.
+        interpolation: nearest, bilinear, or bicubic for pictures.
+        fill: the value of pixels from outside: one, or one for each channel.
+
+    Example:
+        >>> corners = [[0, 0], [3, 0], [3, 3], [0, 3]]
+        >>> narrow = [[1, 0], [2, 0], [3, 3], [0, 3]]
+        >>> image = torch.ones(1, 4, 4)
+        >>> torch.vision.transforms.functional.perspective(image, corners, narrow).shape
+        torch.Size([1, 4, 4])
     """
     coefficients = corner_coefficients(startpoints, endpoints)
     return _place(img).perspective(img, coefficients, as_mode(interpolation), fill)
@@ -335,7 +486,20 @@ def perspective(
 def elastic_transform(
     img: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
 ) -> Any:
-    """Move every pixel by `displacement`, (1, H, W, 2), where 2 is the size of the image."""
+    """Move every pixel by `displacement`, (1, H, W, 2), where 2 is the size of the image.
+
+    Args:
+        img: picture or tensor.
+        displacement: how far each pixel's value is taken from, (1, H, W, 2).
+        interpolation: nearest, bilinear, or bicubic for pictures.
+        fill: the value of pixels from outside: one, or one for each channel.
+
+    Example:
+        >>> image = torch.arange(4.0).view(1, 1, 4)
+        >>> still = torch.zeros(1, 1, 4, 2)
+        >>> torch.vision.transforms.functional.elastic_transform(image, still)
+        tensor([[[0., 1., 2., 3.]]])
+    """
     interpolation = as_mode(interpolation)
     image = pil_to_tensor(img) if is_picture(img) else img
     check_displacement(displacement, get_dimensions(image)[1:])
@@ -344,7 +508,22 @@ def elastic_transform(
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Tensor:
-    """Replace the region whose top left corner is (i, j) by v."""
+    """Replace the region whose top left corner is (i, j) by v.
+
+    Args:
+        img: a tensor (..., C, H, W).
+        i, j: the first row and the first column.
+        h, w: height and width of the region.
+        v: the new values, broadcast to (C, h, w).
+        inplace: whether `img` itself is changed.
+
+    Example:
+        >>> torch.vision.transforms.functional.erase(
+        ...     torch.ones(1, 2, 3), 0, 1, 2, 2, torch.tensor(0.0)
+        ... )
+        tensor([[[1., 0., 0.],
+                 [1., 0., 0.]]])
+    """
     want_tensor(img)
     _tensors.check(img)
     out = img if inplace else img.clone()
@@ -356,29 +535,77 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool 
 
 
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
-    """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness."""
+    """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness.
+
+    Args:
+        img: picture or tensor.
+        brightness_factor: the factor, not negative.
+
+    Example:
+        >>> torch.vision.transforms.functional.adjust_brightness(torch.tensor([[[0.2, 0.6]]]), 2)
+        tensor([[[0.4000, 1.0000]]])
+    """
     return _place(img).adjust_brightness(img, brightness_factor)
 
 
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
-    """Change the contrast: 0 gives the mean grey, 1 the image."""
+    """Change the contrast: 0 gives the mean grey, 1 the image.
+
+    Args:
+        img: picture or tensor.
+        contrast_factor: the factor, not negative.
+
+    Example:
+        >>> torch.vision.transforms.functional.adjust_contrast(torch.tensor([[[0.2, 0.6]]]), 0.5)
+        tensor([[[0.3000, 0.5000]]])
+    """
     return _place(img).adjust_contrast(img, contrast_factor)
 
 
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
-    """Change the saturation: 0 gives grey, 1 the image."""
+    """Change the saturation: 0 gives grey, 1 the image.
+
+    Args:
+        img: picture or tensor of three channels.
+        saturation_factor: the factor, not negative.
+
+    Example:
+        >>> red = torch.tensor([1.0, 0.0, 0.0]).view(3, 1, 1)
+        >>> torch.vision.transforms.functional.adjust_saturation(red, 0).flatten()
+        tensor([0.2989, 0.2989, 0.2989])
+    """
     return _place(img).adjust_saturation(img, saturation_factor)
 
 
 def adjust_hue(img: Any, hue_factor: float) -> Any:
-    """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError)."""
+    """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError).
+
+    Args:
+        img: picture or tensor of three channels.
+        hue_factor: the share of the circle.
+
+    Example:
+        >>> red = torch.tensor([1.0, 0.0, 0.0]).view(3, 1, 1)
+        >>> torch.vision.transforms.functional.adjust_hue(red, 0.5).flatten()
+        tensor([0., 1., 1.])
+    """
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
     return _place(img).adjust_hue(img, hue_factor)
 
 
 def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
-    """Gamma correction: gain * img ** gamma, with white at 1; ValueError for a negative gamma."""
+    """Gamma correction: gain * img ** gamma, with white at 1; ValueError for a negative gamma.
+
+    Args:
+        img: picture or tensor.
+        gamma: the power: more than 1 makes shadows darker.
+        gain: the factor.
+
+    Example:
+        >>> torch.vision.transforms.functional.adjust_gamma(torch.tensor([[[0.5, 1.0]]]), 2)
+        tensor([[[0.2500, 1.0000]]])
+    """
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
     _check_tensor(img, _tensors.check_colours)
@@ -386,7 +613,20 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
 
 
 def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
-    """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness."""
+    """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness.
+
+    Args:
+        img: picture or tensor.
+        sharpness_factor: the factor, not negative.
+
+    Example:
+        >>> image = torch.zeros(1, 3, 3)
+        >>> image[0, 1, 1] = 1
+        >>> torch.vision.transforms.functional.adjust_sharpness(image, 0)
+        tensor([[[0.0000, 0.0000, 0.0000],
+                 [0.0000, 0.3846, 0.0000],
+                 [0.0000, 0.0000, 0.0000]]])
+    """
     return _place(img).adjust_sharpness(img, sharpness_factor)
 
 
@@ -404,6 +644,15 @@ def _grey(img: Any, num_output_channels: int) -> Any:
 def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     """Convert a Pillow image to grey, with one channel or three equal ones; TypeError for a
     tensor.
+
+    Args:
+        img: a Pillow image.
+        num_output_channels: 1 or 3.
+
+    Example:
+        >>> from PIL import Image
+        >>> torch.vision.transforms.functional.to_grayscale(Image.new("RGB", (4, 4))).mode
+        'L'
     """
     if not is_picture(img):
         raise TypeError("Input should be PIL Image")
@@ -413,19 +662,46 @@ def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     """Convert to grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal
     ones.
+
+    Args:
+        img: picture or tensor of three channels.
+        num_output_channels: 1 or 3.
+
+    Example:
+        >>> red = torch.tensor([1.0, 0.0, 0.0]).view(3, 1, 1)
+        >>> torch.vision.transforms.functional.rgb_to_grayscale(red)
+        tensor([[[0.2989]]])
     """
     return _grey(img, num_output_channels)
 
 
 def invert(img: Any) -> Any:
-    """Invert the colours: white less the image."""
+    """Invert the colours: white less the image.
+
+    Args:
+        img: picture or tensor.
+
+    Example:
+        >>> torch.vision.transforms.functional.invert(torch.tensor([[[0.25, 1.0]]]))
+        tensor([[[0.7500, 0.0000]]])
+    """
     _check_tensor(img, _tensors.check_planes)
     _check_tensor(img, _tensors.check_colours)
     return _place(img).invert(img)
 
 
 def posterize(img: Any, bits: int) -> Any:
-    """Keep only the highest bits, 0 to 8, of bytes."""
+    """Keep only the highest bits, 0 to 8, of bytes.
+
+    Args:
+        img: picture or tensor of bytes.
+        bits: how many bits are kept.
+
+    Example:
+        >>> image = torch.tensor([[[100, 200]]], dtype=torch.uint8)
+        >>> torch.vision.transforms.functional.posterize(image, 2)
+        tensor([[[ 64, 192]]], dtype=torch.uint8)
+    """
     if not 0 <= bits <= 8:
         raise ValueError(f"bits should be between 0 and 8, and is {bits}")
     _check_tensor(img, _tensors.check_planes)
@@ -434,14 +710,31 @@ def posterize(img: Any, bits: int) -> Any:
 
 
 def solarize(img: Any, threshold: float) -> Any:
-    """Invert the pixels at or above the threshold."""
+    """Invert the pixels at or above the threshold.
+
+    Args:
+        img: picture or tensor.
+        threshold: the least value that is inverted.
+
+    Example:
+        >>> torch.vision.transforms.functional.solarize(torch.tensor([[[0.2, 0.9]]]), 0.5)
+        tensor([[[0.2000, 0.1000]]])
+    """
     _check_tensor(img, _tensors.check_planes)
     _check_tensor(img, _tensors.check_colours)
     return _place(img).solarize(img, threshold)
 
 
 def autocontrast(img: Any) -> Any:
-    """Stretch each channel from black to white."""
+    """Stretch each channel from black to white.
+
+    Args:
+        img: picture or tensor.
+
+    Example:
+        >>> torch.vision.transforms.functional.autocontrast(torch.tensor([[[0.2, 0.4, 0.6]]]))
+        tensor([[[0.0000, 0.5000, 1.0000]]])
+    """
     _check_tensor(img, _tensors.check_planes)
     if isinstance(img, Tensor) and img.dtype == rushlight.bool:
         _tensors.check_colours(img)
@@ -450,7 +743,16 @@ def autocontrast(img: Any) -> Any:
 
 
 def equalize(img: Any) -> Any:
-    """Equalise the histogram of each channel of bytes."""
+    """Equalise the histogram of each channel of bytes.
+
+    Args:
+        img: picture or tensor of bytes.
+
+    Example:
+        >>> image = torch.tensor([[[100, 101, 102, 103]]], dtype=torch.uint8)
+        >>> torch.vision.transforms.functional.equalize(image)
+        tensor([[[100, 101, 102, 103]]], dtype=torch.uint8)
+    """
     _check_tensor(img, _tensors.check_bytes)
     return _place(img).equalize(img)
 
@@ -464,6 +766,12 @@ def gaussian_blur(
         img: picture or tensor.
         kernel_size: odd width, or (width, height), in pixels.
         sigma: deviation in pixels, one or (x, y); 0.15 times the kernel's size + 0.35 if None.
+
+    Example:
+        >>> image = torch.zeros(1, 3, 3)
+        >>> image[0, 1, 1] = 1
+        >>> torch.vision.transforms.functional.gaussian_blur(image, 3).shape
+        torch.Size([1, 3, 3])
     """
     if not isinstance(kernel_size, int | list | tuple):
         raise TypeError(f"kernel_size should be an int or two of them, not {kernel_size!r}")

@@ -28,7 +28,19 @@ _IQR_GROSS_WARN_THRESHOLD = 0.25
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """A statement to time, with its labels."""
+    """A statement to time, with its labels.
+
+    Args:
+        stmt: the statement.
+        setup: what runs before it.
+        global_setup: accepted for statements in C++.
+        label, sub_label, description, env: texts that identify the measurement in a table.
+        num_threads: how many threads ops may use.
+
+    Example:
+        >>> torch.utils.benchmark.TaskSpec("x + x", setup="pass", label="sum").title
+        'sum'
+    """
 
     stmt: str
     setup: str
@@ -65,7 +77,19 @@ def _indent(text):
 
 @dataclasses.dataclass(init=True, repr=False)
 class Measurement:
-    """Times of repeated runs: `raw_times` are seconds of `number_per_run` calls each."""
+    """Times of repeated runs: `raw_times` are seconds of `number_per_run` calls each.
+
+    Args:
+        number_per_run: calls of a run.
+        raw_times: seconds of each run.
+        task_spec: what was timed.
+        metadata: what else is known.
+
+    Example:
+        >>> spec = torch.utils.benchmark.TaskSpec("x + x", setup="pass")
+        >>> torch.utils.benchmark.Measurement(10, [0.2, 0.3, 0.4], spec).median
+        0.03
+    """
 
     number_per_run: int
     raw_times: list[float]
@@ -194,7 +218,15 @@ def _quantile(ordered, q):
 
 
 def select_unit(t):
-    """The unit in which to show seconds, and its length."""
+    """The unit in which to show seconds, and its length.
+
+    Args:
+        t: seconds.
+
+    Example:
+        >>> torch.utils.benchmark.select_unit(0.004)
+        ('ms', 0.001)
+    """
     unit = {-3: "ns", -2: "us", -1: "ms"}.get(
         max(-3, min(0, math.floor(math.log10(t)) // 3)) if t > 0 else -3, "s"
     )
@@ -202,12 +234,29 @@ def select_unit(t):
 
 
 def unit_to_english(u):
-    """The name of a unit."""
+    """The name of a unit.
+
+    Args:
+        u: the unit, as "ms".
+
+    Example:
+        >>> torch.utils.benchmark.unit_to_english("ms")
+        'millisecond'
+    """
     return {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}[u]
 
 
 def trim_sigfig(x, n):
-    """Round x to n significant digits."""
+    """Round x to n significant digits.
+
+    Args:
+        x: the number.
+        n: how many digits stay.
+
+    Example:
+        >>> torch.utils.benchmark.trim_sigfig(123.456, 2)
+        120
+    """
     if n != int(n) or n < 1:
         raise ValueError(f"expected a number of digits, got {n}")
     if x == 0:
@@ -217,13 +266,30 @@ def trim_sigfig(x, n):
 
 
 def ordered_unique(elements):
-    """The distinct elements in the order in which they first appear."""
+    """The distinct elements in the order in which they first appear.
+
+    Args:
+        elements: the elements.
+
+    Example:
+        >>> torch.utils.benchmark.ordered_unique(["b", "a", "b"])
+        ['b', 'a']
+    """
     return list(dict.fromkeys(elements))
 
 
 @contextlib.contextmanager
 def set_torch_threads(n):
-    """A context manager in which ops use n threads."""
+    """A context manager in which ops use n threads.
+
+    Args:
+        n: how many threads.
+
+    Example:
+        >>> with torch.utils.benchmark.set_torch_threads(1):
+        ...     print(torch.get_num_threads())
+        1
+    """
     before = rushlight.get_num_threads()
     try:
         rushlight.set_num_threads(n)

@@ -18,7 +18,21 @@ class Colorize:
 
 
 class Compare:
-    """Tables of measurements: one table for each label, in one unit."""
+    """Tables of measurements: one table for each label, in one unit.
+
+    Args:
+        results: the measurements.
+
+    Example:
+        >>> spec = torch.utils.benchmark.TaskSpec(
+        ...     "x + x", setup="pass", label="sums", description="small"
+        ... )
+        >>> table = torch.utils.benchmark.Compare(
+        ...     [torch.utils.benchmark.Measurement(10, [0.2], spec)]
+        ... )
+        >>> "sums" in str(table)
+        True
+    """
 
     def __init__(self, results) -> None:
         self._results = []

@@ -16,7 +16,12 @@ timer = timeit.default_timer
 
 
 class Language(enum.Enum):
-    """The language of statements; only Python can be timed."""
+    """The language of statements; only Python can be timed.
+
+    Example:
+        >>> torch.utils.benchmark.Language.PYTHON
+        <Language.PYTHON: 0>
+    """
 
     PYTHON = 0
     CPP = 1
@@ -29,6 +34,8 @@ class Timer:
         stmt, setup, timer, globals: as for Python's timeit.Timer.
         label, sub_label, description, env: texts that identify the measurement in a table.
         num_threads: how many threads ops may use meanwhile.
+        global_setup: accepted for statements in C++.
+        language: the language of the statement, Python.
 
     Raises:
         NotImplementedError: for statements in C++.

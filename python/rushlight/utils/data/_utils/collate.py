@@ -145,12 +145,37 @@ def default_collate(batch):
     Tensors are stacked; arrays, numpy scalars and Python numbers become tensors (floats float64,
     integers int64); strings stay a list; mappings, named tuples and sequences keep their structure
     (tuples become lists).
+
+    Args:
+        batch: the samples, of one structure.
+
+    Raises:
+        RuntimeError: tensors differ in their sizes.
+        TypeError: a sample has something else.
+        RuntimeError: tensors differ in their sizes.
+        TypeError: a sample has something else.
+
+    Example:
+        >>> torch.utils.data.default_collate(
+        ...     [{"x": torch.zeros(2), "y": 5}, {"x": torch.ones(2), "y": 7}]
+        ... )
+        {'x': tensor([[0., 0.],
+                [1., 1.]]), 'y': tensor([5, 7])}
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
 def default_convert(data):
-    """A sample with its numpy arrays as tensors, everything else as it is."""
+    """A sample with its numpy arrays as tensors, everything else as it is.
+
+    Args:
+        data: the sample.
+
+    Example:
+        >>> import numpy
+        >>> torch.utils.data.default_convert([numpy.array([4, 5]), "a"])
+        [tensor([4, 5]), 'a']
+    """
     kind = type(data)
     if isinstance(data, Tensor):
         return data

@@ -71,7 +71,12 @@ _lender: Any = None
 
 
 def get_worker_info():
-    """What a worker process knows about itself; None in the main process."""
+    """What a worker process knows about itself; None in the main process.
+
+    Example:
+        >>> torch.utils.data.get_worker_info() is None
+        True
+    """
     return _worker_info
 
 

@@ -28,6 +28,18 @@ class functional_datapipe:
     Args:
         name: the name of the method.
         enable_df_api_tracing: has no effect, because there are no pipes of data frames.
+
+    Example:
+        >>> @torch.utils.data.functional_datapipe("every_second")
+        ... class EverySecond(torch.utils.data.IterDataPipe):
+        ...     def __init__(self, source):
+        ...         self.source = source
+        ...
+        ...     def __iter__(self):
+        ...         return (x for i, x in enumerate(self.source) if i % 2 == 0)
+        >>> pipe = torch.utils.data.datapipes.iter.IterableWrapper(range(5))
+        >>> list(pipe.every_second())
+        [0, 2, 4]
     """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
@@ -43,7 +55,12 @@ class functional_datapipe:
 
 
 class guaranteed_datapipes_determinism:
-    """Within it pipes that are marked as not deterministic cannot be made."""
+    """Within it pipes that are marked as not deterministic cannot be made.
+
+    Example:
+        >>> with torch.utils.data.guaranteed_datapipes_determinism():
+        ...     pipe = torch.utils.data.datapipes.iter.IterableWrapper(range(3))
+    """
 
     def __init__(self) -> None:
         global _determinism
@@ -59,7 +76,20 @@ class guaranteed_datapipes_determinism:
 
 
 class non_deterministic:
-    """Marks a class of pipes as not deterministic, always or by a function of its arguments."""
+    """Marks a class of pipes as not deterministic, always or by a function of its arguments.
+
+    Args:
+        arg: the class, or a function that says of its arguments whether pipes are so.
+
+    Example:
+        >>> import random
+        >>> @torch.utils.data.non_deterministic
+        ... class Noise(torch.utils.data.IterDataPipe):
+        ...     def __iter__(self):
+        ...         yield random.random()
+        >>> len(list(Noise()))
+        1
+    """
 
     def __init__(self, arg) -> None:
         self._test = None if isinstance(arg, type) else arg
@@ -81,7 +111,21 @@ class non_deterministic:
 
 
 def argument_validation(f):
-    """Checks that arguments whose type is said to be a datapipe are one."""
+    """Checks that arguments whose type is said to be a datapipe are one.
+
+    Args:
+        f: the constructor.
+
+    Example:
+        >>> class Twice(torch.utils.data.IterDataPipe):
+        ...     @torch.utils.data.argument_validation
+        ...     def __init__(self, source: torch.utils.data.IterDataPipe[int]):
+        ...         self.source = source
+        >>> Twice([4, 5])
+        Traceback (most recent call last):
+            ...
+        TypeError: Expected argument 'source' as a ...
+    """
     signature, hints = inspect.signature(f), get_type_hints(f)
 
     @functools.wraps(f)
@@ -99,7 +143,12 @@ def argument_validation(f):
 
 @contextlib.contextmanager
 def runtime_validation_disabled():
-    """Within it `runtime_validation` checks nothing."""
+    """Within it `runtime_validation` checks nothing.
+
+    Example:
+        >>> with torch.utils.data.runtime_validation_disabled():
+        ...     pass
+    """
     global _validates
     before, _validates = _validates, False
     try:
@@ -112,6 +161,13 @@ def runtime_validation(f):
     """Checks that what a pipe's `__iter__` gives has the type of the elements it was declared for.
 
     Only plain classes can be checked: `Iterator[int]`.
+
+    For an example see `utils.data.argument_validation`, which checks before.
+
+    For an example see `utils.data.argument_validation`, which checks before.
+
+    Args:
+        f: `__iter__`.
     """
     hint = get_type_hints(f).get("return")
     expected: tuple[Any, ...] = getattr(hint, "__args__", ())

@@ -96,6 +96,11 @@ def _once(begin):
 class IterDataPipe(_Steps, IterableDataset):
     """A stream that reads another; subclasses define `__iter__`, and `reset` if they keep a
     state.
+
+    Example:
+        >>> pipe = torch.utils.data.datapipes.iter.IterableWrapper([2, 5, 3])
+        >>> list(pipe.map(lambda x: x * 10).filter(lambda x: x > 20))
+        [50, 30]
     """
 
     functions: ClassVar[dict[str, Callable]] = {}
@@ -114,7 +119,12 @@ class IterDataPipe(_Steps, IterableDataset):
 
 
 class DFIterDataPipe(IterDataPipe):
-    """Marks streams of data frames."""
+    """Marks streams of data frames.
+
+    Example:
+        >>> issubclass(torch.utils.data.DFIterDataPipe, torch.utils.data.IterDataPipe)
+        True
+    """
 
 
 class ShuffledPipe(IterDataPipe):
@@ -145,7 +155,13 @@ class ShuffledPipe(IterDataPipe):
 
 
 class MapDataPipe(_Steps, Dataset):
-    """Samples by index, read from another; subclasses define `__getitem__` and `__len__`."""
+    """Samples by index, read from another; subclasses define `__getitem__` and `__len__`.
+
+    Example:
+        >>> pipe = torch.utils.data.datapipes.map.SequenceWrapper(["a", "b"])
+        >>> pipe.map(str.upper)[1]
+        'B'
+    """
 
     functions: ClassVar[dict[str, Callable]] = {}
 
@@ -154,7 +170,15 @@ class MapDataPipe(_Steps, Dataset):
 
 
 class DataChunk(list):
-    """A batch of samples as a list."""
+    """A batch of samples as a list.
+
+    Args:
+        items: the samples.
+
+    Example:
+        >>> torch.utils.data.DataChunk([4, 5])
+        [4, 5]
+    """
 
     def __init__(self, items) -> None:
         items = list(items)

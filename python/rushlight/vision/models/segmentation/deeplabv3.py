@@ -76,7 +76,7 @@ class DeepLabV3(_SimpleSegmentationModel):
 
 def _on_mobilenet(
     num_classes: int = 21, aux_loss: bool | None = None, weights_backbone: Any = "IMAGENET1K_V1"
-):
+) -> DeepLabV3:
     layers = mobilenetv3.mobilenet_v3_large(weights=weights_backbone, dilated=True).features
     ends = ends_of_sizes(layers)
     last, middle = ends[-1], ends[-4]
