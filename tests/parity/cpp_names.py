@@ -52,7 +52,12 @@ def without_angles(tokens: list[str]) -> list[str]:
 def declared(tokens: list[str], owner: str) -> str:
     """The name that a declaration without a body, or a function, declares; empty where it is none."""
     tokens = without_angles(tokens)
-    if not tokens or tokens[0] in ("typedef", "friend") or NO_NAMES & set(tokens[:1]) or "operator" in tokens:
+    if (
+        not tokens
+        or tokens[0] in ("typedef", "friend")
+        or NO_NAMES & set(tokens[:1])
+        or "operator" in tokens
+    ):
         return tokens[-1] if tokens[:1] == ["typedef"] else ""
     if tokens[0] == "using":
         if "=" in tokens:
@@ -67,7 +72,11 @@ def declared(tokens: list[str], owner: str) -> str:
         return ""
     end = min((tokens.index(t) for t in ("(", "=", "[", ":") if t in tokens), default=len(tokens))
     name = tokens[end - 1] if end else ""
-    known = re.fullmatch(r"(?!__dispatch_)[A-Za-z_]\w*", name) and name != owner and name.upper() != name
+    known = (
+        re.fullmatch(r"(?!__dispatch_)[A-Za-z_]\w*", name)
+        and name != owner
+        and name.upper() != name
+    )
     is_type = end == 1 or (end >= 2 and tokens[end - 2] in ("~", "::"))
     return name if known and not is_type and name not in ("decltype", "const", "noexcept") else ""
 
@@ -81,7 +90,11 @@ def opened(tokens: list[str]) -> tuple[str, str]:
         if word in plain_tokens and "(" not in plain_tokens[: plain_tokens.index(word)]:
             rest = plain_tokens[plain_tokens.index(word) + 1 :]
             head = rest[: rest.index(":")] if ":" in rest else rest
-            names = [t for t in head if re.match(r"[A-Za-z_]", t) and t not in ("final", "class", "struct")]
+            names = [
+                t
+                for t in head
+                if re.match(r"[A-Za-z_]", t) and t not in ("final", "class", "struct")
+            ]
             if "(" in head and names:  # a macro with arguments before the name
                 names = names[-1:]
             return ("enum" if word == "enum" else "class"), names[-1] if names else ""
@@ -112,7 +125,12 @@ def names_of(text: str) -> Iterator[str]:
         return "::".join([s.name for s in scopes[1:] if s.name] + [name])
 
     def visible() -> bool:
-        hidden = any(part in HIDDEN for s in scopes[1:] if s.kind == "namespace" for part in s.name.split("::"))
+        hidden = any(
+            part in HIDDEN
+            for s in scopes[1:]
+            if s.kind == "namespace"
+            for part in s.name.split("::")
+        )
         return not hidden and all(s.public and not s.template for s in scopes if s.kind == "class")
 
     def told(name: str) -> Iterator[str]:

@@ -20,13 +20,19 @@ API = "torch/csrc/api/include/torch"
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "from-libtorch.md"
 # What the table calls it → headers, and what a name must look like.
 GROUPS = {
-    "functions (`ATen/ops`)": (["ATen/ops/*.h"], r"at::(?!_ops)\w+(?<!_outf)(?<!_symint)(?<!_symint_out)"),
+    "functions (`ATen/ops`)": (
+        ["ATen/ops/*.h"],
+        r"at::(?!_ops)\w+(?<!_outf)(?<!_symint)(?<!_symint_out)",
+    ),
     "their `_outf` forms": (["ATen/ops/*.h"], r"at::\w+_outf"),
     "methods of `Tensor`": (["ATen/core/Tensor*.h"], r"at::Tensor(Base)?::(?!\w+_symint)\w+"),
     "`nn`: modules": ([f"{API}/nn/*.h", f"{API}/nn/modules/**/*.h"], r"torch::nn::.*"),
     "`nn`: options": ([f"{API}/nn/options/*.h"], r"torch::nn::.*"),
     "`nn::functional`": ([f"{API}/nn/functional/*.h"], r"torch::nn::functional::.*"),
-    "`nn::utils`, `nn::parallel`": ([f"{API}/nn/utils/*.h", f"{API}/nn/parallel/*.h"], r"torch::nn::.*"),
+    "`nn::utils`, `nn::parallel`": (
+        [f"{API}/nn/utils/*.h", f"{API}/nn/parallel/*.h"],
+        r"torch::nn::.*",
+    ),
     "`optim`, schedulers": ([f"{API}/optim/**/*.h"], r"torch::optim::.*"),
     "`data`": ([f"{API}/data/**/*.h"], r"torch::data::.*"),
     "archives": ([f"{API}/serialize/*.h", f"{API}/serialize.h"], r"torch::.*"),
@@ -35,29 +41,83 @@ GROUPS = {
         r"torch::\w+::.*",
     ),
     "other headers of `torch/`": (
-        [f"{API}/{name}.h" for name in ("arg", "cuda", "enum", "expanding_array", "jit", "mps", "ordered_dict", "types",
-                                        "utils", "version", "xpu")],
+        [
+            f"{API}/{name}.h"
+            for name in (
+                "arg",
+                "cuda",
+                "enum",
+                "expanding_array",
+                "jit",
+                "mps",
+                "ordered_dict",
+                "types",
+                "utils",
+                "version",
+                "xpu",
+            )
+        ],
         r"torch::.*",
     ),
     "TorchScript (`jit/api`, `jit/serialization`)": (
-        ["torch/csrc/jit/api/*.h", "torch/csrc/jit/serialization/import.h", "torch/csrc/jit/serialization/export.h",
-         "torch/csrc/jit/serialization/pickle.h"],
+        [
+            "torch/csrc/jit/api/*.h",
+            "torch/csrc/jit/serialization/import.h",
+            "torch/csrc/jit/serialization/export.h",
+            "torch/csrc/jit/serialization/pickle.h",
+        ],
         r"torch::jit::.*",
     ),
     "autograd": (
-        [f"torch/csrc/autograd/{name}.h" for name in ("anomaly_mode", "autograd", "custom_function", "edge", "engine",
-                                                      "function", "grad_mode", "InferenceMode", "saved_variable")],
+        [
+            f"torch/csrc/autograd/{name}.h"
+            for name in (
+                "anomaly_mode",
+                "autograd",
+                "custom_function",
+                "edge",
+                "engine",
+                "function",
+                "grad_mode",
+                "InferenceMode",
+                "saved_variable",
+            )
+        ],
         r"torch::autograd::.*",
     ),
     "libraries of ops": (["torch/library.h", "torch/custom_class.h"], r"torch::.*"),
     "`c10d`": (
-        [f"torch/csrc/distributed/c10d/{name}.hpp" for name in ("Backend", "FileStore", "HashStore", "PrefixStore",
-                                                                "ProcessGroup", "Store", "TCPStore", "Types", "Work")],
+        [
+            f"torch/csrc/distributed/c10d/{name}.hpp"
+            for name in (
+                "Backend",
+                "FileStore",
+                "HashStore",
+                "PrefixStore",
+                "ProcessGroup",
+                "Store",
+                "TCPStore",
+                "Types",
+                "Work",
+            )
+        ],
         r"c10d::.*",
     ),
     "`c10`": (
-        [f"c10/core/{name}.h" for name in ("Device", "DeviceType", "Layout", "MemoryFormat", "Scalar", "ScalarType",
-                                           "Storage", "Stream", "TensorOptions")]
+        [
+            f"c10/core/{name}.h"
+            for name in (
+                "Device",
+                "DeviceType",
+                "Layout",
+                "MemoryFormat",
+                "Scalar",
+                "ScalarType",
+                "Storage",
+                "Stream",
+                "TensorOptions",
+            )
+        ]
         + [f"c10/util/{name}.h" for name in ("ArrayRef", "Exception", "intrusive_ptr", "irange")],
         r"c10::.*",
     ),
@@ -96,7 +156,9 @@ def read(include: Path) -> dict[str, list[str]]:
     """The names of each group."""
     groups = {}
     for group, (patterns, shape) in GROUPS.items():
-        files = [f for p in patterns for f in sorted(include.glob(p)) if not NOT_PUBLIC.search(f.name)]
+        files = [
+            f for p in patterns for f in sorted(include.glob(p)) if not NOT_PUBLIC.search(f.name)
+        ]
         found = (name for f in files for name in names_of(f.read_text(errors="replace")))
         groups[group] = list(dict.fromkeys(name for name in found if re.fullmatch(shape, name)))
     return groups
@@ -121,9 +183,23 @@ def absent(names: Iterable[str], include: Path, compiler: str = "g++") -> list[s
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "probe.cpp"
         source.write_text("\n".join(lines) + "\n")
-        command = [compiler, "-w", "-std=c++17", "-fsyntax-only", "-fmax-errors=0", "-fdiagnostics-color=never"]
-        said = subprocess.run([*command, f"-I{include}", str(source)], capture_output=True, text=True).stderr
-        at = [int(n) for n in re.findall(rf"^{re.escape(str(source))}:(\d+):\d+: (?:fatal )?error:", said, re.M)]
+        command = [
+            compiler,
+            "-w",
+            "-std=c++17",
+            "-fsyntax-only",
+            "-fmax-errors=0",
+            "-fdiagnostics-color=never",
+        ]
+        said = subprocess.run(
+            [*command, f"-I{include}", str(source)], capture_output=True, text=True
+        ).stderr
+        at = [
+            int(n)
+            for n in re.findall(
+                rf"^{re.escape(str(source))}:(\d+):\d+: (?:fatal )?error:", said, re.M
+            )
+        ]
     assert all(n >= first for n in at), said[:2000]
     return [names[n - first] for n in sorted(set(at))]
 
@@ -138,7 +214,9 @@ def table(groups: dict[str, list[str]], missing: set[str]) -> str:
     for group, names in groups.items():
         gone = [name for name in names if name in missing]
         reasons = sorted({reason(name) for name in gone})
-        lines.append(f"| {group} | {len(names)} | {len(names) - len(gone)} | {'; '.join(reasons)} |")
+        lines.append(
+            f"| {group} | {len(names)} | {len(names) - len(gone)} | {'; '.join(reasons)} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -151,7 +229,14 @@ def main() -> None:
     groups = read(theirs)
     missing = set(absent(dict.fromkeys(n for names in groups.values() for n in names), ours))
     if sys.argv[1:] == ["--absent"]:
-        print("\n".join(f"{group}: {n}" for group, names in groups.items() for n in names if n in missing and not reason(n)))
+        print(
+            "\n".join(
+                f"{group}: {n}"
+                for group, names in groups.items()
+                for n in names
+                if n in missing and not reason(n)
+            )
+        )
         return
     page = PAGE.read_text()
     start, end = "<!-- twins -->\n", "<!-- end of twins -->"

@@ -58,5 +58,7 @@ def test_names_are_here_or_told():
     missing = set(cpp_twins.absent(names, ours))
     assert [name for name in missing if not cpp_twins.reason(name)] == []
     for shape, why in cpp_twins.REASONS.items():
-        assert any(cpp_twins.reason(name) == why for name in missing), f"nothing is absent for {shape}"
+        assert any(cpp_twins.reason(name) == why for name in missing), (
+            f"nothing is absent for {shape}"
+        )
     assert cpp_twins.table(groups, missing) in cpp_twins.PAGE.read_text()

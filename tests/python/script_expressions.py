@@ -4,7 +4,7 @@ tests/parity reads this file with PyTorch in the place of `torch`.
 """
 
 # The forms that programs for TorchScript are written in.
-# ruff: noqa: UP006, UP007, UP031, UP032, UP035, UP045, E741, F401, B905, PIE790, SIM201, SIM905
+# ruff: noqa: UP006, UP007, UP031, UP032, UP035, UP045, E741, F401, PIE790, SIM201, SIM905
 
 import enum
 import math
