@@ -36,6 +36,7 @@ ACCEPTED = (
         "the mask alone says it",
     ),
     Accepted("masked._ops._input_mask", "args", NO_EFFECT, PROTOCOL),
+    Accepted("_rules.masked.Call.*", "name", NO_EFFECT, PROTOCOL),
     Accepted(
         "nn.modules.transformer.TransformerEncoder.*",
         "enable_nested_tensor mask_check",

@@ -28,7 +28,8 @@ ACCEPTED = (
         "there are no graphs that a custom op would be looked for in",
     ),
     Accepted(
-        "ao.nn.quantized.modules.*.from_float ao.nn.quantized.dynamic.modules.*.from_float",
+        "ao.nn.quantized.modules.*.from_float ao.nn.quantized.dynamic.modules.*.from_float "
+        "ao.nn.quantized._arithmetic.*.from_float",
         "use_precomputed_fake_quant",
         NO_EFFECT,
         "layers without a weight ignore it; linear layers and convolutions read it",

@@ -218,8 +218,8 @@ class Module(ModuleChanges):
         if parameters is not None and name in parameters:
             if value is not None:
                 what = "torch.nn.Parameter or None expected"
-                hint = "wrap it in torch.nn.Parameter, or write its numbers under no_grad()"
-                raise _unfit(value, "parameter", name, what, f": {hint}")
+                hint = "wrap it in torch.nn.Parameter, or write its numbers with copy_()"
+                raise _unfit(value, "parameter", name, what, f": {hint} under no_grad()")
             self.register_parameter(name, value)
             return
         modules = own.get("_modules")
