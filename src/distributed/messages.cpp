@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "distributed/message_call.h"
+#include "distributed/pipe_signal.h"
 
 namespace rushlight::distributed {
 
@@ -389,7 +390,10 @@ class MessageBackend : public Backend, private Failures {
     } else if (AtOnce::is_active() && jobs_.empty() && runner_ == std::thread::id()) {
       runner_ = std::this_thread::get_id();
       lock.unlock();
-      run_job(job);
+      {
+        const NoPipeSignal no_signal;
+        run_job(job);
+      }
       lock.lock();
       runner_ = std::thread::id();
       if (stopping_ || !jobs_.empty()) {

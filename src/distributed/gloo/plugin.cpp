@@ -12,6 +12,7 @@
 #include <set>
 
 #include "core/interface_hash.h"
+#include "distributed/pipe_signal.h"
 #include <rushlight/distributed/backend.h>
 
 namespace rushlight::distributed {
@@ -179,6 +180,7 @@ std::shared_ptr<gloo::transport::Device> device_for(const BackendOptions& option
 }
 
 std::shared_ptr<Backend> make(const BackendOptions& options) {
+  const NoPipeSignal no_signal;
   try {
     auto device = device_for(options);
     auto context = std::make_shared<gloo::rendezvous::Context>(options.rank, options.size);
