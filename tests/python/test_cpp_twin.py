@@ -298,4 +298,4 @@ def test_the_header_is_light(tmp_path):
     flags = ["-std=c++17", "-fsyntax-only", f"-I{PACKAGE / 'include'}"]
     command = [sys.executable, "-c", program, compiler, *flags, str(source)]
     result = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert int(result.stdout) < 275_000  # kilobytes
+    assert int(result.stdout) < 283_000  # kilobytes
