@@ -76,7 +76,7 @@ def test_processes(environment, case, ranks):
 @pytest.mark.parametrize(
     "case, ranks, args",
     [
-        ("ddp_workers.hooks", 2, ()),
+        ("ddp_traffic_workers.hooks", 2, ()),
         ("ddp_workers.normalised", 2, ()),
         ("ddp_workers.uneven", 3, ()),
         pytest.param("ddp_workers.grid", 4, (), marks=beside_gloo),
