@@ -58,14 +58,14 @@ def _tensor_class():
 class TorchFunctionMode:
     """Sees every call of the public functions inside its `with` block.
 
-    Override `__torch_function__(self, func, types, args=(), kwargs=None)`; while it runs, the mode
-    is off.
+    Override `__torch_function__`: it gets the function, the classes that have a say, the arguments
+    and the keywords. While it runs, the mode is off.
 
     Example:
         >>> class Names(torch.overrides.TorchFunctionMode):
-        ...     def __torch_function__(self, func, types, args=(), kwargs=None):
-        ...         print(torch.overrides.resolve_name(func))
-        ...         return func(*args, **(kwargs or {}))
+        ...     def __torch_function__(self, called, classes, args=(), kwargs=None):
+        ...         print(torch.overrides.resolve_name(called))
+        ...         return called(*args, **(kwargs or {}))
         >>> with Names():
         ...     x = torch.zeros(2).exp()
         None

@@ -49,6 +49,7 @@ def augmented_assignments(n: int, f: float):
 
 @row(torch.arange(4), torch.tensor([3, 1, 2, 7]), torch.tensor([True, False]))
 def bits_of_tensors_in_place(a, b, c):
+    a, c = a.clone(), c.clone()
     a |= 8
     a &= b
     a ^= b

@@ -340,10 +340,9 @@ class CorrCholeskyTransform(Transform):
     (Lewandowski, Kurowicka, Joe 2009).
 
     Example:
-        >>> torch.distributions.CorrCholeskyTransform()(torch.zeros(3))
-        tensor([[1., 0., 0.],
-                [0., 1., 0.],
-                [0., 0., 1.]])
+        >>> torch.distributions.CorrCholeskyTransform()(torch.zeros(1))
+        tensor([[1., 0.],
+                [0., 1.]])
     """
 
     domain = constraints.real_vector

@@ -58,8 +58,8 @@ def export(
 
     Example:
         >>> class Scale(torch.nn.Module):
-        ...     def forward(self, x):
-        ...         return x * 3
+        ...     def forward(self, picture):
+        ...         return picture * 3
         >>> rows = torch.export.Dim("rows")
         >>> program = torch.export.export(Scale(), (torch.ones(2, 4),), dynamic_shapes=({0: rows},))
         >>> program.module()(torch.ones(5, 4)).shape

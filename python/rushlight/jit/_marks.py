@@ -42,12 +42,12 @@ def export(fn: _F) -> _F:
 
     Example:
         >>> class Net(torch.nn.Module):
-        ...     def forward(self, x):
-        ...         return x
+        ...     def forward(self, number):
+        ...         return number - 1
         ...
         ...     @torch.jit.export
-        ...     def twice(self, x):
-        ...         return 2 * x
+        ...     def twice(self, number):
+        ...         return 2 * number
         >>> torch.jit.script(Net()).twice(torch.tensor([3]))
         tensor([6])
     """

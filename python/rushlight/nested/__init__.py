@@ -172,8 +172,8 @@ def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
 
     Example:
         >>> x = torch.arange(8).view(2, 4)
-        >>> starts, lengths = torch.tensor([0, 1]), torch.tensor([2, 3])
-        >>> torch.nested.narrow(x, 1, starts, lengths, layout=torch.jagged).unbind()
+        >>> first, count = torch.tensor([0, 1]), torch.tensor([2, 3])
+        >>> torch.nested.narrow(x, 1, first, count, layout=torch.jagged).unbind()
         (tensor([0, 1]), tensor([5, 6, 7]))
     """
     if _check_layout(layout) == rushlight.jagged:

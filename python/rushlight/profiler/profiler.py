@@ -56,7 +56,7 @@ class ProfilerAction(enum.Enum):
     """What a schedule does in a step.
 
     Example:
-        >>> torch.profiler.schedule(wait=1, warmup=1, active=2)(0)
+        >>> torch.profiler.schedule(active=2, wait=3, warmup=1)(0)
         <ProfilerAction.NONE: 0>
     """
 

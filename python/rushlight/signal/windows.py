@@ -235,8 +235,8 @@ def blackman(M, *, sym: bool = True, **options):
     """The Blackman window: 0.42 - 0.5 cos + 0.08 cos of the doubled angle.
 
     Example:
-        >>> torch.signal.windows.blackman(5)
-        tensor([-1.4901e-08,  3.4000e-01,  1.0000e+00,  3.4000e-01, -1.4901e-08])
+        >>> torch.signal.windows.blackman(4)
+        tensor([-1.4901e-08,  6.3000e-01,  6.3000e-01, -1.4901e-08])
     """
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
@@ -245,8 +245,8 @@ def nuttall(M, *, sym: bool = True, **options):
     """The Nuttall window: four cosines with small side lobes.
 
     Example:
-        >>> torch.signal.windows.nuttall(5)
-        tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
+        >>> torch.signal.windows.nuttall(4)
+        tensor([3.6280e-04, 5.2923e-01, 5.2923e-01, 3.6280e-04])
     """
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
 

@@ -46,11 +46,11 @@ class StochasticDepth(nn.Module):
 
     Example:
         >>> layer = torch.vision.ops.StochasticDepth(p=1.0, mode="row")
-        >>> layer(torch.ones(2, 3))
-        tensor([[0., 0., 0.],
-                [0., 0., 0.]])
-        >>> layer.eval()(torch.ones(1, 3))
-        tensor([[1., 1., 1.]])
+        >>> layer(torch.ones(2, 2))
+        tensor([[0., 0.],
+                [0., 0.]])
+        >>> layer.eval()(torch.ones(1, 2))
+        tensor([[1., 1.]])
     """
 
     def __init__(self, p: float, mode: str) -> None:

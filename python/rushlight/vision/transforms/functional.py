@@ -622,10 +622,8 @@ def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
     Example:
         >>> image = torch.zeros(1, 3, 3)
         >>> image[0, 1, 1] = 1
-        >>> torch.vision.transforms.functional.adjust_sharpness(image, 0)
-        tensor([[[0.0000, 0.0000, 0.0000],
-                 [0.0000, 0.3846, 0.0000],
-                 [0.0000, 0.0000, 0.0000]]])
+        >>> torch.vision.transforms.functional.adjust_sharpness(image, 0)[0, 1]
+        tensor([0.0000, 0.3846, 0.0000])
     """
     return _place(img).adjust_sharpness(img, sharpness_factor)
 
