@@ -7,12 +7,12 @@ attributes. What the program does beside its ops is done when the graph is made,
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import rushlight
 from rushlight import Tensor, nn
+from rushlight._warnings import warn
 from rushlight.compiler import Unsupported
 from rushlight.fx import GraphModule
 from rushlight.fx.experimental.proxy_tensor import make_fx
@@ -114,10 +114,7 @@ class GraphCall:
                 raise Unsupported(
                     f"compile(fullgraph=True): no graph holds this program: {error}"
                 ) from error
-            warnings.warn(
-                f"compile: the program runs as it is written, since no graph holds it: {error}",
-                stacklevel=4,
-            )
+            warn(f"compile: the program runs as it is written, since no graph holds it: {error}")
             return None
         return program, self.backend(graph, tensors)
 

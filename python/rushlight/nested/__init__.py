@@ -171,9 +171,10 @@ def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
         layout: `torch.strided` (copies) or `torch.jagged` (a view with holes).
 
     Example:
-        >>> x = torch.arange(8).view(2, 4)
         >>> first, count = torch.tensor([0, 1]), torch.tensor([2, 3])
-        >>> torch.nested.narrow(x, 1, first, count, layout=torch.jagged).unbind()
+        >>> rows = torch.arange(8).view(2, 4)
+        >>> parts = torch.nested.narrow(rows, dim=1, length=count, start=first, layout=torch.jagged)
+        >>> parts.unbind()
         (tensor([0, 1]), tensor([5, 6, 7]))
     """
     if _check_layout(layout) == rushlight.jagged:
