@@ -10,7 +10,7 @@ import rushlight
 from tests.parity import cpp_twins
 from tests.parity.cpp_names import names_of
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+torch = pytest.importorskip("torch")
 
 HEADER = """
 #include <map>
