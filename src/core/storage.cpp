@@ -44,14 +44,15 @@ StorageImpl::StorageImpl() : birth_(latest_transform.load(std::memory_order_rela
 uint32_t next_transform() { return latest_transform.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
-  Allowance::take_bytes(nbytes);
   auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());
   storage->device_ = device;
   storage->nbytes_ = nbytes;
   if (RL_LIKELY(device.is_cpu())) {
-    storage->data_ = rushlight::allocate(nbytes);
-    storage->deleter_ = free_cpu;
-  } else if (!device.is_meta()) {
+    storage->take_memory();
+    return storage;
+  }
+  Allowance::take_bytes(nbytes);
+  if (!device.is_meta()) {
     const Backend& backend = backend_of(device.type());
     storage->device_ = resolve_device(device);
     storage->data_ = backend.allocate(nbytes, storage->device_);

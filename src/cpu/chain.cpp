@@ -50,6 +50,14 @@ int step_of(const Chain& chain, const Tensor& t) {
   }
   return -1;
 }
+// Nobody can see any more what was noted for this memory.
+void forget_result(Chain& chain, const StorageImpl* storage) {
+  for (cpu::Step& step : chain.steps) {
+    if (step.result == storage) {
+      step.result = nullptr;
+    }
+  }
+}
 bool reads(const Chain& chain, const StorageImpl* storage) {
   return std::any_of(chain.leaves.begin(), chain.leaves.end(),
                      [&](const cpu::Leaf& leaf) { return leaf.storage.get() == storage; });
@@ -254,12 +262,8 @@ struct Notebook::Noter {
     step.stored = out.dtype();
     step.offset = bytes_before(out);
     const uint32_t writer = writer_number(storage);
-    if (writer == book.number_) {  // written once more: nobody can see what it would have been
-      for (cpu::Step& earlier : chain.steps) {
-        if (earlier.result == storage) {
-          earlier.result = nullptr;
-        }
-      }
+    if (writer == book.number_) {  // written once more
+      forget_result(chain, storage);
     } else {
       storage->noted_.fetch_add((book.number_ - writer) * StorageImpl::one_writer,
                                 std::memory_order_acq_rel);
@@ -450,11 +454,7 @@ void Notebook::complete_readers(const StorageImpl* storage) {
 void Notebook::forget(const StorageImpl* storage) {
   const std::lock_guard guard(lock_);
   if (Chain* chain = writer_of(storage)) {
-    for (cpu::Step& step : chain->steps) {
-      if (step.result == storage) {
-        step.result = nullptr;
-      }
-    }
+    forget_result(*chain, storage);
   }
 }
 

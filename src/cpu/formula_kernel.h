@@ -46,4 +46,7 @@ constexpr int64_t granule_of(int64_t compute_size, int64_t out_size) {
   return 64 / std::min(compute_size, out_size);
 }
 
+// Bytes of a result that is written past the caches: about a last-level cache.
+inline constexpr int64_t stream_threshold = int64_t{32} << 20;
+
 }  // namespace rushlight::cpu

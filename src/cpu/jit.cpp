@@ -1,11 +1,9 @@
-// What each light formula is in instructions, which registers values have, and a cache of the code.
+// What each light formula is in instructions, and which registers values have.
 #include "cpu/jit.h"
 
 #if defined(__x86_64__)
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 
@@ -37,11 +35,12 @@ class Generator : public Xbyak::CodeGenerator {
   // ---- what formulas are made of ----
 
   Xmm temporary(int i) const { return vector(num_registers() + i); }
-  void load_number(const Xmm& to, float value) {
-    mov(eax, std::bit_cast<uint32_t>(value));
+  void load_bits(const Xmm& to, uint32_t bits) {
+    mov(eax, bits);
     vmovd(Xmm(to.getIdx()), eax);
     vbroadcastss(to, Xmm(to.getIdx()));
   }
+  void load_number(const Xmm& to, float value) { load_bits(to, std::bit_cast<uint32_t>(value)); }
   void load_zero(const Xmm& to) { vxorps(Xmm(to.getIdx()), Xmm(to.getIdx()), Xmm(to.getIdx())); }
   // The next select() and lane mask are of this comparison.
   void compare(const Xmm& a, const Xmm& b, uint8_t predicate) {
@@ -74,15 +73,11 @@ class Generator : public Xbyak::CodeGenerator {
   }
   // Each bit of the lanes of 32 bits.
   void and_bits(const Xmm& out, const Xmm& in, uint32_t bits) {
-    mov(eax, bits);
-    vmovd(Xmm(out.getIdx()), eax);
-    vbroadcastss(out, Xmm(out.getIdx()));
+    load_bits(out, bits);
     vandps(out, out, in);
   }
   void flip_bits(const Xmm& out, const Xmm& in, uint32_t bits) {
-    mov(eax, bits);
-    vmovd(Xmm(out.getIdx()), eax);
-    vbroadcastss(out, Xmm(out.getIdx()));
+    load_bits(out, bits);
     vxorps(out, out, in);
   }
   void round_to(const Xmm& out, const Xmm& in, uint8_t how) {
@@ -538,41 +533,9 @@ bool Generator::generate() {
   return setProtectModeRE(false);
 }
 
-// ---- cache ----
+}  // namespace
 
-struct Entry {
-  int uses = 0;
-  bool tried = false;
-  JitCode code;
-};
-constexpr size_t max_entries = 1024;
-std::mutex cache_lock;
-std::unordered_map<std::string, Entry> cache;
-std::atomic<int64_t> age{0};
-
-void forget() {
-  cache.clear();
-  age.fetch_add(1, std::memory_order_relaxed);
-}
-
-std::string key_of(const JitRun& run) {
-  std::string key;
-  for (const JitStep& step : run.steps) {
-    key += static_cast<char>(step.formula);
-    key += static_cast<char>(step.store);
-    key += static_cast<char>(step.streams);
-    for (int i = 0; i < step.num_operands; i++) {
-      key += static_cast<char>(step.in[i].kind);
-      key += static_cast<char>(step.in[i].index);
-    }
-  }
-  for (const bool is_bool : run.is_bool) {
-    key += is_bool ? 'b' : 'f';
-  }
-  return key;
-}
-
-JitCode make_code(const JitRun& run) {
+JitCode make_jit_code(const JitRun& run) {
   try {
     auto generator = std::make_shared<Generator>(run);
     if (generator->generate()) {
@@ -580,10 +543,8 @@ JitCode make_code(const JitRun& run) {
     }
   } catch (const Xbyak::Error&) {  // no memory that may be executed: blocks compute
   }
-  return {};
+  return {nullptr, nullptr, true};
 }
-
-}  // namespace
 
 int jit_formula(const char* name) {
   if (isa_level() == IsaLevel::v2) {
@@ -600,41 +561,13 @@ int jit_formula(const char* name) {
   return found == numbers.end() ? -1 : found->second;
 }
 
-JitCode jit_code(const JitRun& run, bool much_work) {
-  const std::lock_guard guard(cache_lock);
-  if (cache.size() >= max_entries) {
-    forget();
-  }
-  Entry& entry = cache[key_of(run)];
-  entry.uses++;
-  if (!entry.tried && (entry.uses > 1 || much_work)) {
-    entry.tried = true;
-    entry.code = make_code(run);
-    entry.code.is_final = true;
-  }
-  return entry.code;
-}
-
-int64_t jit_cache_size() {
-  const std::lock_guard guard(cache_lock);
-  return static_cast<int64_t>(cache.size());
-}
-void clear_jit_cache() {
-  const std::lock_guard guard(cache_lock);
-  forget();
-}
-int64_t jit_age() { return age.load(std::memory_order_relaxed); }
-
 }  // namespace rushlight::cpu
 
 #else
 
 namespace rushlight::cpu {
 int jit_formula(const char*) { return -1; }
-JitCode jit_code(const JitRun&, bool) { return {}; }
-int64_t jit_cache_size() { return 0; }
-int64_t jit_age() { return 0; }
-void clear_jit_cache() {}
+JitCode make_jit_code(const JitRun&) { return {nullptr, nullptr, true}; }
 }  // namespace rushlight::cpu
 
 #endif

@@ -47,6 +47,10 @@ int jit_formula(const char* name);
 // once for much work.
 JitCode jit_code(const JitRun& run, bool much_work);
 
+// Code that is in no cache; null where there are too few registers, or no memory that may be
+// executed.
+JitCode make_jit_code(const JitRun& run);
+
 // How much code there is, and the way to drop it.
 RL_API int64_t jit_cache_size();
 int64_t jit_age();  // how often it has been dropped

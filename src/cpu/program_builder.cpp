@@ -9,7 +9,6 @@ namespace rushlight::cpu {
 namespace {
 
 constexpr int64_t most_piece = 4096;
-constexpr int64_t stream_bytes = int64_t{32} << 20;  // results that no cache will hold
 
 float number_of(const Leaf& leaf) {
   return visit_dtype<set_all>("compile", leaf.dtype, [&](auto tag) -> float {
@@ -93,7 +92,7 @@ void ProgramBuilder::add_steps() {
     }
     for (; i < end; i++) {
       if (is_needed(i)) {
-        add_step(static_cast<int>(i));
+        add_step(i);
       }
     }
   }
@@ -107,7 +106,7 @@ bool ProgramBuilder::key(std::string& key) const {
   const auto add = [&key](const auto& value) {
     key.append(reinterpret_cast<const char*>(&value), sizeof value);
   };
-  if (chain_.numel * 16 >= stream_bytes) {
+  if (chain_.numel * 16 >= stream_threshold) {
     return false;
   }
   key.clear();
@@ -223,27 +222,6 @@ void ProgramBuilder::find_shape() {
   std::copy_n(kept, program_.dim, order_);
 }
 
-// ---- steps ----
-
-void ProgramBuilder::add_step(int index) {
-  const Step& step = chain_.steps[static_cast<size_t>(index)];
-  const PointwiseKernel& kernel = *step.kernel;
-  Instruction compute{Instruction::Kind::Compute, kernel.num_inputs, 0, {}, nullptr, nullptr};
-  compute.block = choose_block(step, compute.in);
-  compute.attributes = step.attributes;
-  compute.origin = static_cast<int16_t>(index);
-  const ScalarType result = kernel.result(step.common);
-  const auto at = static_cast<size_t>(index);
-  const bool direct = result == step.stored && is_seen(at) && !streams(at);
-  const int16_t out = direct ? seen_memory(at) : buffer(result);
-  compute.out = out;
-  program_.instructions.push_back(compute);
-  step_slots_[at] = out;
-  if (!direct) {
-    convert_result(index, out);
-  }
-}
-
 // ---- runs of light steps ----
 
 // Whether register code can compute it: float32, and nothing to convert but numbers.
@@ -255,10 +233,9 @@ bool ProgramBuilder::is_light(const Step& step) const {
   for (int i = 0; i < kernel.num_inputs; i++) {
     const Input& in = step.in[i];
     const auto at = static_cast<size_t>(in.index);
-    const bool number = !in.is_step && !chain_.leaves[at].storage;
     const ScalarType dtype = in.is_step ? chain_.steps[at].stored : chain_.leaves[at].dtype;
-    if (number ? kernel.wanted(i, kFloat32) != kFloat32 || is_complex(dtype)
-               : dtype != kernel.wanted(i, kFloat32)) {
+    if (is_number(in) ? kernel.wanted(i, kFloat32) != kFloat32 || is_complex(dtype)
+                      : dtype != kernel.wanted(i, kFloat32)) {
       return false;
     }
   }
@@ -327,7 +304,7 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
     for (int k = 0; k < kernel.num_inputs; k++) {
       const Input& in = step.in[k];
       const auto at = static_cast<size_t>(in.index);
-      if (!in.is_step && !chain_.leaves[at].storage) {
+      if (is_number(in)) {
         code.in[code.num_operands++] = made.constant(number_of(chain_.leaves[at]), {-1, in.index});
       } else if (in.is_step && value[at] >= 0) {
         code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(value[at])};
@@ -375,34 +352,47 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
 
 // ---- single steps ----
 
+void ProgramBuilder::add_step(size_t index) {
+  const Step& step = chain_.steps[index];
+  const PointwiseKernel& kernel = *step.kernel;
+  Instruction compute{Instruction::Kind::Compute, kernel.num_inputs, 0, {}, nullptr, nullptr};
+  compute.block = choose_block(step, compute.in);
+  compute.attributes = step.attributes;
+  compute.origin = static_cast<int16_t>(index);
+  const ScalarType result = kernel.result(step.common);
+  const bool direct = result == step.stored && is_seen(index) && !streams(index);
+  compute.out = direct ? seen_memory(index) : buffer(result);
+  program_.instructions.push_back(compute);
+  step_slots_[index] = compute.out;
+  if (!direct) {
+    convert_result(index, compute.out);
+  }
+}
+
 // Brings what a block gave to where and in what dtype the result is kept.
-void ProgramBuilder::convert_result(int index, int16_t raw) {
-  const auto at = static_cast<size_t>(index);
-  const Step& step = chain_.steps[at];
-  const bool streamed = is_seen(at) && streams(at);
+void ProgramBuilder::convert_result(size_t index, int16_t raw) {
+  const Step& step = chain_.steps[index];
+  const bool streamed = is_seen(index) && streams(index);
   int16_t kept = raw;
   if (program_.slots[static_cast<size_t>(raw)].dtype != step.stored) {
-    kept = is_seen(at) && !streamed ? seen_memory(at) : buffer(step.stored);
+    kept = is_seen(index) && !streamed ? seen_memory(index) : buffer(step.stored);
     program_.instructions.push_back({Instruction::Kind::Convert, 1, kept, {raw}});
   }
   if (streamed) {
-    const int16_t out = seen_memory(at);
+    const int16_t out = seen_memory(index);
     program_.instructions.push_back({Instruction::Kind::Stream, 1, out, {kept}});
   }
-  step_slots_[at] = kept;
+  step_slots_[index] = kept;
 }
 
 // The slots that a step's block reads, and the block: one that takes a number as it is where there
 // is one.
 Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
   const PointwiseKernel& kernel = *step.kernel;
-  const auto is_number = [&](int i) {
-    return !step.in[i].is_step && !chain_.leaves[static_cast<size_t>(step.in[i].index)].storage;
-  };
   Block block = kernel.blocks[static_cast<int>(step.common)];
   int single = -1;
   for (int i = 0; i < 2 && kernel.num_inputs == 2 && step.common == kFloat32; i++) {
-    if (is_number(i) && !is_number(1 - i) && kernel.with_number[i] != nullptr) {
+    if (is_number(step.in[i]) && !is_number(step.in[1 - i]) && kernel.with_number[i] != nullptr) {
       block = kernel.with_number[i];
       single = i;
     }
@@ -418,7 +408,8 @@ Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
 // A large result in new memory is written past the caches, as eager ops write it.
 bool ProgramBuilder::streams(size_t index) const {
   const Step& step = chain_.steps[index];
-  return only_ < 0 && step.offset == 0 && chain_.numel * itemsize(step.stored) >= stream_bytes &&
+  return only_ < 0 && step.offset == 0 &&
+         chain_.numel * itemsize(step.stored) >= stream_threshold &&
          std::none_of(
              chain_.leaves.begin(), chain_.leaves.end(),
              [&](const Leaf& leaf) { return leaf.storage.get() == step.result; });
@@ -427,7 +418,7 @@ bool ProgramBuilder::streams(size_t index) const {
 // ---- slots ----
 
 int16_t ProgramBuilder::read(const Input& input, ScalarType wanted) {
-  if (!input.is_step && !chain_.leaves[static_cast<size_t>(input.index)].storage) {
+  if (is_number(input)) {
     return number(input.index, wanted, Slot::Kind::Repeated);
   }
   return converted(stored(input), wanted);

@@ -75,6 +75,10 @@ class ProgramBuilder {
     return only_ < 0 ? chain_.steps[step].result != nullptr : static_cast<int>(step) == only_;
   }
   int16_t seen_memory(size_t step);
+  // A leaf without memory.
+  bool is_number(const Input& input) const {
+    return !input.is_step && !chain_.leaves[static_cast<size_t>(input.index)].storage;
+  }
   char* address_of_leaf(size_t leaf) const {
     return address_(chain_.leaves[leaf].storage.get()) + chain_.leaves[leaf].offset;
   }
@@ -84,12 +88,12 @@ class ProgramBuilder {
   void find_needed();
   bool is_needed(size_t step) const { return (needed_ >> step & 1) != 0; }
   void find_shape();
-  void add_step(int index);
   bool is_light(const Step& step) const;
   bool is_read_after(size_t index, size_t end) const;
   bool fuse(size_t begin, size_t end);
   struct Run;
-  void convert_result(int index, int16_t raw);
+  void add_step(size_t index);
+  void convert_result(size_t index, int16_t raw);
   int16_t read(const Input& input, ScalarType wanted);
   int16_t stored(const Input& input);
   int16_t read_leaf(int index);

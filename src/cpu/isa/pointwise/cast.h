@@ -53,9 +53,7 @@ inline __attribute__((always_inline)) void move_run(char* to, const char* from, 
 // strides in bytes.
 void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t size,
                int64_t rows, int64_t columns);
-// memcpy past the caches, for results too large to be found there again.
+// memcpy past the caches, for results too large to be found there again (stream_threshold).
 void stream(char* to, const char* from, int64_t bytes);
-inline constexpr int64_t stream_threshold = int64_t{32}
-                                            << 20;  // bytes of a result: about a last-level cache
 
 }  // namespace rushlight::cpu::RL_ISA

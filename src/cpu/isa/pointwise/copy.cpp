@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cpu/formula_kernel.h"
 #include "cpu/isa/pointwise/cast.h"
 
 namespace rushlight::cpu::RL_ISA {
