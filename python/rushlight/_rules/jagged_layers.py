@@ -5,6 +5,7 @@ from __future__ import annotations
 import rushlight
 from rushlight._rules import jagged_ops as layout
 from rushlight._rules import jagged_shapes  # noqa: F401  # enters its rules
+from rushlight._rules.attention import check_attention
 from rushlight._rules.jagged import meet
 from rushlight._rules.jagged_ops import components, rule
 from rushlight.nested._internal.nested_tensor import values_of, wrap
@@ -77,15 +78,7 @@ def _attention(
     func, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
     enable_gqa=False,
 ):  # fmt: skip
-    if not all(t.is_nested for t in (query, key, value)):
-        raise ValueError(
-            "scaled_dot_product_attention(): expected query, key and value to be nested, all three"
-        )
-    if attn_mask is not None:
-        raise RuntimeError(
-            "Nested tensors for query / key / value are not supported when an explicit attn_mask "
-            "is set"
-        )
+    check_attention(query, key, value, attn_mask)
     dims = {t.dim() for t in (query, key, value)}
     if len(dims) > 1 or dims.pop() not in (3, 4):
         raise ValueError(

@@ -30,18 +30,12 @@ __all__ = [
     "in_place",
     "memory",
     "same_places",
-    "share",
 ]
 
 RULES = Rules()
 rule = RULES.rule
 # What the table's derivatives are right for although it does not act on elements.
 SAFE = {"new_empty_strided", "clone", "detach", "alias", "_to_copy", "lift_fresh", "view_as"}
-
-
-def share(a, b):
-    """Whether two nested tensors lie in the same memory."""
-    return a._values.untyped_storage()._cdata == b._values.untyped_storage()._cdata
 
 
 def memory(t):

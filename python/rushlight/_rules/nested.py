@@ -82,7 +82,10 @@ def _along_dims(layout, *call):
 
 def _remember(made, t, layout):
     """A view of a nested tensor knows its root."""
-    if made is not t and getattr(made, "_root", t) is None and layout.share(made, t):
+    if made is t or getattr(made, "_root", t) is not None:
+        return
+    memories = {layout.memory(each).untyped_storage()._cdata for each in (made, t)}
+    if len(memories) == 1:
         made._root = t if t._root is None else t._root
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rushlight._rules import strided_ops as layout
 from rushlight._rules import strided_shapes  # noqa: F401  # enters its rules
+from rushlight._rules.attention import check_attention
 from rushlight._rules.strided_ops import _each, _pack, _size, _wrap_dim, each, rule
 from rushlight.nested._strided import buffer_of, components, of_components, packed, wrap
 
@@ -145,15 +146,7 @@ def _attention(
     func, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
     enable_gqa=False,
 ):  # fmt: skip
-    if not all(t.is_nested for t in (query, key, value)):
-        raise ValueError(
-            "scaled_dot_product_attention(): expected query, key and value to be nested, all three"
-        )
-    if attn_mask is not None:
-        raise RuntimeError(
-            "Nested tensors for query / key / value are not supported when an explicit attn_mask "
-            "is set"
-        )
+    check_attention(query, key, value, attn_mask)
     if any(t.dim() not in (3, 4) for t in (query, key, value)):
         raise RuntimeError("scaled_dot_product_attention(): nested tensors have 3 or 4 dimensions")
 

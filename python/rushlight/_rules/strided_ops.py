@@ -26,17 +26,11 @@ __all__ = [
     "in_place",
     "memory",
     "same_places",
-    "share",
 ]
 
 RULES = Rules()
 rule = RULES.rule
 SAFE = {"new_empty_strided", "clone", "detach", "alias", "_to_copy"}
-
-
-def share(a, b):
-    """Whether two nested tensors lie in the same memory."""
-    return a._buffer.untyped_storage()._cdata == b._buffer.untyped_storage()._cdata
 
 
 def memory(t):
