@@ -151,6 +151,9 @@ def test_modules_are_compiled_with_their_state():
         assert torch.allclose(a.grad, b.grad, rtol=1e-4, atol=1e-5)
     for a, b in zip(net.buffers(), twin.buffers(), strict=True):
         assert torch.allclose(a, b, rtol=1e-5)
+    made.eval()
+    twin.eval()
+    assert torch.allclose(made(x), twin(x), rtol=1e-5)
 
 
 def test_arguments_that_cannot_be_told_apart():

@@ -14,7 +14,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor, nn
-from rushlight._dynamo._graphs import Program, key_of_call
+from rushlight._dynamo._graphs import Program, key_of_call, tensors_of
 from rushlight._subclasses.fake_tensor import FakeTensorMode
 from rushlight.autograd import Function
 from rushlight.func import functional_call
@@ -169,7 +169,7 @@ class _Compiled:
     def __init__(self, owner: _AotFunction, leaves: list[Any], spec: Any) -> None:
         self.program = Program(owner.function, leaves, spec)
         self.owner = owner
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        tensors = tensors_of(leaves)
         self.differentiates = rushlight.is_grad_enabled() and any(t.requires_grad for t in tensors)
         self.backward: Callable[..., Any] | None = None
         if self.differentiates:
@@ -263,7 +263,7 @@ class _AotFunction:
             )
         if key not in self.made:
             self.made[key] = _Compiled(self, leaves, spec)
-        return self.made[key].run([leaf for leaf in leaves if isinstance(leaf, Tensor)])
+        return self.made[key].run(tensors_of(leaves))
 
 
 def aot_function(
@@ -316,16 +316,16 @@ class _AotModule(nn.Module):
     def __init__(self, mod: nn.Module, options: tuple[Any, ...], more: dict[str, Any]) -> None:
         super().__init__()
         self.orig_module = mod
+        # A method of a module: training mode is one of the things that its graphs depend on.
+        self._compiled_with = aot_function(self._call_with, *options, **more)
 
-        def stateless(state: dict[str, Tensor], args: Any, kwargs: Any) -> Any:
-            return functional_call(mod, state, args, kwargs)
-
-        self._stateless = aot_function(stateless, *options, **more)
+    def _call_with(self, state: dict[str, Tensor], args: Any, kwargs: Any) -> Any:
+        return functional_call(self.orig_module, state, args, kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         module = self.orig_module
         state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-        return self._stateless(state, args, kwargs)
+        return self._compiled_with(state, args, kwargs)
 
 
 def aot_module(mod: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:

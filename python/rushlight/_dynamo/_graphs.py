@@ -7,7 +7,7 @@ attributes. What the program does beside its ops is done when the graph is made,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import rushlight
@@ -31,6 +31,11 @@ def _described(leaf: Any) -> Any:
     return (type(leaf), leaf)
 
 
+def tensors_of(values: Iterable[Any]) -> list[Tensor]:
+    """Those that are tensors."""
+    return [value for value in values if isinstance(value, Tensor)]
+
+
 def key_of_call(function: Callable[..., Any], leaves: list[Any], spec: Any) -> Any:
     """What graphs of a function depend on, for arguments with these leaves; None: not known."""
     described = tuple(map(_described, leaves))
@@ -41,35 +46,39 @@ def key_of_call(function: Callable[..., Any], leaves: list[Any], spec: Any) -> A
     return id(function), str(spec), described, rushlight.is_grad_enabled(), tuple(modes)
 
 
+_TENSOR = object()  # the place of one
+
+
+def _without_tensors(values: list[Any]) -> list[Any]:
+    """The values, with places for tensors."""
+    return [_TENSOR if isinstance(value, Tensor) else value for value in values]
+
+
+def _with_tensors(values: list[Any], tensors: Iterable[Tensor]) -> list[Any]:
+    """The other way."""
+    rest = iter(tensors)
+    return [next(rest) if value is _TENSOR else value for value in values]
+
+
 class Program:
     """A function of the tensors among the leaves alone, and how its results are put together."""
 
     def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any) -> None:
         self.function, self.spec = function, spec
-        self.others = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        self.places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        self.leaves = _without_tensors(leaves)
         self.results: list[Any] = []
         self.out_spec: Any = None
 
     def run(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """The tensors among the results."""
-        leaves = list(self.others)
-        for place, tensor in zip(self.places, tensors, strict=True):
-            leaves[place] = tensor
-        args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        args, kwargs = pytree.tree_unflatten(_with_tensors(self.leaves, tensors), self.spec)
         flat, self.out_spec = pytree.tree_flatten(self.function(*args, **kwargs))
-        self.results = [None if isinstance(result, Tensor) else result for result in flat]
-        self.tensors = [isinstance(result, Tensor) for result in flat]
-        return tuple(result for result in flat if isinstance(result, Tensor))
+        self.results = _without_tensors(flat)
+        return tuple(tensors_of(flat))
 
     def results_with(self, tensors: Any) -> Any:
         """What the function returns, with these tensors in it."""
-        rest = iter(tensors)
-        flat = [
-            next(rest) if is_tensor else result
-            for result, is_tensor in zip(self.results, self.tensors, strict=True)
-        ]
-        return pytree.tree_unflatten(flat, self.out_spec)
+        return pytree.tree_unflatten(_with_tensors(self.results, tensors), self.out_spec)
 
 
 class GraphCall:
@@ -99,12 +108,11 @@ class GraphCall:
         if made is None:
             return function(*args, **kwargs)
         program, call = made
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        return program.results_with(call(*tensors))
+        return program.results_with(call(*tensors_of(leaves)))
 
     def _make(self, function: Callable[..., Any], leaves: list[Any], spec: Any):
         program = Program(function, leaves, spec)
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        tensors = tensors_of(leaves)
         try:
             graph = make_fx(
                 program.run, tracing_mode="fake", _allow_non_fake_inputs=True, pre_dispatch=True
