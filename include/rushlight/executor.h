@@ -40,6 +40,8 @@ class RL_API Program {
   // with the caller. What fails says where, in the words of the program: RuntimeError, Raised,
   // or NotImplementedError where an op said that.
   std::vector<IValue> run(std::vector<IValue> arguments) const;
+  // What fails is thrown as the op threw it.
+  std::vector<IValue> run_plainly(std::vector<IValue> arguments) const;
 
   size_t size() const;  // the number of its instructions
 

@@ -20,10 +20,12 @@ from rushlight._lazy import later
 from rushlight.utils import _pytree
 
 _graphs = later("rushlight._dynamo._graphs")
+_capture = later("rushlight._dynamo._capture")
 
 __all__ = [
     "allow_in_graph",
     "assume_constant_result",
+    "capture",
     "compile",
     "cudagraph_mark_step_begin",
     "disable",
@@ -92,7 +94,8 @@ def compile(
             `GraphModule` and a list of tensors: it gets the graph of the ops that the program calls
             (parameters are attributes of it) for each kind of arguments, and what it returns is
             called in the program's place with the tensors among the arguments.
-        mode: accepted, without effect.
+        mode: `"reduce-overhead"` replays calls, as `compiler.capture` does, where what they return
+            is not differentiated; the other modes are as none.
         options: accepted, without effect.
         disable: if True, `model` is returned.
         name: accepted, without effect.
@@ -133,6 +136,8 @@ def compile(
         return model
     if callable(backend):
         call = _graphs.GraphCall(backend, fullgraph)
+    elif mode == "reduce-overhead" and has_effect(backend):
+        call = _capture.captured_call(_C._call_noted)
     else:
         call = _C._call_noted if has_effect(backend) else _call_as_it_is
     if isinstance(model, nn.Module):
@@ -146,6 +151,51 @@ def compile(
 
     call_model._torchdynamo_orig_callable = model  # type: ignore
     return call_model
+
+
+def capture(step, check: int = 2):
+    """Return a function that records a step, and replays it without Python.
+
+    A step is a function that does the same ops at each call: forward, backward, clipping, an
+    optimiser's step. Its first call for each kind of arguments (shapes, dtypes, strides, numbers)
+    runs as it is written; the next ones are recorded, op by op below autograd, and compared. Once
+    `check` of them in a row did the same, calls replay their ops on the arguments that are given
+    then. Results are those of the step, bit for bit; they have no history. Random ops draw in the
+    same order.
+
+    Parameters, buffers and other tensors that the step finds are used as they are then. Where one
+    of them is replaced, a module changes its mode, or an optimiser its settings, the step is
+    recorded anew. What a step does beside ops is not replayed (it appends to a list, counts in an
+    attribute); reading values (`item`, `tolist`, `if tensor:`) and seeding raise where they stand.
+
+    Args:
+        step: a function of tensors and hashable values; its tensors want no gradient.
+        check: how many recordings have to be alike, at least 2.
+
+    Raises:
+        RuntimeError: when called, if the step reads values, or no `check` recordings are alike;
+            the message says where they differ.
+
+    Example:
+        >>> w = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.1)
+        >>> @torch.compiler.capture
+        ... def step(x):
+        ...     optimizer.zero_grad()
+        ...     loss = (w * x).sum()
+        ...     loss.backward()
+        ...     optimizer.step()
+        ...     return loss
+        >>> [float(step(torch.ones(2))) for _ in range(5)]
+        [3.0, 2.799999952316284, 2.5999999046325684, 2.3999998569488525, 2.1999998092651367]
+        >>> step.replays
+        2
+    """
+    if check < 2:
+        raise ValueError(f"capture: check has to be at least 2, but is {check}")
+    if not callable(step):
+        raise TypeError(f"capture: expected a function, but got {type(step)}")
+    return _capture.Captured(step, check)
 
 
 def has_effect(backend="inductor", disable: bool = False):
@@ -327,12 +377,15 @@ def cudagraph_mark_step_begin():
 
 
 def reset():
-    """Forget the code that has been made for chains; it is made again when it is needed.
+    """Forget the code that has been made for chains, and the recordings of captured steps.
+
+    Both are made again when they are needed.
 
     Example:
         >>> torch.compiler.reset()
     """
     _C._forget_code()
+    _capture.forget_recordings()
 
 
 def list_backends(exclude_tags=("debug", "experimental")):

@@ -86,8 +86,10 @@ bool has_layout_of_leaf(const Tensor& grad, const Tensor& leaf) {
 
 Tensor copy_in_form_of(const Tensor& grad, const Tensor& leaf) {
   const bool dense = leaf.impl()->is_non_overlapping_and_dense();
-  const Tensor copy = new_like(
-      grad, leaf.sizes(), dense ? DimVector(leaf.strides()) : contiguous_strides(leaf.sizes()));
+  const DimVector strides = dense ? DimVector(leaf.strides()) : contiguous_strides(leaf.sizes());
+  const Tensor copy =  // a mode sees memory that an op makes
+      tls.lower() != nullptr ? empty_strided(leaf.sizes(), strides, grad.options())
+                             : new_like(grad, leaf.sizes(), strides);
   copy.copy_(grad);
   return copy;
 }

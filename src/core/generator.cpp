@@ -18,6 +18,7 @@
 
 #include "core/backend.h"
 #include "core/op_support.h"
+#include "core/recording.h"
 
 namespace rushlight {
 namespace {
@@ -87,6 +88,7 @@ Generator::Generator(Device device) {
 Device Generator::device() const { return impl_of(*this).device; }
 
 void Generator::set_current_seed(uint64_t seed) const {
+  refuse_in_recording("seeds a generator");
   GeneratorImpl& g = impl_of(*this);
   std::lock_guard<std::mutex> lock(g.mutex);
   g.set_seed(seed);
@@ -135,6 +137,7 @@ std::vector<uint8_t> Generator::state_bytes() const {
 }
 
 void Generator::set_state_bytes(const std::vector<uint8_t>& bytes) const {
+  refuse_in_recording("sets the state of a generator");
   GeneratorImpl& g = impl_of(*this);
   if (!g.device.is_cpu()) {
     uint64_t state[2];

@@ -1,4 +1,4 @@
-// What each light formula is in instructions, and which registers values have.
+// Which registers values of a run have, and its loop.
 #include "cpu/jit.h"
 
 #if defined(__x86_64__)
@@ -7,10 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "cpu/isa_level.h"
-
-#define XBYAK_NO_OP_NAMES
-#include "../../third_party/xbyak/xbyak.h"
+#include "cpu/jit_formulas.h"
 
 namespace rushlight::cpu {
 
@@ -18,87 +15,15 @@ namespace {
 
 using Xbyak::Xmm;
 
-class Generator;
-using Emit = void (*)(Generator& g, const Xmm& out, const Xmm* in);
-
-// Lanes of 32 bits; a bool is a lane of ones or zeros.
-class Generator : public Xbyak::CodeGenerator {
+// The code of one run.
+class Generator : public Emitter {
  public:
-  explicit Generator(const JitRun& run)
-      : CodeGenerator(code_bytes, Xbyak::DontSetProtectRWE),
-        run_(run),
-        wide_(isa_level() == IsaLevel::v4) {}
+  explicit Generator(const JitRun& run) : run_(run) {}
 
   // False where there are not enough registers.
   bool generate();
 
-  // ---- what formulas are made of ----
-
-  Xmm temporary(int i) const { return vector(num_registers() + i); }
-  void load_bits(const Xmm& to, uint32_t bits) {
-    mov(eax, bits);
-    vmovd(Xmm(to.getIdx()), eax);
-    vbroadcastss(to, Xmm(to.getIdx()));
-  }
-  void load_number(const Xmm& to, float value) { load_bits(to, std::bit_cast<uint32_t>(value)); }
-  void load_zero(const Xmm& to) { vxorps(Xmm(to.getIdx()), Xmm(to.getIdx()), Xmm(to.getIdx())); }
-  // The next select() and lane mask are of this comparison.
-  void compare(const Xmm& a, const Xmm& b, uint8_t predicate) {
-    if (wide_) {
-      vcmpps(k1, a, b, predicate);
-    } else {
-      vcmpps(mask(), a, b, predicate);
-    }
-  }
-  void select(const Xmm& out, const Xmm& yes, const Xmm& no) {
-    if (wide_) {
-      vblendmps(out | k1, no, yes);
-    } else {
-      vblendvps(out, no, yes, mask());
-    }
-  }
-  void mask_to_lanes(const Xmm& out) {
-    if (wide_) {
-      vpmovm2d(out, k1);
-    } else {
-      vmovaps(out, mask());
-    }
-  }
-  void lanes_to_mask(const Xmm& lanes) {
-    if (wide_) {
-      vpmovd2m(k1, lanes);
-    } else {
-      vmovaps(mask(), lanes);
-    }
-  }
-  // Each bit of the lanes of 32 bits.
-  void and_bits(const Xmm& out, const Xmm& in, uint32_t bits) {
-    load_bits(out, bits);
-    vandps(out, out, in);
-  }
-  void flip_bits(const Xmm& out, const Xmm& in, uint32_t bits) {
-    load_bits(out, bits);
-    vxorps(out, out, in);
-  }
-  void round_to(const Xmm& out, const Xmm& in, uint8_t how) {
-    if (wide_) {
-      vrndscaleps(out, in, how);
-    } else {
-      vroundps(out, in, how);
-    }
-  }
-
  private:
-  static constexpr size_t code_bytes = 16384;
-  static constexpr int num_temporaries = 3;
-
-  int num_registers() const { return wide_ ? 28 : 11; }
-  Xmm vector(int i) const {
-    return wide_ ? static_cast<Xmm>(Xbyak::Zmm(i)) : static_cast<Xmm>(Xbyak::Ymm(i));
-  }
-  Xmm mask() const { return Xbyak::Ymm(15); }
-  int lanes() const { return wide_ ? 16 : 8; }
-
   struct Place {
     int8_t reg = -1;
     int last_use = -1;
@@ -126,219 +51,12 @@ class Generator : public Xbyak::CodeGenerator {
   void end();
 
   const JitRun& run_;
-  const bool wide_;
   std::vector<Place> values_;
   std::vector<Place> slots_;
   std::vector<Place> constants_;
   size_t kept_constants_ = 0;  // the first ones stay in registers
   std::vector<int> free_;
 };
-
-enum Predicate : uint8_t {
-  equal = 0,
-  less = 1,
-  less_equal = 2,
-  unordered = 3,
-  not_equal = 4,
-  greater_equal = 13,
-  greater = 14
-};
-
-struct Formula {
-  std::string_view name;
-  Emit emit;
-};
-
-#define RL_EMIT [](Generator& g, const Xmm& out, [[maybe_unused]] const Xmm* in)
-#define RL_COMPARE(name, predicate)                   \
-  {#name, RL_EMIT{g.compare(in[0], in[1], predicate); \
-  g.mask_to_lanes(out);                               \
-  }                                                   \
-  }
-
-// A number wins over a NaN in `loser`, which both instructions would give.
-void extreme(Generator& g, const Xmm& out, const Xmm* in, bool largest, int tested) {
-  if (largest) {
-    g.vmaxps(out, in[0], in[1]);
-  } else {
-    g.vminps(out, in[0], in[1]);
-  }
-  g.compare(in[tested], in[tested], unordered);
-  g.select(out, in[0], out);
-}
-
-// As in kernels/pointwise.h, in its order of operations.
-constexpr Formula formulas[] = {{"add", RL_EMIT{g.vaddps(out, in[0], in[1]);
-}  // namespace
-}  // namespace rushlight::cpu
-, {"sub", RL_EMIT{g.vsubps(out, in[0], in[1]);
-}
-}
-, {"rsub", RL_EMIT{g.vsubps(out, in[1], in[0]);
-}
-}
-, {"mul", RL_EMIT{g.vmulps(out, in[0], in[1]);
-}
-}
-, {"div", RL_EMIT{g.vdivps(out, in[0], in[1]);
-}
-}
-, {"add_scaled", RL_EMIT{g.vmovaps(out, in[2]);
-g.vfmadd213ps(out, in[1], in[0]);
-}
-}
-, {"sub_scaled", RL_EMIT{g.vmovaps(out, in[2]);
-g.vfnmadd213ps(out, in[1], in[0]);
-}
-}
-, {"rsub_scaled", RL_EMIT{g.vmovaps(out, in[2]);
-g.vfnmadd213ps(out, in[0], in[1]);
-}
-}
-, {"square", RL_EMIT{g.vmulps(out, in[0], in[0]);
-}
-}
-, {"cube", RL_EMIT{g.vmulps(out, in[0], in[0]);
-g.vmulps(out, out, in[0]);
-}
-}
-, {"neg", RL_EMIT{g.flip_bits(out, in[0], 0x80000000U);
-}
-}
-, {"abs", RL_EMIT{g.and_bits(out, in[0], 0x7FFFFFFFU);
-}
-}
-, {"reciprocal", RL_EMIT{g.load_number(out, 1.0f);
-g.vdivps(out, out, in[0]);
-}
-}
-, {"inverse_square", RL_EMIT{g.vmulps(g.temporary(0), in[0], in[0]);
-g.load_number(out, 1.0f);
-g.vdivps(out, out, g.temporary(0));
-}
-}
-, {"sqrt", RL_EMIT{g.vsqrtps(out, in[0]);
-}
-}
-, {"rsqrt", RL_EMIT{g.vsqrtps(g.temporary(0), in[0]);
-g.load_number(out, 1.0f);
-g.vdivps(out, out, g.temporary(0));
-}
-}
-, {"addcmul", RL_EMIT{g.vmulps(out, in[3], in[1]);
-g.vfmadd213ps(out, in[2], in[0]);
-}
-}
-, {"addcmul_plain", RL_EMIT{g.vmovaps(out, in[1]);
-g.vfmadd213ps(out, in[2], in[0]);
-}
-}
-, {"addcdiv", RL_EMIT{g.vmulps(out, in[3], in[1]);
-g.vdivps(out, out, in[2]);
-g.vaddps(out, in[0], out);
-}
-}
-, {"addcdiv_plain", RL_EMIT{g.vdivps(out, in[1], in[2]);
-g.vaddps(out, in[0], out);
-}
-}
-, {"standardize", RL_EMIT{g.vsubps(out, in[0], in[1]);
-g.vdivps(out, out, in[2]);
-}
-}
-, {"lerp", RL_EMIT{g.and_bits(g.temporary(0), in[2], 0x7FFFFFFFU);
-g.load_number(out, 0.5f);
-g.compare(g.temporary(0), out, less);
-g.load_number(out, 1.0f);
-g.vsubps(out, in[2], out);
-g.select(g.temporary(0), in[2], out);
-g.select(g.temporary(1), in[0], in[1]);
-g.vsubps(out, in[1], in[0]);
-g.vfmadd213ps(out, g.temporary(0), g.temporary(1));
-}
-}
-, {"relu", RL_EMIT{g.load_zero(out);
-g.vmaxps(out, out, in[0]);  // the second where either is NaN or both are zeros
-}
-}
-, {"maximum", RL_EMIT{extreme(g, out, in, true, 0);
-}
-}
-, {"minimum", RL_EMIT{extreme(g, out, in, false, 0);
-}
-}
-, {"fmax", RL_EMIT{extreme(g, out, in, true, 1);
-}
-}
-, {"fmin", RL_EMIT{extreme(g, out, in, false, 1);
-}
-}
-, {"clamp_min", RL_EMIT{extreme(g, out, in, true, 0);
-}
-}
-, {"clamp_max", RL_EMIT{extreme(g, out, in, false, 0);
-}
-}
-, {"threshold", RL_EMIT{g.compare(in[0], in[1], less_equal);
-g.select(out, in[2], in[0]);
-}
-}
-, {"threshold_backward", RL_EMIT{g.load_zero(out);
-g.compare(in[1], in[2], less_equal);
-g.select(out, out, in[0]);
-}
-}
-, {"leaky_relu", RL_EMIT{g.load_zero(out);
-g.compare(in[0], out, greater);
-g.vmulps(out, in[0], in[1]);
-g.select(out, in[0], out);
-}
-}
-, {"leaky_relu_backward", RL_EMIT{g.load_zero(out);
-g.compare(in[1], out, greater);
-g.vmulps(out, in[0], in[2]);
-g.select(out, in[0], out);
-}
-}
-, {"tanh_backward", RL_EMIT{g.vmulps(g.temporary(0), in[1], in[1]);
-g.load_number(out, 1.0f);
-g.vsubps(out, out, g.temporary(0));
-g.vmulps(out, in[0], out);
-}
-}
-, {"sigmoid_backward", RL_EMIT{g.load_number(out, 1.0f);
-g.vsubps(out, out, in[1]);
-g.vmulps(out, in[0], out);
-g.vmulps(out, out, in[1]);
-}
-}
-, {"_squared_error", RL_EMIT{g.vsubps(out, in[0], in[1]);
-g.vmulps(out, out, out);
-}
-}
-, {"round", RL_EMIT{g.round_to(out, in[0], 8);
-}
-}
-, {"floor", RL_EMIT{g.round_to(out, in[0], 9);
-}
-}
-, {"ceil", RL_EMIT{g.round_to(out, in[0], 10);
-}
-}
-, {"trunc", RL_EMIT{g.round_to(out, in[0], 11);
-}
-}
-, RL_COMPARE(eq, equal), RL_COMPARE(ne, not_equal), RL_COMPARE(lt, less),
-    RL_COMPARE(le, less_equal), RL_COMPARE(gt, greater), RL_COMPARE(ge, greater_equal),
-    {"where", RL_EMIT{g.lanes_to_mask(in[0]);
-g.select(out, in[1], in[2]);
-}
-}
-,
-}
-;
-#undef RL_EMIT
-#undef RL_COMPARE
 
 // ---- registers ----
 
@@ -385,7 +103,7 @@ bool Generator::walk(bool emit, int* most_live) {
     }
     *most_live = std::max(*most_live, static_cast<int>(total - free_.size()));
     if (emit) {
-      formulas[step.formula].emit(*this, vector(out), in);
+      jit_formulas().begin[step.formula].emit(*this, vector(out), in);
       store(step, out);
     }
     for (int k = 0; k < step.num_operands; k++) {
@@ -552,8 +270,9 @@ int jit_formula(const char* name) {
   }
   static const std::unordered_map<std::string_view, int> numbers = [] {
     std::unordered_map<std::string_view, int> made;
-    for (const Formula& formula : formulas) {
-      made.emplace(formula.name, static_cast<int>(made.size()));
+    const JitFormulas all = jit_formulas();
+    for (size_t i = 0; i < all.size; i++) {
+      made.emplace(all.begin[i].name, static_cast<int>(i));
     }
     return made;
   }();

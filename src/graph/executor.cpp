@@ -564,6 +564,14 @@ std::vector<IValue> Program::run(std::vector<IValue> arguments) const {
   }
 }
 
+std::vector<IValue> Program::run_plainly(std::vector<IValue> arguments) const {
+  try {
+    return run_nested(std::move(arguments));
+  } catch (const Failure& failure) {
+    std::rethrow_exception(failure.cause);
+  }
+}
+
 void set_interrupt(void (*ask)()) { interrupt.store(ask, std::memory_order_relaxed); }
 
 size_t Program::size() const { return code_->instructions.size(); }

@@ -6,6 +6,7 @@
 
 #include "core/backend.h"
 #include "core/op_support.h"
+#include "core/recording.h"
 #include "core/refusals.h"
 #include "core/sparse.h"
 #include "python/bindings.h"
@@ -47,6 +48,7 @@ PyObject* data_ptr(const Tensor& t) {
   if (t.is_meta() || t.numel() == 0) {
     return PyLong_FromLong(0);
   }
+  refuse_in_recording("takes the address of a tensor");
   void* const address = t.data_ptr();
   t.storage()->expose();
   return PyLong_FromVoidPtr(address);
@@ -93,6 +95,7 @@ PyObject* list_of(const char* data, IntArrayRef sizes, IntArrayRef strides, size
 }
 
 PyObject* tolist(const Tensor& t) {
+  refuse_in_recording("reads a tensor by tolist()");
   RL_CHECK(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
   const Tensor here = t.is_cpu() ? t : rushlight::to(t.detach(), std::optional<Device>(kCPU));
   return visit_dtype<set_stored>("tolist", here.dtype(), [&](auto tag) {

@@ -73,6 +73,7 @@ void init(PyObject* module) {
   init_extension_api(module);
   init_settings(module);
   init_compiler(module);
+  init_capture(module);
   init_autocast(module);
   init_calls(module);
   init_library(module);

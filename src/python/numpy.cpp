@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/op_support.h"
+#include "core/recording.h"
 #include "core/times.h"
 #include "python/convert.h"
 #include "python/tensor_type.h"
@@ -255,6 +256,7 @@ void refuse_numpy_type(std::string_view type) {
 }
 
 PyObject* to_numpy(const Tensor& t) {
+  refuse_in_recording("looks at a tensor as a NumPy array");
   RL_CHECK_TYPE(t.layout() == kStrided,
                 "can't convert a sparse tensor to numpy. Use Tensor.to_dense() first.");
   RL_CHECK_TYPE(

@@ -1,6 +1,8 @@
 // Engines of `distributed` in Python: works, and collectives on lists of tensors.
 #include <rushlight/distributed/backend.h>
 #include <rushlight/distributed/tcp_store.h>
+
+#include "core/recording.h"
 #include "python/distributed.h"
 #include "python/tensor_type.h"
 
@@ -33,6 +35,7 @@ Tensors tensors_of(const Backend& b, const nb::sequence& list) {
 // An engine may wait: to connect processes, or because its caller would.
 template <class F>
 WorkPtr without_gil(const F& f, bool at_once = false) {
+  refuse_in_recording("talks to other processes");
   const nb::gil_scoped_release free;
   const AtOnce until_the_end(at_once);
   return f();

@@ -1,9 +1,7 @@
 // Traces of C++ programs: an upper mode that runs each op and writes a node for it.
 #include <rushlight/tracer.h>
 
-#include <rushlight/mode.h>
-
-#include "graph/code.h"
+#include "graph/recorder.h"
 
 namespace rushlight::jit {
 
@@ -41,64 +39,19 @@ std::unique_ptr<graph::Graph> TracedGraph::take() {
 
 namespace tracer {
 
-struct TracingState::Recorder final : Mode {
-  explicit Recorder(graph::Graph& into) : graph(into) {}
+// Tensors are known by their objects: one that autograd no longer follows is another value.
+struct TracingState::Recorder final : graph::Recorder {
+  using graph::Recorder::Recorder;
 
-  std::vector<rushlight::Value> handle(const OpInfo& op,
-                                       const std::vector<rushlight::Value>& arguments) override {
-    const graph::Schema& schema = graph::schema_of(op);
-    std::vector<graph::Value*> inputs;
-    for (size_t i = 0; i < arguments.size(); i++) {
-      inputs.push_back(input(arguments[i], op.arguments[i].type, schema.arguments[i].type));
-    }
-    std::vector<rushlight::Value> results = call(op, arguments);
-    graph::Node* const node = graph.insert(graph.create(op, inputs));
-    for (size_t i = 0; i < results.size() && i < node->outputs().size(); i++) {
-      remember(results[i], node->output(i));
-    }
-    return results;
-  }
-
-  void remember(const rushlight::Value& result, graph::Value* value) {
-    if (result.isTensor()) {
-      if (result.toTensor().defined()) {
-        known[result.toTensor().impl()] = {result.toTensor(), value};
-      }
-    } else if (result.isTensorList()) {
-      const std::vector<Tensor> items = result.toTensorVector();
-      graph::Node* const unpacked = graph.append(graph::Kind::ListUnpack, {value}, items.size());
-      for (size_t i = 0; i < items.size(); i++) {
-        remember(items[i], unpacked->output(i));
-      }
-    }
-  }
-
-  graph::Value* find(const Tensor& t) const {
+  graph::Value* find(const Tensor& t) override {
     const auto found = known.find(t.impl());
     return found == known.end() ? nullptr : found->second.second;
   }
-
-  graph::Value* input(const rushlight::Value& argument, const TypeInfo& info, const Type& type) {
-    if (argument.isTensor()) {
-      const Tensor& t = argument.toTensor();
-      graph::Value* const made = t.defined() ? find(t) : nullptr;
-      return made != nullptr ? made
-             : t.defined()   ? graph.constant(t.detach(), {Type::Kind::Tensor})
-                             : graph.constant({}, {Type::Kind::None});
-    }
-    bool computed = false;
-    argument.for_each_tensor([&](const Tensor& t) { computed |= t.defined() && find(t); });
-    if (!computed) {
-      return graph.constant(graph::from_op(argument, info), type);
-    }
-    std::vector<graph::Value*> items;
-    argument.for_each_tensor([&](const Tensor& t) { items.push_back(input(t, info, type)); });
-    graph::Node* const list = graph.append(graph::Kind::ListConstruct, items);
-    list->output()->type = type;
-    return list->output();
+  void note(const Tensor& t, graph::Value* value) override { known[t.impl()] = {t, value}; }
+  graph::Value* constant(const Tensor& t) override {
+    return graph_.constant(t.detach(), {Type::Kind::Tensor});
   }
 
-  graph::Graph& graph;
   // The tensors themselves, so that no other one gets their address.
   std::unordered_map<const TensorImpl*, std::pair<Tensor, graph::Value*>> known;
   std::unique_ptr<ModeScope> scope;

@@ -31,6 +31,12 @@ def _described(leaf: Any) -> Any:
     return (type(leaf), leaf)
 
 
+def described_leaves(leaves: list[Any]) -> tuple[Any, ...] | None:
+    """What a graph depends on of its arguments; None where it cannot be told."""
+    described = tuple(map(_described, leaves))
+    return None if None in described else described
+
+
 def tensors_of(values: Iterable[Any]) -> list[Tensor]:
     """Those that are tensors."""
     return [value for value in values if isinstance(value, Tensor)]
@@ -38,8 +44,8 @@ def tensors_of(values: Iterable[Any]) -> list[Tensor]:
 
 def key_of_call(function: Callable[..., Any], leaves: list[Any], spec: Any) -> Any:
     """What graphs of a function depend on, for arguments with these leaves; None: not known."""
-    described = tuple(map(_described, leaves))
-    if None in described:
+    described = described_leaves(leaves)
+    if described is None:
         return None
     module = function if isinstance(function, nn.Module) else getattr(function, "__self__", None)
     modes = [m.training for m in module.modules()] if isinstance(module, nn.Module) else []
@@ -49,12 +55,12 @@ def key_of_call(function: Callable[..., Any], leaves: list[Any], spec: Any) -> A
 _TENSOR = object()  # the place of one
 
 
-def _without_tensors(values: list[Any]) -> list[Any]:
+def without_tensors(values: list[Any]) -> list[Any]:
     """The values, with places for tensors."""
     return [_TENSOR if isinstance(value, Tensor) else value for value in values]
 
 
-def _with_tensors(values: list[Any], tensors: Iterable[Tensor]) -> list[Any]:
+def with_tensors(values: list[Any], tensors: Iterable[Tensor]) -> list[Any]:
     """The other way."""
     rest = iter(tensors)
     return [next(rest) if value is _TENSOR else value for value in values]
@@ -65,20 +71,20 @@ class Program:
 
     def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any) -> None:
         self.function, self.spec = function, spec
-        self.leaves = _without_tensors(leaves)
+        self.leaves = without_tensors(leaves)
         self.results: list[Any] = []
         self.out_spec: Any = None
 
     def run(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """The tensors among the results."""
-        args, kwargs = pytree.tree_unflatten(_with_tensors(self.leaves, tensors), self.spec)
+        args, kwargs = pytree.tree_unflatten(with_tensors(self.leaves, tensors), self.spec)
         flat, self.out_spec = pytree.tree_flatten(self.function(*args, **kwargs))
-        self.results = _without_tensors(flat)
+        self.results = without_tensors(flat)
         return tuple(tensors_of(flat))
 
     def results_with(self, tensors: Any) -> Any:
         """What the function returns, with these tensors in it."""
-        return pytree.tree_unflatten(_with_tensors(self.results, tensors), self.out_spec)
+        return pytree.tree_unflatten(with_tensors(self.results, tensors), self.out_spec)
 
 
 class GraphCall:

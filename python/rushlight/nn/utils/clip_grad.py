@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 import rushlight
-from rushlight import Tensor
+from rushlight import _C, Tensor
 from rushlight._warnings import warn
 
 __all__ = [
@@ -86,7 +86,8 @@ def clip_grads_with_norm_(
     """
     with rushlight.no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        if factor.device.type == "cpu" and factor.item() == 1.0:
+        may_look = factor.device.type == "cpu" and not _C._is_recording()
+        if may_look and factor.item() == 1.0:
             return  # nothing changes, and looking costs nothing there
         for grad in _gradients(parameters):
             grad.mul_(factor.to(grad.device))

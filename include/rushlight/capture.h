@@ -1,0 +1,55 @@
+// Recordings: what the ops of a step do to tensors, without the program around them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rushlight/tensor.h>
+
+namespace rushlight {
+
+namespace graph {
+class Graph;
+class Program;
+}  // namespace graph
+
+// The ops below autograd that a step ran on this thread, those of its backward and of optimizers
+// too, as a graph. Replayed, they run in the same order on the same memory, but for what the step
+// itself makes; tensors that it finds (parameters, buffers) are the same objects, as they are then.
+class RL_API Recording {
+ public:
+  // Runs `step`. `inputs` are given anew to each replay. A step may do what a replay could not: it
+  // reads values, seeds random numbers, talks to other processes, uses sparse or nested tensors.
+  // Strictly, that is a RuntimeError where it happens; else refusal() says it.
+  // `place` says where the program is ("file:line"), for messages; may be null.
+  Recording(const std::vector<Tensor>& inputs, const std::function<void()>& step,
+            bool strict = true, std::function<std::string()> place = nullptr);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  // Why it cannot be replayed; empty where it can.
+  const std::string& refusal() const;
+  // Tensors that replays give, in this order. Called once, behind the step, where it can.
+  void set_outputs(const std::vector<Tensor>& outputs);
+  // Whether the step reads this tensor as it found it.
+  bool finds(const Tensor& t) const;
+  // Leaves that want a gradient, among what the step found.
+  std::vector<Tensor> leaves() const;
+  // Where another recording of the step does not do the same, in words; empty where it does.
+  std::string difference(const Recording& other) const;
+  const std::shared_ptr<graph::Graph>& graph() const { return graph_; }
+
+  // Runs the ops, unrecorded, on tensors of the inputs' shapes, dtypes and strides.
+  std::vector<Tensor> replay(const std::vector<Tensor>& inputs) const;
+
+ private:
+  class Recorder;
+  std::shared_ptr<graph::Graph> graph_;
+  std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<graph::Program> program_;
+};
+
+}  // namespace rushlight

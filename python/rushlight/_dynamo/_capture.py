@@ -1,0 +1,305 @@
+"""Steps that are recorded once and replayed without Python.
+
+A step is a function that does the same ops each time: forward, backward, an optimiser's step. Two
+calls of it are recorded, op by op below autograd (rushlight/capture.h); where both do the same, all
+later calls replay the ops. What the step depends on beside its arguments is looked at before: the
+parameters, buffers and modes of the modules that it calls, the settings of its optimisers, and the
+gradients that it begins with.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import rushlight
+from rushlight import _C, Tensor, nn
+from rushlight.optim.optimizer import register_optimizer_step_pre_hook
+from rushlight.utils import _pytree as pytree
+
+from ._graphs import described_leaves, tensors_of, with_tensors, without_tensors
+
+_MISSING = object()
+_MORE_TRIES = 3  # recordings beyond those that have to be alike
+_PACKAGE = rushlight.__path__[0]
+
+
+def _place() -> str:
+    """Where the program is, outside of this package: "file:line"."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class _Surroundings:
+    """What a step met beside its arguments, and whether it still is as it was."""
+
+    def __init__(self) -> None:
+        self.modules: dict[int, nn.Module] = {}
+        self.optimizers: dict[int, Any] = {}
+        self.kept: list[tuple[dict[str, Any], str, Any]] = []
+        self.settings: list[tuple[dict[str, Any], dict[str, Any]]] = []
+
+    def watch(self, step: Callable[[], Any]) -> None:
+        """Run the step and note the modules and optimisers that it calls."""
+
+        def on_module(module: nn.Module, args: Any) -> None:
+            self.modules[id(module)] = module
+
+        def on_optimizer(optimizer: Any, args: Any, kwargs: Any) -> None:
+            self.optimizers[id(optimizer)] = optimizer
+
+        handles = [
+            nn.modules.module.register_module_forward_pre_hook(on_module),
+            register_optimizer_step_pre_hook(on_optimizer),
+        ]
+        try:
+            step()
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def keep(self) -> None:
+        """Note how all is now."""
+        for module in self.modules.values():
+            own = vars(module)
+            self.kept.append((own, "training", own["training"]))
+            for table in (own["_parameters"], own["_buffers"]):
+                self.kept.extend((table, name, value) for name, value in table.items())
+        for optimizer in self.optimizers.values():
+            self.settings.extend((group, dict(group)) for group in optimizer.param_groups)
+
+    def is_as_kept(self) -> bool:
+        for table, name, value in self.kept:
+            if table.get(name, _MISSING) is not value:
+                return False
+        return all(group == kept for group, kept in self.settings)
+
+
+class _Gradient:
+    """What a step does to the gradient of a leaf."""
+
+    def __init__(self, recording: Any, leaf: Tensor, before: Tensor | None) -> None:
+        self.leaf, self.before, self.after = leaf, before, leaf.grad
+        self.is_read = before is not None and _C._recorded_finds(recording, before)
+        self.is_new = self.after is not None and self.after is not before
+
+    def fits(self) -> bool:
+        """Whether the gradient before the step is one that the recording goes on from."""
+        if self.is_read:
+            return self.leaf.grad is self.before
+        return self.before is not None or not self.is_new or self.leaf.grad is None
+
+
+class Recorded:
+    """A step for one kind of arguments, which can be replayed."""
+
+    def __init__(
+        self, step: Callable[..., Any], leaves: list[Any], spec: Any, strict: bool
+    ) -> None:
+        self.surroundings = _Surroundings()
+        self.results: list[Any] = []
+        self.out_spec: Any = None
+        self.gradients: list[_Gradient] = []
+        self.refusal = ""  # why a replay could not do what it does, in words
+        args, kwargs = pytree.tree_unflatten(leaves, spec)
+
+        def run() -> None:
+            flat, self.out_spec = pytree.tree_flatten(step(*args, **kwargs))
+            self.flat = flat
+
+        tensors = tensors_of(leaves)
+        self.recording = _C._record(tensors, lambda: self.surroundings.watch(run), strict, _place)
+
+    def finish(self, before: dict[int, Tensor | None]) -> Any:
+        """What the step returned; from now on the recording can be compared and replayed.
+
+        Args:
+            before: gradients before the step, by the `id` of the leaf, as far as they are known.
+        """
+        self.surroundings.keep()
+        leaves = _C._recorded_leaves(self.recording)
+        self.gradients = [_Gradient(self.recording, x, before.get(id(x), x.grad)) for x in leaves]
+        result = pytree.tree_unflatten(self.flat, self.out_spec)
+        returned = tensors_of(self.flat)
+        made = [g.after for g in self.gradients if g.is_new]
+        self.refusal = _C._recorded_refusal(self.recording)
+        differentiates = any(g.is_new or g.is_read for g in self.gradients)
+        if before and not differentiates and any(t.grad_fn is not None for t in returned):
+            self.refusal = "what it returns is to be differentiated, which is no part of it"
+        if not self.refusal:
+            _C._set_recorded_outputs(self.recording, [*returned, *made])
+        self.results, self.returned = without_tensors(self.flat), len(returned)
+        del self.flat
+        return result
+
+    def difference(self, other: Recorded) -> str:
+        """Where it does not do what another recording does, in words; empty where it does."""
+        if any(g.is_read and g.is_new for g in self.gradients):
+            return "it adds gradients to those of the step before, into new tensors"
+        if (self.out_spec, self.results) != (other.out_spec, other.results):
+            return f"it returned {other.results} and then {self.results}"
+        return _C._recorded_difference(self.recording, other.recording)
+
+    def gradients_now(self) -> dict[int, Tensor | None]:
+        """Those of its leaves, by their `id`."""
+        return {id(g.leaf): g.leaf.grad for g in self.gradients}
+
+    @property
+    def graph(self) -> Any:
+        return _C._recorded_graph(self.recording)
+
+    def fits(self) -> bool:
+        """Whether all that it depends on is as it was."""
+        return self.surroundings.is_as_kept() and all(g.fits() for g in self.gradients)
+
+    def replay(self, tensors: list[Tensor]) -> Any:
+        """What the step returns, and what it does to tensors."""
+        made = _C._replay(self.recording, tensors)
+        at = self.returned
+        for gradient in self.gradients:
+            if gradient.is_new:
+                gradient.leaf.grad = made[at]
+                at += 1
+            elif gradient.after is None:
+                gradient.leaf.grad = None
+        return pytree.tree_unflatten(with_tensors(self.results, made), self.out_spec)
+
+
+class _Kind:
+    """What is known of one kind of arguments."""
+
+    def __init__(self) -> None:
+        self.replayed: Recorded | None = None
+        self.latest: Recorded | None = None  # recording, which the next is compared with
+        self.alike = 0  # recordings, the latest among them, that do the same
+        self.recordings = 0  # since the last replay
+        self.as_written = False
+
+    def forget(self) -> None:
+        self.replayed = self.latest = None
+        self.alike = 0
+
+
+class Captured:
+    """A step whose calls are replays, once it has been recorded; see `compiler.capture`."""
+
+    def __init__(
+        self, step: Callable[..., Any], check: int, otherwise: Callable[..., Any] | None = None
+    ) -> None:
+        """
+        Args:
+            step: the function.
+            check: how many recordings have to be alike.
+            otherwise: what calls a step that cannot be replayed; without it, that raises.
+        """
+        self.step, self.check, self.otherwise = step, check, otherwise
+        self.replays = 0
+        self._kinds: dict[Any, _Kind] = {}
+        functools.update_wrapper(self, step, updated=())
+        _all.add(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        kind = self._kind_of(leaves, spec)
+        if kind.as_written:
+            return self._as_written(args, kwargs)
+        if kind.replayed is not None:
+            if kind.replayed.fits():
+                self.replays += 1
+                kind.recordings = 0
+                return kind.replayed.replay(tensors_of(leaves))
+            kind.forget()
+        if kind.recordings == 0 and self.replays == 0:  # optimisers make their state in it
+            kind.recordings = 1
+            if rushlight.is_grad_enabled() and any(t.requires_grad for t in tensors_of(leaves)):
+                self._give_up(kind, "its arguments want gradients")
+            return self._as_written(args, kwargs)
+        return self._record(kind, leaves, spec)
+
+    def reset(self) -> None:
+        """Forget all recordings."""
+        self._kinds.clear()
+        self.replays = 0
+
+    @property
+    def graphs(self) -> list[Any]:
+        """The graphs that are replayed, one for each kind of arguments."""
+        return [kind.replayed.graph for kind in self._kinds.values() if kind.replayed is not None]
+
+    def _kind_of(self, leaves: list[Any], spec: Any) -> _Kind:
+        described = described_leaves(leaves)
+        if described is None:
+            raise TypeError(
+                "capture: expected tensors and hashable values as arguments of the step, but got "
+                f"{', '.join(type(leaf).__name__ for leaf in leaves)}"
+            )
+        key = (str(spec), described, _modes())
+        return self._kinds.setdefault(key, _Kind())
+
+    def _as_written(self, args: Any, kwargs: Any) -> Any:
+        call = self.otherwise
+        return self.step(*args, **kwargs) if call is None else call(self.step, *args, **kwargs)
+
+    def _record(self, kind: _Kind, leaves: list[Any], spec: Any) -> Any:
+        before = kind.latest.gradients_now() if kind.latest is not None else {}
+        recorded = Recorded(self.step, leaves, spec, strict=self.otherwise is None)
+        result = recorded.finish(before)
+        kind.recordings += 1
+        if recorded.refusal:
+            self._give_up(kind, recorded.refusal)
+            return result
+        found = "" if kind.latest is None else recorded.difference(kind.latest)
+        kind.alike = 1 if found or kind.latest is None else kind.alike + 1
+        kind.latest = recorded
+        if kind.alike >= self.check:
+            kind.replayed, kind.latest = recorded, None
+        elif kind.recordings > self.check + _MORE_TRIES:
+            self._give_up(kind, found)
+        return result
+
+    def _give_up(self, kind: _Kind, found: str) -> None:
+        if not found:
+            found = "what it finds (settings of optimisers, parameters, modes) changes each time"
+        text = f"capture: the step cannot be replayed: {found}"
+        kind.forget()
+        kind.as_written = True
+        if self.otherwise is None:
+            raise RuntimeError(text)
+
+
+_all: weakref.WeakSet[Captured] = weakref.WeakSet()
+
+
+def forget_recordings() -> None:
+    """Of all steps."""
+    for captured in list(_all):
+        captured.reset()
+
+
+def _modes() -> Any:
+    """What decides which ops a step runs, beside its arguments."""
+    return (
+        rushlight.is_grad_enabled(),
+        rushlight.is_inference_mode_enabled(),
+        rushlight.get_default_dtype(),
+        rushlight.is_autocast_enabled("cpu"),
+        rushlight.get_autocast_dtype("cpu"),
+    )
+
+
+def captured_call(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """A call of a function that is replayed where it can be, else made by `otherwise`."""
+    captured: Captured | None = None
+
+    def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        nonlocal captured
+        if captured is None or captured.step is not function:
+            captured = Captured(function, 2, otherwise)
+        return captured(*args, **kwargs)
+
+    return call

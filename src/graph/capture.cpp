@@ -1,0 +1,338 @@
+// Records steps, compares recordings, and replays them.
+#include <rushlight/capture.h>
+
+#include <unordered_set>
+
+#include <rushlight/executor.h>
+#include <rushlight/functions.h>
+
+#include "core/recording.h"
+#include "core/region.h"
+#include "core/sparse.h"
+#include "core/weak_storage.h"
+#include "graph/recorder.h"
+
+namespace rushlight {
+
+namespace {
+
+// Which elements of a memory a tensor is.
+struct Window {
+  ScalarType dtype;
+  int64_t offset;
+  DimVector sizes;
+  DimVector strides;
+
+  explicit Window(const Tensor& t)
+      : dtype(t.dtype()), offset(t.storage_offset()), sizes(t.sizes()), strides(t.strides()) {}
+  bool operator==(const Window& o) const {
+    return dtype == o.dtype && offset == o.offset && IntArrayRef(sizes) == IntArrayRef(o.sizes) &&
+           IntArrayRef(strides) == IntArrayRef(o.strides);
+  }
+};
+
+// The memory that some values of the graph are windows on. The recording does not keep it alive:
+// whether a tensor is the last on its memory decides what some ops do.
+class WatchedMemory {
+ public:
+  struct Known {
+    Window window;
+    graph::Value* value;
+  };
+  explicit WatchedMemory(const Storage& storage) : number_(weak_storage::watch(storage)) {}
+  WatchedMemory(WatchedMemory&& o) noexcept
+      : known(std::move(o.known)), number_(std::exchange(o.number_, 0)) {}
+  WatchedMemory& operator=(WatchedMemory&& o) noexcept {
+    std::swap(known, o.known);
+    std::swap(number_, o.number_);
+    return *this;
+  }
+  ~WatchedMemory() {
+    if (number_ != 0) {
+      weak_storage::remove_watcher(number_);
+    }
+  }
+  bool is_freed() const { return weak_storage::is_freed(number_); }
+
+  std::vector<Known> known;
+
+ private:
+  uint64_t number_;
+};
+
+// What nobody uses, but for draws of random numbers, behind which others come.
+void remove_unused(const graph::Graph& graph) {
+  graph::Node* node = graph.block().return_node()->previous();
+  while (node != graph.block().param_node()) {
+    graph::Node* const before = node->previous();
+    const bool is_used = std::any_of(node->outputs().begin(), node->outputs().end(),
+                                     [](const graph::Value* output) { return output->is_used(); });
+    if (!is_used && node->is_pure()) {
+      node->erase();
+    }
+    node = before;
+  }
+}
+
+}  // namespace
+
+// Tensors are known by the memory that they are windows on, not by their objects: autograd and
+// modules make new objects of a tensor that they keep.
+class Recording::Recorder final : public graph::Recorder {
+ public:
+  Recorder(graph::Graph& into, bool strict, std::function<std::string()> place)
+      : graph::Recorder(into), strict_(strict), place_(std::move(place)) {}
+
+  std::vector<rushlight::Value> handle(const OpInfo& op,
+                                       const std::vector<rushlight::Value>& arguments) override {
+    if (std::string_view(op.name) == "_local_scalar_dense") {
+      refuse("reads the value of a tensor");
+    }
+    for (const rushlight::Value& argument : arguments) {
+      argument.for_each_tensor([&](const Tensor& t) { refuse_special(t); });
+    }
+    if (!refusal_.empty()) {
+      return call(op, arguments);
+    }
+    graph_.range = here();
+    for (size_t i = 0; i < arguments.size(); i++) {
+      arguments[i].for_each_tensor([&](const Tensor& t) {
+        if (t.defined() && op.arguments[i].type.written) {
+          written_.insert(t.storage().get());
+        }
+      });
+    }
+    return graph::Recorder::handle(op, arguments);
+  }
+
+  graph::Value* find(const Tensor& t) override {
+    WatchedMemory* const memory = memory_of(t);
+    if (memory == nullptr) {
+      return nullptr;
+    }
+    const Window window(t);
+    for (size_t i = memory->known.size(); i-- > 0;) {
+      if (memory->known[i].window == window) {
+        return memory->known[i].value;
+      }
+    }
+    return as_strided(memory->known.front(), t);
+  }
+
+  void refuse(const std::string& what) {
+    if (!refusal_.empty()) {
+      return;
+    }
+    const std::string place = here().place();
+    refusal_ = str("the step ", what, place.empty() ? "" : ", at ", place,
+                   "; a replay would not do that. Do it outside of the step, or with ops");
+    RL_CHECK(!strict_, "capture: ", refusal_);
+  }
+  const std::string& refusal() const { return refusal_; }
+
+  const std::vector<Tensor>& found() const { return found_; }
+  bool is_written(const Tensor& t) const { return written_.contains(t.storage().get()); }
+  // Nothing more is asked of what is no constant.
+  void close() { memories_.clear(); }
+
+ private:
+  graph::SourceRange here() const {
+    if (place_ == nullptr) {
+      return {};
+    }
+    // "file:line"
+    const std::string place = place_();
+    const size_t colon = place.rfind(':');
+    if (colon == std::string::npos) {
+      return {};
+    }
+    auto source = std::make_shared<graph::Source>();
+    source->file = place.substr(0, colon);
+    source->first_line = std::stoul(place.substr(colon + 1));
+    return {std::move(source), 0, 0};
+  }
+  void refuse_special(const Tensor& t) {
+    if (t.defined() && (is_special(t) || is_sparse(t))) {
+      refuse("uses a sparse, nested or otherwise special tensor");
+    }
+  }
+
+  WatchedMemory* memory_of(const Tensor& t) {
+    const auto found = memories_.find(t.storage().get());
+    if (found == memories_.end()) {
+      return nullptr;
+    }
+    if (found->second.is_freed()) {
+      memories_.erase(found);
+      return nullptr;
+    }
+    return &found->second;
+  }
+
+  // A view that was made beside the ops.
+  graph::Value* as_strided(const WatchedMemory::Known& from, const Tensor& t) {
+    if (from.window.dtype != t.dtype()) {
+      refuse("looks at the memory of one tensor as two dtypes");
+      return from.value;
+    }
+    static const OpInfo& op = *find_op("as_strided");
+    const auto numbers = [&](IntArrayRef values) {
+      return graph_.constant(IValue(std::vector<int64_t>(values.begin(), values.end())));
+    };
+    graph::Value* const made =
+        graph_.append(op, {from.value, numbers(t.sizes()), numbers(t.strides()),
+                           graph_.constant(t.storage_offset())});
+    note(t, made);
+    return made;
+  }
+
+  void note(const Tensor& t, graph::Value* value) override {
+    refuse_special(t);
+    if (!refusal_.empty()) {
+      return;
+    }
+    WatchedMemory* memory = memory_of(t);
+    if (memory == nullptr) {
+      memory =
+          &memories_.insert_or_assign(t.storage().get(), WatchedMemory(t.storage())).first->second;
+    }
+    memory->known.push_back({Window(t), value});
+  }
+
+  graph::Value* constant(const Tensor& t) override {
+    graph::Value* const made = graph_.constant(t, {Type::Kind::Tensor});
+    found_.push_back(t);
+    note(t, made);
+    return made;
+  }
+
+  const bool strict_;
+  std::function<std::string()> place_;
+  std::string refusal_;
+  std::unordered_map<const StorageImpl*, WatchedMemory> memories_;
+  std::vector<Tensor> found_;  // the constants, in their order
+  std::unordered_set<const StorageImpl*> written_;
+};
+
+// ---- recording ----
+
+Recording::Recording(const std::vector<Tensor>& inputs, const std::function<void()>& step,
+                     bool strict, std::function<std::string()> place)
+    : graph_(std::make_shared<graph::Graph>()),
+      recorder_(std::make_unique<Recorder>(*graph_, strict, std::move(place))) {
+  for (const Tensor& t : inputs) {
+    RL_CHECK(t.defined() && !is_special(t) && !is_sparse(t),
+             "capture: expected dense tensors as arguments of the step");
+    recorder_->remember(t, graph_->add_input({Type::Kind::Tensor}));
+  }
+  const Refusal refusal = [this](const char* what) { recorder_->refuse(what); };
+  struct Refusing {
+    explicit Refusing(const Refusal& refusal) : before(exchange_refusal(&refusal)) {}
+    ~Refusing() { exchange_refusal(before); }
+    const Refusal* const before;
+  } const refusing(refusal);
+  const RunNow at_once;
+  const ModeScope scope(*recorder_, ModeScope::Level::Lower);
+  step();
+}
+
+Recording::~Recording() = default;
+
+const std::string& Recording::refusal() const { return recorder_->refusal(); }
+
+void Recording::set_outputs(const std::vector<Tensor>& outputs) {
+  for (const Tensor& t : outputs) {
+    graph::Value* const found = recorder_->find(t);
+    graph_->add_output(found != nullptr ? found : graph_->constant(t.detach()));
+  }
+  recorder_->close();
+  remove_unused(*graph_);
+  graph_->verify();
+  program_ = std::make_unique<graph::Program>(*graph_, "the step");
+}
+
+bool Recording::finds(const Tensor& t) const {
+  const std::vector<Tensor>& found = recorder_->found();
+  return std::any_of(found.begin(), found.end(),
+                     [&](const Tensor& one) { return one.storage() == t.storage(); });
+}
+
+std::vector<Tensor> Recording::leaves() const {
+  std::vector<Tensor> out;
+  for (const Tensor& t : recorder_->found()) {
+    if (t.is_leaf() && t.requires_grad()) {
+      out.push_back(t);
+    }
+  }
+  return out;
+}
+
+// ---- comparing ----
+
+std::string Recording::difference(const Recording& other) const {
+  const auto place = [](const graph::Node* node) {
+    const std::string text = node->range.place();
+    return text.empty() ? "" : ", at " + text;
+  };
+  const auto words = [](const graph::Node* node) {
+    std::string text = node->str(false);
+    text.erase(text.find_last_not_of('\n') + 1);
+    const bool feeds = node->kind == graph::Kind::Constant && node->output()->is_used();
+    return feeds ? str(text, " of ", node->output()->uses()[0].node->kind_name()) : text;
+  };
+  const auto tensor_of = [](const graph::Node* node) {
+    const IValue* const value =
+        node->kind == graph::Kind::Constant ? node->output()->constant() : nullptr;
+    const Tensor t = value != nullptr && value->isTensor() ? value->toTensor() : Tensor();
+    return t.defined() && t.impl()->is_wrapped_number() ? Tensor() : t;  // a number says itself
+  };
+  // Another object is the same where it holds the same, and no step writes it.
+  const auto is_same = [&](const Tensor& a, const Tensor& b) {
+    return Window(a) == Window(b) &&
+           (a.storage() == b.storage() ||
+            (!recorder_->is_written(a) && !other.recorder_->is_written(b) &&
+             equal(a.detach(), b.detach())));
+  };
+  auto mine = graph_->block().begin();
+  auto theirs = other.graph_->block().begin();
+  const auto end = graph_->block().end();
+  const auto other_end = other.graph_->block().end();
+  for (; mine != end && theirs != other_end; ++mine, ++theirs) {
+    const Tensor a = tensor_of(*mine);
+    const Tensor b = tensor_of(*theirs);
+    if (a.defined() && b.defined()) {
+      if (!is_same(a, b)) {
+        return str("a tensor that the step finds", place((*mine)->next()),
+                   ", is another each time, of other values or written by the step");
+      }
+    } else if ((*mine)->str(false) != (*theirs)->str(false)) {
+      return str(words(*mine), place(*mine), " was ", words(*theirs), place(*theirs));
+    }
+  }
+  if (mine != end || theirs != other_end) {
+    const graph::Node* const more = mine != end ? *mine : *theirs;
+    return str(words(more), place(more), " is run in some steps alone");
+  }
+  return "";
+}
+
+// ---- replaying ----
+
+std::vector<Tensor> Recording::replay(const std::vector<Tensor>& inputs) const {
+  struct Plain {  // what the ops ran under: casts and records stand in the graph
+    const uint8_t autocast = tls.exchange_autocast(0);
+    const NoGradGuard no_grad;
+    ~Plain() { tls.exchange_autocast(autocast); }
+  } const plain;
+  Region region;
+  std::vector<IValue> results = program_->run_plainly({inputs.begin(), inputs.end()});
+  std::vector<Tensor> out;
+  out.reserve(results.size());
+  for (const IValue& one : results) {
+    out.push_back(one.toTensor());
+  }
+  region.close();
+  return out;
+}
+
+}  // namespace rushlight

@@ -1,0 +1,146 @@
+// Recordings of steps (rushlight/capture.h), for _dynamo/_capture.py.
+#include <rushlight/capture.h>
+#include <rushlight/graph.h>
+
+#include "core/recording.h"
+#include "python/bindings.h"
+#include "python/graph.h"
+
+namespace rushlight::python {
+
+namespace {
+
+constexpr const char* capsule_name = "rushlight._C.Recording";
+
+Recording& recording_in(PyObject* capsule) {
+  void* const recording = PyCapsule_GetPointer(capsule, capsule_name);
+  if (recording == nullptr) {
+    throw PythonError();
+  }
+  return *static_cast<Recording*>(recording);
+}
+void delete_recording(PyObject* capsule) {
+  delete static_cast<Recording*>(PyCapsule_GetPointer(capsule, capsule_name));
+}
+
+std::vector<Tensor> tensors_in(PyObject* list) {
+  const Object items = Object::check(PySequence_Fast(list, "expected a list of tensors"));
+  std::vector<Tensor> out;
+  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.get())));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    PyObject* const item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (!is_tensor(item)) {
+      raise(PyExc_TypeError, str("expected tensors, but item ", i, " is ", type_name(item)));
+    }
+    out.push_back(unwrap(item));
+  }
+  return out;
+}
+PyObject* list_of(const std::vector<Tensor>& tensors) {
+  Object out = Object::check(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
+  for (size_t i = 0; i < tensors.size(); i++) {
+    PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), wrap(tensors[i]));
+  }
+  return out.release();
+}
+
+// _record(inputs, step, strict, place): the recording of step(); place() says where the program is.
+PyObject* record(PyObject*, PyObject* args) {
+  return translate_errors([&] {
+    PyObject *inputs, *step, *place;
+    int strict = 0;
+    if (!PyArg_ParseTuple(args, "OOpO:_record", &inputs, &step, &strict, &place)) {
+      throw PythonError();
+    }
+    auto made = std::make_unique<Recording>(
+        tensors_in(inputs), [&] { Object::check(PyObject_CallNoArgs(step)); }, strict != 0,
+        [place] {
+          const WithGil gil;  // backward runs without it
+          return std::string(text_view(Object::check(PyObject_CallNoArgs(place)).get()));
+        });
+    PyObject* const capsule = check(PyCapsule_New(made.get(), capsule_name, delete_recording));
+    made.release();
+    return capsule;
+  });
+}
+// _set_recorded_outputs(recording, tensors)
+PyObject* set_outputs(PyObject*, PyObject* args) {
+  return translate_errors([&]() -> PyObject* {
+    PyObject *recording, *outputs;
+    if (!PyArg_ParseTuple(args, "OO:_set_recorded_outputs", &recording, &outputs)) {
+      throw PythonError();
+    }
+    recording_in(recording).set_outputs(tensors_in(outputs));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* refusal(PyObject*, PyObject* recording) {
+  return translate_errors(
+      [&] { return PyUnicode_FromString(recording_in(recording).refusal().c_str()); });
+}
+PyObject* leaves(PyObject*, PyObject* recording) {
+  return translate_errors([&] { return list_of(recording_in(recording).leaves()); });
+}
+// _recorded_finds(recording, tensor)
+PyObject* finds(PyObject*, PyObject* args) {
+  return translate_errors([&] {
+    PyObject *recording, *tensor;
+    if (!PyArg_ParseTuple(args, "OO:_recorded_finds", &recording, &tensor)) {
+      throw PythonError();
+    }
+    return PyBool_FromLong(recording_in(recording).finds(expect_tensor(tensor, "tensor")));
+  });
+}
+// _recorded_difference(recording, other): in words; empty where both do the same.
+PyObject* difference(PyObject*, PyObject* args) {
+  return translate_errors([&] {
+    PyObject *recording, *other;
+    if (!PyArg_ParseTuple(args, "OO:_recorded_difference", &recording, &other)) {
+      throw PythonError();
+    }
+    const std::string text = recording_in(recording).difference(recording_in(other));
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+PyObject* recorded_graph(PyObject*, PyObject* recording) {
+  return translate_errors([&] { return wrap_graph(recording_in(recording).graph()); });
+}
+// _replay(recording, inputs): the outputs.
+PyObject* replay(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return translate_errors([&] {
+    if (n != 2) {
+      raise(PyExc_TypeError, "_replay takes a recording and its inputs");
+    }
+    const Recording& recording = recording_in(args[0]);
+    const std::vector<Tensor> inputs = tensors_in(args[1]);
+    std::vector<Tensor> outputs;
+    {
+      const WithoutGil free;
+      outputs = recording.replay(inputs);
+    }
+    return list_of(outputs);
+  });
+}
+
+// _is_recording(): whether reading a value would be refused on this thread.
+PyObject* recording_is_on(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
+
+PyMethodDef functions[] = {
+    {"_is_recording", recording_is_on, METH_NOARGS, nullptr},
+    {"_record", record, METH_VARARGS, nullptr},
+    {"_set_recorded_outputs", set_outputs, METH_VARARGS, nullptr},
+    {"_recorded_refusal", refusal, METH_O, nullptr},
+    {"_recorded_leaves", leaves, METH_O, nullptr},
+    {"_recorded_finds", finds, METH_VARARGS, nullptr},
+    {"_recorded_difference", difference, METH_VARARGS, nullptr},
+    {"_recorded_graph", recorded_graph, METH_O, nullptr},
+    {"_replay", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(replay)), METH_FASTCALL,
+     nullptr},
+    {},
+};
+
+}  // namespace
+
+void init_capture(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace rushlight::python
