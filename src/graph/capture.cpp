@@ -110,13 +110,8 @@ class Recording::Recorder final : public graph::Recorder {
     if (memory == nullptr) {
       return nullptr;
     }
-    const Window window(t);
-    for (size_t i = memory->known.size(); i-- > 0;) {
-      if (memory->known[i].window == window) {
-        return memory->known[i].value;
-      }
-    }
-    return as_strided(memory->known.front(), t);
+    graph::Value* const value = window_in(*memory, t);
+    return value != nullptr ? value : as_strided(memory->known.front(), t);
   }
 
   void refuse(const std::string& what) {
@@ -169,6 +164,16 @@ class Recording::Recorder final : public graph::Recorder {
     return &found->second;
   }
 
+  static graph::Value* window_in(const WatchedMemory& memory, const Tensor& t) {
+    const Window window(t);
+    for (size_t i = memory.known.size(); i-- > 0;) {
+      if (memory.known[i].window == window) {
+        return memory.known[i].value;
+      }
+    }
+    return nullptr;
+  }
+
   // A view that was made beside the ops.
   graph::Value* as_strided(const WatchedMemory::Known& from, const Tensor& t) {
     if (from.window.dtype != t.dtype()) {
@@ -197,6 +202,15 @@ class Recording::Recorder final : public graph::Recorder {
           &memories_.insert_or_assign(t.storage().get(), WatchedMemory(t.storage())).first->second;
     }
     memory->known.push_back({Window(t), value});
+  }
+
+  // A view that is all of what it views.
+  bool is_known(const OpInfo& op, const std::vector<rushlight::Value>& results) override {
+    if (!op.is_view() || results.size() != 1 || !results[0].isTensor()) {
+      return false;
+    }
+    const Tensor& t = results[0].toTensor();
+    return memory_of(t) != nullptr && window_in(*memory_of(t), t) != nullptr;
   }
 
   graph::Value* constant(const Tensor& t) override {

@@ -1,4 +1,5 @@
 // Recordings of steps (rushlight/capture.h), for _dynamo/_capture.py.
+#include <rushlight/autocast.h>
 #include <rushlight/capture.h>
 #include <rushlight/graph.h>
 
@@ -122,11 +123,106 @@ PyObject* replay(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
+// What ops a step runs depends on, beside values of tensors: bytes that are equal for equal kinds.
+class Kind {
+ public:
+  Kind() {
+    add(tls.grad_mode);
+    add(tls.inference_mode);
+    add(tls.autocast());
+    add(autocast::get_dtype(kCPU));
+    add(get_default_dtype());
+  }
+  // False of what is no tensor, number, text or None.
+  bool take(PyObject* o) {
+    if (is_exact_tensor(o)) {
+      take(unwrap(o));
+      tensors_.push_back(o);
+    } else if (o == Py_None || o == Py_True || o == Py_False) {
+      add(o);
+    } else if (PyFloat_CheckExact(o)) {
+      bytes_ += 'f';
+      add(PyFloat_AS_DOUBLE(o));
+    } else if (PyLong_CheckExact(o)) {
+      int overflow = 0;
+      bytes_ += 'i';
+      add(PyLong_AsLongLongAndOverflow(o, &overflow));
+      return overflow == 0;
+    } else if (PyUnicode_CheckExact(o)) {
+      const std::string_view text = text_view(o);
+      bytes_ += 's';
+      add(text.size());
+      bytes_ += text;
+    } else {
+      return false;
+    }
+    return true;
+  }
+  PyObject* bytes() const {
+    return check(PyBytes_FromStringAndSize(bytes_.data(), static_cast<Py_ssize_t>(bytes_.size())));
+  }
+  PyObject* tensors() const {
+    PyObject* const out = check(PyList_New(static_cast<Py_ssize_t>(tensors_.size())));
+    for (size_t i = 0; i < tensors_.size(); i++) {
+      PyList_SET_ITEM(out, static_cast<Py_ssize_t>(i), Py_NewRef(tensors_[i]));
+    }
+    return out;
+  }
+
+ private:
+  template <class T>
+  void add(const T& value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void take(const Tensor& t) {
+    bytes_ += 't';
+    add(t.dtype());
+    add(t.layout());
+    add(t.device().type());
+    add(t.device().index());
+    add(t.requires_grad());
+    add(t.dim());
+    for (int64_t d = 0; d < t.dim(); d++) {
+      add(t.sizes()[d]);
+      add(t.layout() == kStrided ? t.strides()[d] : 0);
+    }
+  }
+
+  std::string bytes_;
+  std::vector<PyObject*> tensors_;
+};
+
+// _kind_of_call(args, kwargs): the kind of a call, as bytes, and its tensors; None where a value is
+// no tensor, number, text or None.
+PyObject* kind_of_call(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return translate_errors([&]() -> PyObject* {
+    if (n != 2 || !PyTuple_Check(args[0]) || !PyDict_Check(args[1])) {
+      raise(PyExc_TypeError, "_kind_of_call takes a tuple and a dict");
+    }
+    Kind kind;
+    bool known = true;
+    for (Py_ssize_t i = 0; known && i < PyTuple_GET_SIZE(args[0]); i++) {
+      known = kind.take(PyTuple_GET_ITEM(args[0], i));
+    }
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    while (known && PyDict_Next(args[1], &at, &name, &value) != 0) {
+      known = kind.take(name) && kind.take(value);
+    }
+    if (!known) {
+      Py_RETURN_NONE;
+    }
+    return Py_BuildValue("(NN)", kind.bytes(), kind.tensors());
+  });
+}
+
 // _is_recording(): whether reading a value would be refused on this thread.
 PyObject* recording_is_on(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
 PyMethodDef functions[] = {
     {"_is_recording", recording_is_on, METH_NOARGS, nullptr},
+    {"_kind_of_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(kind_of_call)),
+     METH_FASTCALL, nullptr},
     {"_record", record, METH_VARARGS, nullptr},
     {"_set_recorded_outputs", set_outputs, METH_VARARGS, nullptr},
     {"_recorded_refusal", refusal, METH_O, nullptr},

@@ -98,21 +98,18 @@ class _Gradient:
 class Recorded:
     """A step for one kind of arguments, which can be replayed."""
 
-    def __init__(
-        self, step: Callable[..., Any], leaves: list[Any], spec: Any, strict: bool
-    ) -> None:
+    def __init__(self, step: Callable[..., Any], args: Any, kwargs: Any, strict: bool) -> None:
         self.surroundings = _Surroundings()
         self.results: list[Any] = []
         self.out_spec: Any = None
         self.gradients: list[_Gradient] = []
         self.refusal = ""  # why a replay could not do what it does, in words
-        args, kwargs = pytree.tree_unflatten(leaves, spec)
 
         def run() -> None:
             flat, self.out_spec = pytree.tree_flatten(step(*args, **kwargs))
             self.flat = flat
 
-        tensors = tensors_of(leaves)
+        tensors = tensors_of(pytree.tree_leaves((args, kwargs)))
         self.recording = _C._record(tensors, lambda: self.surroundings.watch(run), strict, _place)
 
     def finish(self, before: dict[int, Tensor | None]) -> Any:
@@ -134,6 +131,7 @@ class Recorded:
         if not self.refusal:
             _C._set_recorded_outputs(self.recording, [*returned, *made])
         self.results, self.returned = without_tensors(self.flat), len(returned)
+        self.gives_tensor = isinstance(result, Tensor)
         del self.flat
         return result
 
@@ -167,6 +165,8 @@ class Recorded:
                 at += 1
             elif gradient.after is None:
                 gradient.leaf.grad = None
+        if self.gives_tensor:
+            return made[0]
         return pytree.tree_unflatten(with_tensors(self.results, made), self.out_spec)
 
 
@@ -204,22 +204,29 @@ class Captured:
         _all.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, spec = pytree.tree_flatten((args, kwargs))
-        kind = self._kind_of(leaves, spec)
+        found = _C._kind_of_call(args, kwargs)
+        if found is None:
+            leaves, spec = pytree.tree_flatten((args, kwargs))
+            key, tensors = self._key_of(leaves, spec), tensors_of(leaves)
+        else:
+            key, tensors = found
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = _Kind()
         if kind.as_written:
             return self._as_written(args, kwargs)
         if kind.replayed is not None:
             if kind.replayed.fits():
                 self.replays += 1
                 kind.recordings = 0
-                return kind.replayed.replay(tensors_of(leaves))
+                return kind.replayed.replay(tensors)
             kind.forget()
         if kind.recordings == 0 and self.replays == 0:  # optimisers make their state in it
             kind.recordings = 1
-            if rushlight.is_grad_enabled() and any(t.requires_grad for t in tensors_of(leaves)):
+            if rushlight.is_grad_enabled() and any(t.requires_grad for t in tensors):
                 self._give_up(kind, "its arguments want gradients")
             return self._as_written(args, kwargs)
-        return self._record(kind, leaves, spec)
+        return self._record(kind, args, kwargs)
 
     def reset(self) -> None:
         """Forget all recordings."""
@@ -231,23 +238,22 @@ class Captured:
         """The graphs that are replayed, one for each kind of arguments."""
         return [kind.replayed.graph for kind in self._kinds.values() if kind.replayed is not None]
 
-    def _kind_of(self, leaves: list[Any], spec: Any) -> _Kind:
+    def _key_of(self, leaves: list[Any], spec: Any) -> Any:
         described = described_leaves(leaves)
         if described is None:
             raise TypeError(
                 "capture: expected tensors and hashable values as arguments of the step, but got "
                 f"{', '.join(type(leaf).__name__ for leaf in leaves)}"
             )
-        key = (str(spec), described, _modes())
-        return self._kinds.setdefault(key, _Kind())
+        return str(spec), described, _C._kind_of_call((), {})[0]
 
     def _as_written(self, args: Any, kwargs: Any) -> Any:
         call = self.otherwise
         return self.step(*args, **kwargs) if call is None else call(self.step, *args, **kwargs)
 
-    def _record(self, kind: _Kind, leaves: list[Any], spec: Any) -> Any:
+    def _record(self, kind: _Kind, args: Any, kwargs: Any) -> Any:
         before = kind.latest.gradients_now() if kind.latest is not None else {}
-        recorded = Recorded(self.step, leaves, spec, strict=self.otherwise is None)
+        recorded = Recorded(self.step, args, kwargs, strict=self.otherwise is None)
         result = recorded.finish(before)
         kind.recordings += 1
         if recorded.refusal:
@@ -279,17 +285,6 @@ def forget_recordings() -> None:
     """Of all steps."""
     for captured in list(_all):
         captured.reset()
-
-
-def _modes() -> Any:
-    """What decides which ops a step runs, beside its arguments."""
-    return (
-        rushlight.is_grad_enabled(),
-        rushlight.is_inference_mode_enabled(),
-        rushlight.get_default_dtype(),
-        rushlight.is_autocast_enabled("cpu"),
-        rushlight.get_autocast_dtype("cpu"),
-    )
 
 
 def captured_call(otherwise: Callable[..., Any]) -> Callable[..., Any]:
