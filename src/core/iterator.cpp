@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/op_support.h"
+#include "core/region.h"
 #include "core/times.h"
 
 namespace rushlight {
@@ -33,6 +34,12 @@ ScalarType combine(ScalarType high, ScalarType low) {
   return category(low) > category(high) ? promote_types(high, low) : high;
 }
 
+// Fewer elements are computed faster than noted, but where they belong to what is noted already.
+bool is_worth_noting(int64_t numel, const Tensor* const* inputs, int n) {
+  return numel >= TensorIterator::least_noted ||
+         std::any_of(inputs, inputs + n,
+                     [](const Tensor* t) { return t != nullptr && is_pending_here(*t); });
+}
 }  // namespace
 
 void TypePromotion::add_number(ScalarType t) {
@@ -178,7 +185,8 @@ bool TensorIterator::build_simple(const PointwiseRule& rule) {
   if (like == nullptr) {
     return false;
   }
-  late_ = late_ && like->numel() >= least_noted;
+  late_ = late_ &&
+          is_worth_noting(like->numel(), tensors_ + num_outputs_, num_operands_ - num_outputs_);
   if (first == 2) {
     const TensorImpl* condition = is_input_number(1) ? nullptr : tensors_[1]->impl();
     if (condition == nullptr || !condition->is_contiguous() ||
@@ -316,7 +324,7 @@ void TensorIterator::broadcast() {
   }
   ndim_ = ndim;
   numel_ = product({shape_, static_cast<size_t>(ndim)});
-  late_ = late_ && numel_ >= least_noted;
+  late_ = late_ && is_worth_noting(numel_, tensors_ + num_outputs_, num_operands_ - num_outputs_);
   for (int i = num_outputs_; i < num_operands_; i++) {
     expand_strides(i);
   }

@@ -7,6 +7,7 @@
 namespace rushlight {
 
 class Notebook;
+class Tensor;
 
 // While it lives formulas of this thread are noted. Completes what is pending at the end of the
 // outermost one.
@@ -27,6 +28,9 @@ class RL_API Region {
 // Whether regions note; where they do not, formulas run at once.
 RL_API bool regions_note();
 RL_API void set_regions_note(bool on);
+
+// Whether this thread has noted what the tensor will be.
+RL_API bool is_pending_here(const Tensor& t);
 
 // While it lives formulas of this thread run at once, in a region too.
 class RL_API RunNow {

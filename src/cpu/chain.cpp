@@ -38,17 +38,50 @@ bool lies_as(const Chain& chain, const Tensor& t) {
   return true;
 }
 int64_t bytes_before(const Tensor& t) { return t.storage_offset() * itemsize(t.dtype()); }
-// The step whose value `t` is; -1 where it is no chain's, or only a part or another view of one.
-int step_of(const Chain& chain, const Tensor& t) {
+// Whether t has an element for each row of a chain and is spread over the rows by broadcasting.
+bool lies_as_rows(const Chain& chain, const Tensor& t) {
+  if (t.dim() != chain.dim || !t.is_contiguous()) {
+    return false;
+  }
+  int64_t row = 1;
+  for (int64_t d = chain.dim - 1; d >= 0; d--) {
+    const bool within = row < chain.row;
+    if (t.sizes()[d] != (within ? 1 : chain.sizes[d])) {
+      return false;
+    }
+    row *= within ? chain.sizes[d] : 1;
+  }
+  return true;
+}
+// The step that gives what is in the memory of `t`; -1 where there is none, or `t` is only a part
+// of it.
+int step_with(const Chain& chain, const Tensor& t) {
   for (size_t i = chain.steps.size(); i-- > 0;) {
     const cpu::Step& step = chain.steps[i];
     if (step.result == t.storage().get()) {
-      return step.offset == bytes_before(t) && step.stored == t.dtype() && lies_as(chain, t)
-                 ? static_cast<int>(i)
-                 : -1;
+      return step.offset == bytes_before(t) && step.stored == t.dtype() ? static_cast<int>(i) : -1;
     }
   }
   return -1;
+}
+// The step whose value `t` is, for a step over all elements; -1 where it is no chain's, or only a
+// part or another view of one.
+int step_of(const Chain& chain, const Tensor& t) {
+  const int step = step_with(chain, t);
+  if (step < 0) {
+    return -1;
+  }
+  const bool lies =
+      chain.steps[static_cast<size_t>(step)].on_rows ? lies_as_rows(chain, t) : lies_as(chain, t);
+  return lies ? step : -1;
+}
+// The same for a step over the elements of rows.
+int row_step_of(const Chain& chain, const Tensor& t) {
+  const int step = chain.row == 0 ? -1 : step_with(chain, t);
+  return step >= 0 && chain.steps[static_cast<size_t>(step)].on_rows && t.is_contiguous() &&
+                 t.numel() == chain.rows()
+             ? step
+             : -1;
 }
 // Nobody can see any more what was noted for this memory.
 void forget_result(Chain& chain, const StorageImpl* storage) {
@@ -104,17 +137,15 @@ uint32_t Notebook::writer_number(const StorageImpl* storage) {
 
 // ---- noting ----
 
-// One call of note(): what is in the way, and what is written down.
+// One call that is noted: what is in the way, and what is written down.
 struct Notebook::Noter {
   Notebook& book;
-  const TensorIterator& it;
   std::unique_lock<std::mutex> lock{book.lock_};
 
   enum class Way { Clear, Changed, None };
 
   // The chain of this shape, which is begun where there is none or the one there is has grown long.
-  Chain& chain() {
-    const Tensor& out = it.output(0);
+  Chain& chain(const Tensor& out) {
     for (const auto& open : book.open_) {
       if (lies_as(*open, out)) {
         if (open->steps.size() < max_steps) {
@@ -137,7 +168,29 @@ struct Notebook::Noter {
     std::copy(out.sizes().begin(), out.sizes().end(), fresh.sizes);
     std::copy(out.strides().begin(), out.strides().end(), fresh.strides);
     fresh.numel = out.numel();
+    fresh.row = 0;
     return fresh;
+  }
+
+  // The chain with the rows whose elements all inputs are; null where there is none.
+  Chain* chain_of_rows(const TensorIterator& it) {
+    for (const auto& open : book.open_) {
+      bool reads_row = false;
+      bool fits = open->row != 0 && open->steps.size() < max_steps && it.allocates(0);
+      for (int i = 1; fits && i < it.num_operands(); i++) {
+        const Tensor* in = it.tensor(i);
+        if (in == nullptr) {
+          continue;
+        }
+        const bool is_row = row_step_of(*open, *in) >= 0 && in->sizes() == it.output(0).sizes();
+        reads_row |= is_row;
+        fits = is_row || (in->numel() == 1 && writer_number(in->storage().get()) == 0);
+      }
+      if (fits && reads_row) {
+        return open.get();
+      }
+    }
+    return nullptr;
   }
 
   // Whether `t` is known here as it is: its memory is there, or will be what a step of this chain
@@ -195,7 +248,7 @@ struct Notebook::Noter {
     return Way::Clear;
   }
 
-  Way way(const Chain& chain) {
+  Way way(const Chain& chain, const TensorIterator& it) {
     const Tensor& out = it.output(0);
     const bool given = !it.allocates(0);
     for (int i = 1; i < it.num_operands(); i++) {
@@ -228,10 +281,10 @@ struct Notebook::Noter {
     return static_cast<int16_t>(chain.leaves.size() - 1);
   }
 
-  cpu::Input input(Chain& chain, int operand) {
+  cpu::Input input(Chain& chain, const TensorIterator& it, int operand, bool on_rows) {
     const Tensor* t = it.tensor(operand);
     if (t != nullptr) {
-      if (const int step = step_of(chain, *t); step >= 0) {
+      if (const int step = on_rows ? row_step_of(chain, *t) : step_of(chain, *t); step >= 0) {
         return {true, static_cast<int16_t>(step)};
       }
     }
@@ -244,20 +297,24 @@ struct Notebook::Noter {
       std::memcpy(leaf.number, value, static_cast<size_t>(itemsize(leaf.dtype)));
       return {false, leaf_number(chain, std::move(leaf))};
     }
-    leaf.storage = t->storage();
-    leaf.offset = bytes_before(*t);
-    leaf.linear = lies_as(chain, *t);
-    const int64_t missing = chain.dim - t->dim();
+    return memory(chain, *t);
+  }
+  static cpu::Input memory(Chain& chain, const Tensor& t) {
+    cpu::Leaf leaf;
+    leaf.dtype = t.dtype();
+    leaf.storage = t.storage();
+    leaf.offset = bytes_before(t);
+    leaf.linear = lies_as(chain, t);
+    const int64_t missing = chain.dim - t.dim();
     for (int64_t d = 0; d < chain.dim; d++) {
-      const bool repeats = d < missing || (t->sizes()[d - missing] == 1 && chain.sizes[d] != 1);
-      leaf.strides[d] = repeats ? 0 : t->strides()[d - missing] * itemsize(leaf.dtype);
+      const bool repeats = d < missing || (t.sizes()[d - missing] == 1 && chain.sizes[d] != 1);
+      leaf.strides[d] = repeats ? 0 : t.strides()[d - missing] * itemsize(leaf.dtype);
     }
     return {false, leaf_number(chain, std::move(leaf))};
   }
 
   // The memory of the result waits for it.
-  void claim(Chain& chain, cpu::Step& step) {
-    const Tensor& out = it.output(0);
+  void claim(Chain& chain, cpu::Step& step, const Tensor& out) {
     StorageImpl* storage = out.storage().get();
     step.stored = out.dtype();
     step.offset = bytes_before(out);
@@ -272,6 +329,16 @@ struct Notebook::Noter {
   }
 };
 
+// Whether the formula takes float32 and gives what it computes, without a conversion.
+static bool keeps_float(const TensorIterator& it, const cpu::PointwiseKernel& kernel) {
+  bool keeps = it.common_dtype() == kFloat32 && it.output(0).dtype() == kernel.result(kFloat32);
+  for (int i = 0; i < kernel.num_inputs; i++) {
+    const Tensor* const in = it.tensor(i + 1);
+    keeps &= in == nullptr || in->numel() == 1 || in->dtype() == kernel.wanted(i, kFloat32);
+  }
+  return keeps;
+}
+
 bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel,
                     const char* attributes, const cpu::ProgramRunner& runner) {
   const Tensor& out = it.output(0);
@@ -279,27 +346,81 @@ bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel
       !out.impl()->is_non_overlapping_and_dense()) {
     return false;
   }
-  Noter noter{*this, it};
-  Chain* chain = &noter.chain();
-  for (Noter::Way way; (way = noter.way(*chain)) != Noter::Way::Clear;) {
-    if (way == Noter::Way::None) {
+  Noter noter{*this};
+  Chain* chain = noter.chain_of_rows(it);
+  const bool on_rows = chain != nullptr && keeps_float(it, kernel);
+  if (!on_rows) {
+    if (out.numel() < TensorIterator::least_noted) {
       return false;
     }
-    chain = &noter.chain();
+    chain = &noter.chain(out);
+    for (Noter::Way way; (way = noter.way(*chain, it)) != Noter::Way::Clear;) {
+      if (way == Noter::Way::None) {
+        return false;
+      }
+      chain = &noter.chain(out);
+    }
   }
   cpu::Step step;
   step.kernel = &kernel;
+  step.on_rows = on_rows;
   step.common = it.common_dtype();
-  step.light = light_number(kernel);
+  step.light = on_rows ? int16_t{-1} : light_number(kernel);
   for (int i = 0; i < kernel.num_inputs; i++) {
-    step.in[i] = noter.input(*chain, i + 1);
+    step.in[i] = noter.input(*chain, it, i + 1, on_rows);
   }
   const int64_t size = itemsize(kernel.compute(step.common));
   std::memcpy(step.attributes, attributes, static_cast<size_t>(kernel.num_attributes * size));
-  noter.claim(*chain, step);
+  noter.claim(*chain, step, out);
   chain->steps.push_back(step);
   chain->runner = &runner;
   return true;
+}
+
+bool Notebook::note_fold(const Tensor& in, const Tensor& out, int64_t row, cpu::RowFold fold,
+                         const void* formula, size_t size, const cpu::ProgramRunner& runner) {
+  constexpr int64_t longest = 16384;  // a row and a few values of it stay in a cache
+  if (in.numel() < TensorIterator::least_noted || in.dim() > cpu::Strided::max_dims ||
+      row % cpu::least_piece != 0 || row > longest || size > sizeof(cpu::Step::attributes) ||
+      !in.is_contiguous() || !out.is_contiguous() || out.storage() == in.storage() ||
+      out.storage()->exposed() || out.storage()->noted_.load(std::memory_order_acquire) != 0) {
+    return false;
+  }
+  Noter noter{*this};
+  Chain* chain = &noter.chain(in);
+  for (Noter::Way way; (way = noter.way_to(*chain, in)) != Noter::Way::Clear;) {
+    if (way == Noter::Way::None) {
+      return false;
+    }
+    chain = &noter.chain(in);
+  }
+  if (chain->row != 0 && chain->row != row) {
+    return false;
+  }
+  const int made_by = step_of(*chain, in);
+  if (made_by >= 0 && chain->steps[static_cast<size_t>(made_by)].on_rows) {
+    return false;
+  }
+  chain->row = row;
+  cpu::Step step;
+  step.fold = fold;
+  step.on_rows = true;
+  step.common = in.dtype();
+  step.light = -1;
+  step.in[0] =
+      made_by >= 0 ? cpu::Input{true, static_cast<int16_t>(made_by)} : Noter::memory(*chain, in);
+  std::memcpy(step.attributes, formula, size);
+  noter.claim(*chain, step, out);
+  chain->steps.push_back(step);
+  chain->runner = &runner;
+  return true;
+}
+
+bool Notebook::writes(const StorageImpl* storage) const {
+  return writer_number(storage) == number_;
+}
+bool is_pending_here(const Tensor& t) {
+  return t.storage() && tls.notebook != nullptr && tls.notebook->writes(t.storage().get());
 }
 
 // The number of a kernel's formula in register code, remembered by the kernel's address.
@@ -332,7 +453,7 @@ void Notebook::complete(Chain& chain) {
         step.result->noted_.fetch_sub(number_ * StorageImpl::one_writer, std::memory_order_release);
       } else {
         counts_.unseen++;
-        counts_.bytes_left += chain.numel * itemsize(step.stored);
+        counts_.bytes_left += (step.on_rows ? chain.rows() : chain.numel) * itemsize(step.stored);
       }
     }
   }

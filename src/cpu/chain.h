@@ -46,6 +46,11 @@ class RL_API Notebook {
   // compute type, one after another, as blocks take them.
   bool note(const TensorIterator& it, const cpu::PointwiseKernel& kernel, const char* attributes,
             const cpu::ProgramRunner& runner);
+  // Notes that each row of `in`, its last `row` elements, is folded to an element of `out`, by a
+  // formula of `size` bytes; false where it has to run now.
+  bool note_fold(const Tensor& in, const Tensor& out, int64_t row, cpu::RowFold fold,
+                 const void* formula, size_t size, const cpu::ProgramRunner& runner);
+  bool writes(const StorageImpl* storage) const;
   void complete_all();
   const ChainCounts& counts() const { return counts_; }
 

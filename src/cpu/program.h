@@ -10,14 +10,19 @@
 
 namespace rushlight::cpu {
 
+// Folds a row of `n` elements that follow each other; `formula` is that of the fold.
+using RowFold = void (*)(const void* formula, const char* x, int64_t n, char* to);
+
 // Where the elements of a value are. An address is that of the value's first element; buffers hold
 // one piece.
 struct Slot {
   enum class Kind : uint8_t {
-    Buffer,    // of the pass
-    Memory,    // a tensor's, gapless in the order of the pass
-    Repeated,  // one number, as often as a piece has elements
-    Single,    // one number, once
+    Buffer,     // of the pass
+    RowBuffer,  // of the pass: one element for each row of a piece
+    RowMemory,  // a tensor's: one element for each row; written
+    Memory,     // a tensor's, gapless in the order of the pass
+    Repeated,   // one number, as often as a piece has elements
+    Single,     // one number, once
   };
   Kind kind;
   bool written;  // a tensor's memory that is written, not read
@@ -26,6 +31,7 @@ struct Slot {
   int16_t buffer = -1;  // of the pass; of Single, the place among them
   int16_t origin = -1;  // the leaf that it is, or the step whose result is `written`
   char* address = nullptr;
+  bool of_piece = false;  // of Buffer where rows are folded: it holds all rows of a piece
 };
 
 struct Instruction {
@@ -35,6 +41,9 @@ struct Instruction {
     Convert,  // from the dtype of one slot to that of another
     Gather,   // from a tensor that does not lie gapless in the order of the pass
     Stream,   // to a tensor's memory, past the caches
+    Fold,     // rows, to one element each
+    Spread,   // a row's element over the row
+    Keep,     // the elements of rows, to a tensor's memory
   };
   Kind kind;
   int8_t num_inputs = 1;
@@ -42,7 +51,9 @@ struct Instruction {
   int16_t in[max_inputs];  // slots; of Gather: which of `strided`
   Block block = nullptr;
   const void* attributes = nullptr;
-  int16_t origin = -1;  // of Compute: the step
+  int16_t origin = -1;   // of Compute and Fold: the step
+  bool on_rows = false;  // elements are those of the rows of a piece
+  RowFold fold = nullptr;
 };
 
 // A tensor that is gathered: strides in bytes, innermost first.
@@ -65,6 +76,12 @@ struct Fused {
     int16_t index;
   };
   std::vector<Origin> origins;  // of the constants
+  // Constants that are another number for each row: which, and the slot of the rows' elements.
+  struct RowConstant {
+    int16_t constant;
+    int16_t slot;
+  };
+  std::vector<RowConstant> row_constants;
 };
 
 struct Program {
@@ -78,6 +95,13 @@ struct Program {
   int64_t piece = 0;         // elements, a multiple of 64
   int64_t numel = 0;
   int64_t grain = 0;
+  // Where rows are folded: the elements of one. A piece is `piece_rows` of them; what works on
+  // elements runs row by row, up to the next instruction on the elements of rows, which runs once
+  // for all of the piece.
+  int64_t row = 0;
+  int64_t piece_rows = 0;
+  int64_t num_row_buffers = 0;
+  int64_t num_piece_buffers = 0;
   bool is_final = true;  // nothing would be better at another time
   int16_t given = -1;    // the slot whose memory the reader gives
   int dim = 1;           // innermost first
@@ -93,6 +117,9 @@ struct ProgramRunner {
 };
 
 inline constexpr int64_t program_bytes = 32768;  // of all buffers, at most: a first-level cache
-inline constexpr int64_t least_piece = 64;       // a granule of whatever types meet
+// The same of buffers that hold all rows of a piece: a part of a second-level cache.
+inline constexpr int64_t piece_buffer_bytes = 131072;
+inline constexpr int64_t most_rows = 64;    // of a piece
+inline constexpr int64_t least_piece = 64;  // a granule of whatever types meet
 
 }  // namespace rushlight::cpu

@@ -73,11 +73,14 @@ void ProgramBuilder::begin() {
   program_.strided.clear();
   program_.fused.clear();
   program_.num_singles = 0;
+  program_.row = 0;
+  program_.num_row_buffers = 0;
   program_.numel = chain_.numel;
   program_.given = -1;
   program_.is_final = true;
   leaf_slots_.assign(chain_.leaves.size(), -1);
   step_slots_.assign(chain_.steps.size(), -1);
+  spread_slots_.assign(chain_.steps.size(), -1);
 }
 
 void ProgramBuilder::add_steps() {
@@ -91,11 +94,15 @@ void ProgramBuilder::add_steps() {
       i = end;
     }
     for (; i < end; i++) {
-      if (is_needed(i)) {
+      if (is_needed(i) && chain_.steps[i].fold != nullptr) {
+        add_fold(i);
+      } else if (is_needed(i)) {
         add_step(i);
       }
     }
   }
+  keep_row_values();
+  find_piece_buffers();
   share_buffers();
   choose_piece();
 }
@@ -111,6 +118,7 @@ bool ProgramBuilder::key(std::string& key) const {
   }
   key.clear();
   add(chain_.runner);
+  add(chain_.row);
   add(chain_.leaves.size());
   add(chain_.steps.size());
   bool gathers = false;
@@ -131,10 +139,12 @@ bool ProgramBuilder::key(std::string& key) const {
   }
   for (const Step& step : chain_.steps) {
     add(step.kernel);
+    add(step.fold);
+    key += static_cast<char>(step.on_rows);
     key += static_cast<char>(step.common);
     key += static_cast<char>(step.stored);
     key += step.result != nullptr ? 's' : 'u';
-    for (int i = 0; i < step.kernel->num_inputs; i++) {
+    for (int i = 0; i < step.num_inputs(); i++) {
       key += static_cast<char>(step.in[i].is_step);
       add(step.in[i].index);
     }
@@ -147,9 +157,9 @@ void ProgramBuilder::refresh() {
   find_shape();
   for (Slot& slot : program_.slots) {
     const auto origin = static_cast<size_t>(slot.origin);
-    if (slot.kind == Slot::Kind::Memory) {
+    if (slot.kind == Slot::Kind::Memory || slot.kind == Slot::Kind::RowMemory) {
       slot.address = slot.written ? address_of_result(origin) : address_of_leaf(origin);
-    } else if (slot.kind != Slot::Kind::Buffer) {
+    } else if (slot.kind != Slot::Kind::Buffer && slot.kind != Slot::Kind::RowBuffer) {
       slot.address = const_cast<char*>(chain_.leaves[origin].number);
     }
   }
@@ -164,6 +174,9 @@ void ProgramBuilder::refresh() {
   for (Fused& fused : program_.fused) {
     for (size_t i = 0; i < fused.constants.size(); i++) {
       const Fused::Origin from = fused.origins[i];
+      if (from.index < 0) {
+        continue;  // a row's
+      }
       fused.constants[i] =
           from.step < 0 ? number_of(chain_.leaves[static_cast<size_t>(from.index)])
                         : attribute_of(chain_.steps[static_cast<size_t>(from.step)], from.index);
@@ -180,7 +193,7 @@ void ProgramBuilder::find_needed() {
     if (!is_needed(i)) {
       continue;
     }
-    for (int k = 0; k < step.kernel->num_inputs; k++) {
+    for (int k = 0; k < step.num_inputs(); k++) {
       if (step.in[k].is_step) {
         needed_ |= uint64_t{1} << step.in[k].index;
       }
@@ -226,6 +239,9 @@ void ProgramBuilder::find_shape() {
 
 // Whether register code can compute it: float32, and nothing to convert but numbers.
 bool ProgramBuilder::is_light(const Step& step) const {
+  if (step.kernel == nullptr) {
+    return false;
+  }
   const PointwiseKernel& kernel = *step.kernel;
   if (step.light < 0 || step.common != kFloat32 || step.stored != kernel.result(kFloat32)) {
     return false;
@@ -246,7 +262,7 @@ bool ProgramBuilder::is_light(const Step& step) const {
 bool ProgramBuilder::is_read_after(size_t index, size_t end) const {
   for (size_t i = end; i < chain_.steps.size(); i++) {
     const Step& step = chain_.steps[i];
-    for (int k = 0; k < step.kernel->num_inputs && is_needed(i); k++) {
+    for (int k = 0; k < step.num_inputs() && is_needed(i); k++) {
       if (step.in[k].is_step && step.in[k].index == static_cast<int16_t>(index)) {
         return true;
       }
@@ -278,6 +294,15 @@ struct ProgramBuilder::Run {
     stored_steps.push_back(step);
     return static_cast<uint8_t>(fused.slots.size() - 1);
   }
+  JitOperand row_constant(int16_t slot) {
+    for (const Fused::RowConstant& known : fused.row_constants) {
+      if (known.slot == slot) {
+        return {JitOperand::Kind::Constant, static_cast<uint8_t>(known.constant)};
+      }
+    }
+    fused.row_constants.push_back({static_cast<int16_t>(run.num_constants), slot});
+    return constant(0, {-1, -1});
+  }
   JitOperand constant(float value, Fused::Origin origin) {
     fused.constants.push_back(value);
     fused.origins.push_back(origin);
@@ -306,6 +331,8 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
       const auto at = static_cast<size_t>(in.index);
       if (is_number(in)) {
         code.in[code.num_operands++] = made.constant(number_of(chain_.leaves[at]), {-1, in.index});
+      } else if (is_row_value(in)) {
+        code.in[code.num_operands++] = made.row_constant(step_slots_[at]);
       } else if (in.is_step && value[at] >= 0) {
         code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(value[at])};
       } else {
@@ -360,6 +387,14 @@ void ProgramBuilder::add_step(size_t index) {
   compute.attributes = step.attributes;
   compute.origin = static_cast<int16_t>(index);
   const ScalarType result = kernel.result(step.common);
+  if (step.on_rows) {
+    compute.on_rows = true;
+    compute.out = row_buffer(result);
+    program_.instructions.push_back(compute);
+    step_slots_[index] = compute.out;
+    forget_rows();
+    return;
+  }
   const bool direct = result == step.stored && is_seen(index) && !streams(index);
   compute.out = direct ? seen_memory(index) : buffer(result);
   program_.instructions.push_back(compute);
@@ -367,6 +402,78 @@ void ProgramBuilder::add_step(size_t index) {
   if (!direct) {
     convert_result(index, compute.out);
   }
+}
+
+// ---- rows ----
+
+void ProgramBuilder::add_fold(size_t index) {
+  const Step& step = chain_.steps[index];
+  program_.row = chain_.row;
+  Instruction fold{Instruction::Kind::Fold, 1, 0, {stored(step.in[0])}};
+  fold.fold = step.fold;
+  fold.attributes = step.attributes;
+  fold.origin = static_cast<int16_t>(index);
+  fold.out = row_buffer(step.stored);
+  program_.instructions.push_back(fold);
+  step_slots_[index] = fold.out;
+}
+
+// What was brought for one row after the other is brought again behind an instruction on rows.
+void ProgramBuilder::forget_rows() {
+  std::fill(spread_slots_.begin(), spread_slots_.end(), -1);
+  for (size_t i = 0; i < chain_.leaves.size(); i++) {
+    if (!chain_.leaves[i].linear) {
+      leaf_slots_[i] = -1;
+    }
+  }
+}
+
+// Brings values of rows to where they are wanted.
+void ProgramBuilder::keep_row_values() {
+  for (size_t i = 0; i < chain_.steps.size(); i++) {
+    const Step& step = chain_.steps[i];
+    if (!step.on_rows || !is_seen(i)) {
+      continue;
+    }
+    program_.slots.push_back({Slot::Kind::RowMemory, true, step.stored, step.stored, -1,
+                              static_cast<int16_t>(i), address_of_result(i)});
+    Instruction keep{Instruction::Kind::Keep,
+                     1,
+                     static_cast<int16_t>(program_.slots.size() - 1),
+                     {step_slots_[i]}};
+    keep.on_rows = true;
+    program_.instructions.push_back(keep);
+  }
+}
+
+// Buffers that are read behind an instruction on rows hold all rows of a piece.
+void ProgramBuilder::find_piece_buffers() {
+  std::vector<int> written_in(program_.slots.size(), 0);
+  int part = 0;
+  for (const Instruction& step : program_.instructions) {
+    part += step.on_rows ? 1 : 0;
+    for_each_slot(step, true, [&](size_t slot) { written_in[slot] = part; });
+    for_each_slot(step, false, [&](size_t slot) {
+      Slot& read = program_.slots[slot];
+      read.of_piece |= read.kind == Slot::Kind::Buffer && written_in[slot] != part;
+    });
+  }
+}
+
+// A value of rows, over all elements of each.
+int16_t ProgramBuilder::spread(size_t step) {
+  int16_t& slot = spread_slots_[step];
+  if (slot < 0) {
+    slot = buffer(chain_.steps[step].stored);
+    program_.instructions.push_back({Instruction::Kind::Spread, 1, slot, {step_slots_[step]}});
+  }
+  return slot;
+}
+
+int16_t ProgramBuilder::row_buffer(ScalarType dtype) {
+  program_.slots.push_back({Slot::Kind::RowBuffer, false, dtype, dtype,
+                            static_cast<int16_t>(program_.num_row_buffers++), -1, nullptr});
+  return static_cast<int16_t>(program_.slots.size() - 1);
 }
 
 // Brings what a block gave to where and in what dtype the result is kept.
@@ -391,16 +498,23 @@ Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
   const PointwiseKernel& kernel = *step.kernel;
   Block block = kernel.blocks[static_cast<int>(step.common)];
   int single = -1;
+  const auto is_single = [&](const Input& input) {
+    return is_number(input) || (!step.on_rows && is_row_value(input));
+  };
   for (int i = 0; i < 2 && kernel.num_inputs == 2 && step.common == kFloat32; i++) {
-    if (is_number(step.in[i]) && !is_number(step.in[1 - i]) && kernel.with_number[i] != nullptr) {
+    if (is_single(step.in[i]) && !is_single(step.in[1 - i]) && kernel.with_number[i] != nullptr) {
       block = kernel.with_number[i];
       single = i;
     }
   }
   for (int i = 0; i < kernel.num_inputs; i++) {
     const ScalarType wanted = kernel.wanted(i, step.common);
-    in[i] = i == single ? number(step.in[i].index, wanted, Slot::Kind::Single)
-                        : read(step.in[i], wanted);
+    const Input& input = step.in[i];
+    if (input.is_step && (step.on_rows || i == single)) {
+      in[i] = step_slots_[static_cast<size_t>(input.index)];
+    } else {
+      in[i] = i == single ? number(input.index, wanted, Slot::Kind::Single) : read(input, wanted);
+    }
   }
   return block;
 }
@@ -425,7 +539,11 @@ int16_t ProgramBuilder::read(const Input& input, ScalarType wanted) {
 }
 
 int16_t ProgramBuilder::stored(const Input& input) {
-  return input.is_step ? step_slots_[static_cast<size_t>(input.index)] : read_leaf(input.index);
+  const auto at = static_cast<size_t>(input.index);
+  if (!input.is_step) {
+    return read_leaf(input.index);
+  }
+  return is_row_value(input) ? spread(at) : step_slots_[at];
 }
 
 int16_t ProgramBuilder::read_leaf(int index) {
@@ -503,36 +621,28 @@ int16_t ProgramBuilder::buffer(ScalarType dtype) {
 // result may take the place of what it is computed from, of one size: blocks work element by
 // element.
 void ProgramBuilder::share_buffers() {
-  const auto for_each = [&](const Instruction& step, bool written, auto f) {
-    if (step.kind == Instruction::Kind::Fused) {
-      const Fused& fused = program_.fused[static_cast<size_t>(step.out)];
-      for (size_t k = 0; k < fused.slots.size(); k++) {
-        if (fused.written[k] == written) {
-          f(static_cast<size_t>(fused.slots[k]));
-        }
-      }
-    } else if (written) {
-      f(static_cast<size_t>(step.out));
-    } else if (step.kind != Instruction::Kind::Gather) {
-      std::for_each(step.in, step.in + step.num_inputs, f);
-    }
-  };
   std::vector<int> last_read(program_.slots.size(), -1);
   for (size_t i = 0; i < program_.instructions.size(); i++) {
-    for_each(program_.instructions[i], false,
-             [&](size_t slot) { last_read[slot] = static_cast<int>(i); });
+    for_each_slot(program_.instructions[i], false,
+                  [&](size_t slot) { last_read[slot] = static_cast<int>(i); });
   }
   program_.num_buffers = 0;
+  program_.num_piece_buffers = 0;
   for (Slot& slot : program_.slots) {
     if (slot.kind == Slot::Kind::Repeated) {
       slot.buffer = static_cast<int16_t>(program_.num_buffers++);
     } else if (slot.kind == Slot::Kind::Single) {
       slot.buffer = static_cast<int16_t>(program_.num_singles++);
+    } else if (slot.of_piece) {
+      slot.buffer = static_cast<int16_t>(program_.num_piece_buffers++);
     }
   }
+  const auto is_shared = [&](size_t slot) {
+    return program_.slots[slot].kind == Slot::Kind::Buffer && !program_.slots[slot].of_piece;
+  };
   std::vector<int16_t> free;
   const auto take = [&](size_t slot) {
-    if (program_.slots[slot].kind != Slot::Kind::Buffer) {
+    if (!is_shared(slot)) {
       return;
     }
     if (free.empty()) {
@@ -546,21 +656,20 @@ void ProgramBuilder::share_buffers() {
     const bool computes = step.kind == Instruction::Kind::Compute;
     const int64_t size = computes ? size_of(step.out) : 0;
     const auto give_back = [&](size_t slot) {
-      if (program_.slots[slot].kind == Slot::Kind::Buffer &&
-          last_read[slot] == static_cast<int>(i)) {
+      if (is_shared(slot) && last_read[slot] == static_cast<int>(i)) {
         free.push_back(program_.slots[slot].buffer);
         last_read[slot] = -1;
       }
     };
-    for_each(step, false, [&](size_t slot) {
+    for_each_slot(step, false, [&](size_t slot) {
       if (computes && size_of(static_cast<int16_t>(slot)) == size) {
         give_back(slot);
       }
     });
-    for_each(step, true, take);
-    for_each(step, false, give_back);
-    for_each(step, true, [&](size_t slot) {
-      if (program_.slots[slot].kind == Slot::Kind::Buffer && last_read[slot] < 0) {
+    for_each_slot(step, true, take);
+    for_each_slot(step, false, give_back);
+    for_each_slot(step, true, [&](size_t slot) {
+      if (is_shared(slot) && last_read[slot] < 0) {
         free.push_back(program_.slots[slot].buffer);
       }
     });
@@ -570,9 +679,17 @@ void ProgramBuilder::share_buffers() {
 void ProgramBuilder::choose_piece() {
   int64_t size = 1;
   for (const Slot& slot : program_.slots) {
-    if (slot.buffer >= 0 && slot.kind != Slot::Kind::Single) {
+    if (slot.buffer >= 0 && slot.kind != Slot::Kind::Single && slot.kind != Slot::Kind::RowBuffer) {
       size = std::max(size, itemsize(slot.dtype));
     }
+  }
+  if (program_.row != 0) {
+    const int64_t bytes = std::max<int64_t>(program_.num_piece_buffers, 1) * size * program_.row;
+    program_.piece_rows = std::clamp<int64_t>(piece_buffer_bytes / bytes, 1, most_rows);
+    program_.piece = program_.row;
+    program_.buffer_bytes = program_.row * size;
+    program_.grain = std::max<int64_t>(TensorIterator::default_grain / program_.row, 1);
+    return;
   }
   const int64_t fits = program_bytes / (std::max<int64_t>(program_.num_buffers, 1) * size);
   program_.piece = std::clamp(fits - fits % least_piece, least_piece, most_piece);

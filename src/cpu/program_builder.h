@@ -30,11 +30,14 @@ struct Input {
 };
 
 struct Step {
-  const PointwiseKernel* kernel;
+  const PointwiseKernel* kernel = nullptr;  // null of a fold
+  RowFold fold = nullptr;                   // of rows of its input; the formula is in `attributes`
+  bool on_rows = false;                     // its value has an element for each row
   ScalarType common;
   ScalarType stored;  // the dtype of the result
   int16_t light;      // its number among the formulas of register code (jit.h), or -1
   Input in[max_inputs];
+  int num_inputs() const { return kernel == nullptr ? 1 : kernel->num_inputs; }
   StorageImpl* result = nullptr;  // of this value; null when nobody can see it any more
   int64_t offset = 0;             // bytes
   alignas(16) char attributes[max_attributes * 16];
@@ -45,6 +48,8 @@ struct Chain {
   int64_t sizes[Strided::max_dims];
   int64_t strides[Strided::max_dims];  // of the results, dense
   int64_t numel = 0;
+  int64_t row = 0;  // elements of the rows that steps fold: of the last dimensions; 0: none does
+  int64_t rows() const { return row == 0 ? 0 : numel / row; }
   std::vector<Step> steps;
   std::vector<Leaf> leaves;
   const ProgramRunner* runner = nullptr;
@@ -79,6 +84,29 @@ class ProgramBuilder {
   bool is_number(const Input& input) const {
     return !input.is_step && !chain_.leaves[static_cast<size_t>(input.index)].storage;
   }
+  bool is_row_value(const Input& input) const {
+    return input.is_step && chain_.steps[static_cast<size_t>(input.index)].on_rows;
+  }
+  // The slots that an instruction reads or writes.
+  template <class F>
+  void for_each_slot(const Instruction& step, bool written, const F& f) const {
+    if (step.kind == Instruction::Kind::Fused) {
+      const Fused& fused = program_.fused[static_cast<size_t>(step.out)];
+      for (size_t k = 0; k < fused.slots.size(); k++) {
+        if (fused.written[k] == written) {
+          f(static_cast<size_t>(fused.slots[k]));
+        }
+      }
+      for (size_t k = 0; k < fused.row_constants.size() && !written; k++) {
+        f(static_cast<size_t>(fused.row_constants[k].slot));
+      }
+    } else if (written) {
+      f(static_cast<size_t>(step.out));
+    } else if (step.kind != Instruction::Kind::Gather) {
+      std::for_each(step.in, step.in + step.num_inputs,
+                    [&](int16_t slot) { f(static_cast<size_t>(slot)); });
+    }
+  }
   char* address_of_leaf(size_t leaf) const {
     return address_(chain_.leaves[leaf].storage.get()) + chain_.leaves[leaf].offset;
   }
@@ -96,6 +124,12 @@ class ProgramBuilder {
   void convert_result(size_t index, int16_t raw);
   int16_t read(const Input& input, ScalarType wanted);
   int16_t stored(const Input& input);
+  void add_fold(size_t index);
+  void forget_rows();
+  void keep_row_values();
+  void find_piece_buffers();
+  int16_t spread(size_t step);
+  int16_t row_buffer(ScalarType dtype);
   int16_t read_leaf(int index);
   int16_t number(int leaf, ScalarType wanted, Slot::Kind kind);
   int16_t memory(char* address, ScalarType dtype, bool written, size_t origin);
@@ -112,11 +146,12 @@ class ProgramBuilder {
   const Chain& chain_;
   Program& program_;
   const Address address_;
-  int only_ = -1;                    // the one step that is seen
-  uint64_t needed_ = 0;              // steps, by bits
-  std::vector<int16_t> leaf_slots_;  // -1: not read yet
-  std::vector<int16_t> step_slots_;  // where a value is in its stored dtype
-  int order_[Strided::max_dims];     // dimensions, innermost first
+  int only_ = -1;                      // the one step that is seen
+  uint64_t needed_ = 0;                // steps, by bits
+  std::vector<int16_t> leaf_slots_;    // -1: not read yet
+  std::vector<int16_t> step_slots_;    // where a value is in its stored dtype
+  std::vector<int16_t> spread_slots_;  // of values of rows: where each is all over its row
+  int order_[Strided::max_dims];       // dimensions, innermost first
 };
 
 }  // namespace rushlight::cpu

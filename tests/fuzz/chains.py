@@ -87,6 +87,20 @@ MAKE = [
     "{a} + 0",
     "torch.empty_like({a}).copy_({a})",
 ]
+FOLD = [
+    "{a}.sum(-1, keepdim=True)",
+    "{a}.mean(-1, keepdim=True)",
+    "{a}.float().mean(-1).unsqueeze(-1)",
+    "{a}.amax(-1, keepdim=True)",
+    "{a}.amin(-1, keepdim=True)",
+    "{a}.sum((-2, -1), keepdim=True)",
+    "{a}.prod(-1, keepdim=True)",
+    "{a}.float().logsumexp(-1, keepdim=True)",
+    "{a}.float().norm(dim=-1, keepdim=True)",
+    "{a} - {a}.mean(-1, keepdim=True)",
+    "{a} * ({a}.square().mean(-1, keepdim=True) + 0.25).rsqrt()",
+    "{a}.argmax(-1, keepdim=True)",
+]
 READ = [
     "look({a})",
     "look({a}.sum())",
@@ -140,9 +154,11 @@ def program(seed):
             text = f"{d} = torch.{draw.choice(TWO)}({a}, {operand})"
         elif kind < 0.45:
             text = f"{d} = torch.{draw.choice(ONE)}({a})"
-        elif kind < 0.5:
+        elif kind < 0.49:
+            text = f"{d} = " + draw.choice(FOLD).format(a=a)
+        elif kind < 0.53:
             text = f"{d} = torch.where({a} > 0, {b}, {c})"
-        elif kind < 0.55:
+        elif kind < 0.57:
             text = draw.choice(
                 [
                     f"{d} = torch.add({a}, {b}, alpha=2)",

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "core/op_support.h"
+#include "cpu/chain.h"
 #include "cpu/chain_source.h"
+#include "cpu/isa/pointwise/program.h"
 #include "cpu/isa/reduce/leaves.h"
 #include "cpu/readable.h"
 
@@ -42,6 +44,54 @@ void finish_states(const F& formula, const typename F::State* s, int64_t count, 
   }
 }
 
+// A fold of rows as programs of chains call it (cpu/program.h): one result of the input's type.
+template <class F>
+constexpr bool folds_floats() {
+  using S = typename F::State;
+  if constexpr (std::is_same_v<typename F::type, float> && F::over != fold::Over::Truth &&
+                requires(S s) { F().finish(s, 1); }) {
+    return std::is_same_v<decltype(F().finish(S(), 1)), float> && std::is_trivially_copyable_v<F>;
+  } else {
+    return false;
+  }
+}
+template <class F>
+void fold_row_bytes(const void* bytes, const char* x, int64_t n, char* to) {
+  const F& formula = *static_cast<const F*>(bytes);
+  const Leaf<F> leaf{{formula}};
+  const auto* const row = reinterpret_cast<const float*>(x);
+  typename F::State state;
+  leaf.row(row, std::min(n, row_leaf), 0, state);
+  if (n > row_leaf) {  // the driver's tree
+    ReducePlan plan;
+    plan.count = n;
+    plan.reduced.add(n, sizeof(float));
+    reduce(leaf, plan, x, nullptr, true,
+           [&](int64_t, const typename F::State* s, int64_t) { state = *s; });
+  }
+  finish_states(formula, &state, n, reinterpret_cast<float*>(to), 1);
+}
+// Notes a fold of the last dimensions in a region.
+template <class F>
+bool note_fold(const F& formula, const Tensor& out, const Tensor& self, OptionalIntArrayRef dim) {
+  if constexpr (folds_floats<F>()) {
+    int64_t row = 1;
+    const auto n = static_cast<int64_t>(dim.has_value() ? dim.value().size() : 0);
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t d = self.dim() - 1 - i;
+      if (d < 0 || !std::count(dim.value().begin(), dim.value().end(), d)) {
+        return false;
+      }
+      row *= self.sizes()[d];
+    }
+    return n > 0 && self.dtype() == kFloat32 && out.dtype() == kFloat32 &&
+           tls.notebook->note_fold(self, out, row, fold_row_bytes<F>, &formula, sizeof formula,
+                                   program_runner);
+  } else {
+    return false;
+  }
+}
+
 template <class F>
 void run_formula(const F& formula, const char* name, InputList outs, const Tensor& given,
                  OptionalIntArrayRef dim) {
@@ -50,6 +100,9 @@ void run_formula(const F& formula, const char* name, InputList outs, const Tenso
   constexpr bool truth = F::over == fold::Over::Truth;
   constexpr ScalarType wanted = truth ? kBool : dtype_of_v<A>;
   using Read = std::conditional_t<truth, bool, A>;
+  if (RL_UNLIKELY(tls.notebook != nullptr) && note_fold(formula, *outs[0], given, dim)) {
+    return;
+  }
   const Tensor self = computable(
       given, !truth && is_complex(given.dtype()) ? compute_dtype(given.dtype()) : wanted);
   const ReducePlan plan = plan_reduction(self, dim, F::ordered);
