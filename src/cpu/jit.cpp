@@ -230,6 +230,7 @@ void Generator::end() {
     pop(r);
   }
   ret();
+  write_literals();
 }
 
 bool Generator::generate() {
@@ -280,12 +281,15 @@ int jit_formula(const char* name) {
   return found == numbers.end() ? -1 : found->second;
 }
 
+bool jit_is_heavy(int formula) { return jit_formulas().begin[formula].is_heavy; }
+
 }  // namespace rushlight::cpu
 
 #else
 
 namespace rushlight::cpu {
 int jit_formula(const char*) { return -1; }
+bool jit_is_heavy(int) { return false; }
 JitCode make_jit_code(const JitRun&) { return {nullptr, nullptr, true}; }
 }  // namespace rushlight::cpu
 

@@ -43,6 +43,8 @@ struct JitCode {
 
 // The number of a formula that can be in a run; -1 for others.
 int jit_formula(const char* name);
+// Whether what it gives is better written and read again than computed twice.
+bool jit_is_heavy(int formula);
 // Code for the run, from the cache, or null: it is made when it is asked for the second time, or at
 // once for much work.
 JitCode jit_code(const JitRun& run, bool much_work);

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <string_view>
 
 #define XBYAK_NO_OP_NAMES
@@ -27,14 +28,10 @@ class Emitter : public Xbyak::CodeGenerator {
   };
 
   Register temporary(int i) const { return vector(num_registers() + i); }
-  void load_bits(const Register& to, uint32_t bits) {
-    mov(eax, bits);
-    vmovd(Register(to.getIdx()), eax);
-    vbroadcastss(to, Register(to.getIdx()));
-  }
-  void load_number(const Register& to, float value) {
-    load_bits(to, std::bit_cast<uint32_t>(value));
-  }
+  // A number in all lanes, from behind the code.
+  Xbyak::Address literal(uint32_t bits) { return ptr[rip + literals_[bits]]; }
+  Xbyak::Address literal(float value) { return literal(std::bit_cast<uint32_t>(value)); }
+  void load_number(const Register& to, float value) { vmovups(to, literal(value)); }
   void load_zero(const Register& to) {
     vxorps(Register(to.getIdx()), Register(to.getIdx()), Register(to.getIdx()));
   }
@@ -69,12 +66,10 @@ class Emitter : public Xbyak::CodeGenerator {
   }
   // Each bit of the lanes of 32 bits.
   void and_bits(const Register& out, const Register& in, uint32_t bits) {
-    load_bits(out, bits);
-    vandps(out, out, in);
+    vandps(out, in, literal(bits));
   }
   void flip_bits(const Register& out, const Register& in, uint32_t bits) {
-    load_bits(out, bits);
-    vxorps(out, out, in);
+    vxorps(out, in, literal(bits));
   }
   void round_to(const Register& out, const Register& in, uint8_t how) {
     if (wide_) {
@@ -96,12 +91,25 @@ class Emitter : public Xbyak::CodeGenerator {
   }
   Register mask() const { return Xbyak::Ymm(15); }
   int lanes() const { return wide_ ? 16 : 8; }
+  void write_literals() {
+    align(64);
+    for (auto& [bits, place] : literals_) {
+      L(place);
+      for (int i = 0; i < 16; i++) {
+        dd(bits);
+      }
+    }
+  }
 
   const bool wide_;
+
+ private:
+  std::map<uint32_t, Xbyak::Label> literals_;
 };
 
 struct JitFormula {
   std::string_view name;
+  bool is_heavy;  // dearer than to write what it gives and read it again
   void (*emit)(Emitter& g, const Emitter::Register& out, const Emitter::Register* in);
 };
 // All of them; a formula's number is its place.

@@ -46,7 +46,7 @@ bool ProgramBuilder::build_reader(int step) {
       continue;
     }
     const Step& one = chain_.steps[i];
-    if (!is_light(one)) {
+    if (!is_light(one) || jit_is_heavy(one.light)) {
       return false;
     }
     for (int k = 0; k < one.kernel->num_inputs; k++) {
@@ -353,7 +353,9 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
     made.run.steps.push_back(code);
   }
   constexpr int64_t much = int64_t{1} << 19;
-  if (made.run.steps.size() < 2 || made.fused.slots.size() >= JitStep::no_slot) {
+  // One step is worth it where a block would have to have a number of each row spread over the row.
+  const size_t least = made.fused.row_constants.empty() ? 2 : 1;
+  if (made.run.steps.size() < least || made.fused.slots.size() >= JitStep::no_slot) {
     return false;
   }
   const auto work = static_cast<int64_t>(made.run.steps.size()) * chain_.numel;

@@ -44,15 +44,20 @@ void finish_states(const F& formula, const typename F::State* s, int64_t count, 
   }
 }
 
-// A fold of rows as programs of chains call it (cpu/program.h): one result of the input's type.
+// A fold of rows as programs of chains call it (cpu/program.h): one result of the input's type,
+// which is the state itself where there is no `finish`.
+template <class F>
+constexpr bool finishes = requires(const F& f, typename F::State s) { f.finish(s, 1); };
 template <class F>
 constexpr bool folds_floats() {
   using S = typename F::State;
-  if constexpr (std::is_same_v<typename F::type, float> && F::over != fold::Over::Truth &&
-                requires(S s) { F().finish(s, 1); }) {
-    return std::is_same_v<decltype(F().finish(S(), 1)), float> && std::is_trivially_copyable_v<F>;
-  } else {
+  if constexpr (!std::is_same_v<typename F::type, float> || F::over == fold::Over::Truth ||
+                !std::is_trivially_copyable_v<F>) {
     return false;
+  } else if constexpr (finishes<F>) {
+    return std::is_same_v<decltype(std::declval<const F&>().finish(S(), 1)), float>;
+  } else {
+    return std::is_same_v<S, float>;
   }
 }
 template <class F>
@@ -69,7 +74,11 @@ void fold_row_bytes(const void* bytes, const char* x, int64_t n, char* to) {
     reduce(leaf, plan, x, nullptr, true,
            [&](int64_t, const typename F::State* s, int64_t) { state = *s; });
   }
-  finish_states(formula, &state, n, reinterpret_cast<float*>(to), 1);
+  if constexpr (finishes<F>) {
+    finish_states(formula, &state, n, reinterpret_cast<float*>(to), 1);
+  } else {
+    std::memcpy(to, &state, sizeof state);
+  }
 }
 // Notes a fold of the last dimensions in a region.
 template <class F>
@@ -116,7 +125,7 @@ void run_formula(const F& formula, const char* name, InputList outs, const Tenso
              emit);
     }
   };
-  if constexpr (requires(S s) { formula.finish(s, 1); }) {
+  if constexpr (finishes<F>) {
     using R = decltype(formula.finish(S(), 1));
     const Tensor& out = *outs[0];
     char* const data = static_cast<char*>(out.data_ptr());
