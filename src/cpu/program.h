@@ -117,8 +117,8 @@ struct ProgramRunner {
 };
 
 inline constexpr int64_t program_bytes = 32768;  // of all buffers, at most: a first-level cache
-// The same of buffers that hold all rows of a piece: a part of a second-level cache.
-inline constexpr int64_t piece_buffer_bytes = 131072;
+// The same of what holds all rows of a piece: a part of a second-level cache.
+inline constexpr int64_t piece_bytes = 131072;
 inline constexpr int64_t most_rows = 64;    // of a piece
 inline constexpr int64_t least_piece = 64;  // a granule of whatever types meet
 

@@ -1,5 +1,5 @@
-// Makes a program of a chain: what each needed step reads and writes, in which dtypes, where that
-// lies, and which buffers can be shared.
+// Makes a program of a chain: what each needed step reads and writes, in which dtypes, and where
+// that lies.
 #include "cpu/program_builder.h"
 
 #include "kernels/read_element.h"
@@ -7,8 +7,6 @@
 namespace rushlight::cpu {
 
 namespace {
-
-constexpr int64_t most_piece = 4096;
 
 float number_of(const Leaf& leaf) {
   return visit_dtype<set_all>("compile", leaf.dtype, [&](auto tag) -> float {
@@ -448,20 +446,6 @@ void ProgramBuilder::keep_row_values() {
   }
 }
 
-// Buffers that are read behind an instruction on rows hold all rows of a piece.
-void ProgramBuilder::find_piece_buffers() {
-  std::vector<int> written_in(program_.slots.size(), 0);
-  int part = 0;
-  for (const Instruction& step : program_.instructions) {
-    part += step.on_rows ? 1 : 0;
-    for_each_slot(step, true, [&](size_t slot) { written_in[slot] = part; });
-    for_each_slot(step, false, [&](size_t slot) {
-      Slot& read = program_.slots[slot];
-      read.of_piece |= read.kind == Slot::Kind::Buffer && written_in[slot] != part;
-    });
-  }
-}
-
 // A value of rows, over all elements of each.
 int16_t ProgramBuilder::spread(size_t step) {
   int16_t& slot = spread_slots_[step];
@@ -519,16 +503,6 @@ Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
     }
   }
   return block;
-}
-
-// A large result in new memory is written past the caches, as eager ops write it.
-bool ProgramBuilder::streams(size_t index) const {
-  const Step& step = chain_.steps[index];
-  return only_ < 0 && step.offset == 0 &&
-         chain_.numel * itemsize(step.stored) >= stream_threshold &&
-         std::none_of(
-             chain_.leaves.begin(), chain_.leaves.end(),
-             [&](const Leaf& leaf) { return leaf.storage.get() == step.result; });
 }
 
 // ---- slots ----
@@ -615,90 +589,6 @@ int16_t ProgramBuilder::memory(char* address, ScalarType dtype, bool written, si
 int16_t ProgramBuilder::buffer(ScalarType dtype) {
   program_.slots.push_back({Slot::Kind::Buffer, false, dtype, dtype, -1, -1, nullptr});
   return static_cast<int16_t>(program_.slots.size() - 1);
-}
-
-// ---- buffers ----
-
-// Gives each slot that needs one a buffer, as few as possible: one is free after its last reader. A
-// result may take the place of what it is computed from, of one size: blocks work element by
-// element.
-void ProgramBuilder::share_buffers() {
-  std::vector<int> last_read(program_.slots.size(), -1);
-  for (size_t i = 0; i < program_.instructions.size(); i++) {
-    for_each_slot(program_.instructions[i], false,
-                  [&](size_t slot) { last_read[slot] = static_cast<int>(i); });
-  }
-  program_.num_buffers = 0;
-  program_.num_piece_buffers = 0;
-  for (Slot& slot : program_.slots) {
-    if (slot.kind == Slot::Kind::Repeated) {
-      slot.buffer = static_cast<int16_t>(program_.num_buffers++);
-    } else if (slot.kind == Slot::Kind::Single) {
-      slot.buffer = static_cast<int16_t>(program_.num_singles++);
-    } else if (slot.of_piece) {
-      slot.buffer = static_cast<int16_t>(program_.num_piece_buffers++);
-    }
-  }
-  const auto is_shared = [&](size_t slot) {
-    return program_.slots[slot].kind == Slot::Kind::Buffer && !program_.slots[slot].of_piece;
-  };
-  std::vector<int16_t> free;
-  const auto take = [&](size_t slot) {
-    if (!is_shared(slot)) {
-      return;
-    }
-    if (free.empty()) {
-      free.push_back(static_cast<int16_t>(program_.num_buffers++));
-    }
-    program_.slots[slot].buffer = free.back();
-    free.pop_back();
-  };
-  for (size_t i = 0; i < program_.instructions.size(); i++) {
-    const Instruction& step = program_.instructions[i];
-    const bool computes = step.kind == Instruction::Kind::Compute;
-    const int64_t size = computes ? size_of(step.out) : 0;
-    const auto give_back = [&](size_t slot) {
-      if (is_shared(slot) && last_read[slot] == static_cast<int>(i)) {
-        free.push_back(program_.slots[slot].buffer);
-        last_read[slot] = -1;
-      }
-    };
-    for_each_slot(step, false, [&](size_t slot) {
-      if (computes && size_of(static_cast<int16_t>(slot)) == size) {
-        give_back(slot);
-      }
-    });
-    for_each_slot(step, true, take);
-    for_each_slot(step, false, give_back);
-    for_each_slot(step, true, [&](size_t slot) {
-      if (is_shared(slot) && last_read[slot] < 0) {
-        free.push_back(program_.slots[slot].buffer);
-      }
-    });
-  }
-}
-
-void ProgramBuilder::choose_piece() {
-  int64_t size = 1;
-  for (const Slot& slot : program_.slots) {
-    if (slot.buffer >= 0 && slot.kind != Slot::Kind::Single && slot.kind != Slot::Kind::RowBuffer) {
-      size = std::max(size, itemsize(slot.dtype));
-    }
-  }
-  if (program_.row != 0) {
-    const int64_t bytes = std::max<int64_t>(program_.num_piece_buffers, 1) * size * program_.row;
-    program_.piece_rows = std::clamp<int64_t>(piece_buffer_bytes / bytes, 1, most_rows);
-    program_.piece = program_.row;
-    program_.buffer_bytes = program_.row * size;
-    program_.grain = std::max<int64_t>(TensorIterator::default_grain / program_.row, 1);
-    return;
-  }
-  const int64_t fits = program_bytes / (std::max<int64_t>(program_.num_buffers, 1) * size);
-  program_.piece = std::clamp(fits - fits % least_piece, least_piece, most_piece);
-  program_.buffer_bytes = program_.piece * size;
-  const auto steps = static_cast<int64_t>(program_.instructions.size());
-  const int64_t grain = TensorIterator::default_grain * 2 / std::max<int64_t>(steps, 2);
-  program_.grain = std::max(grain - grain % most_piece, most_piece);
 }
 
 }  // namespace rushlight::cpu
