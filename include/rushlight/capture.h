@@ -1,9 +1,9 @@
 // Recordings: what the ops of a step do to tensors, without the program around them.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <rushlight/tensor.h>
@@ -20,12 +20,20 @@ class Program;
 // itself makes; tensors that it finds (parameters, buffers) are the same objects, as they are then.
 class RL_API Recording {
  public:
-  // Runs `step`. `inputs` are given anew to each replay. A step may do what a replay could not: it
+  // What is recorded.
+  struct RL_API Step {
+    virtual ~Step();
+    virtual void run() = 0;
+    virtual std::string place() { return {}; }  // where the program is now, "file:line"
+  };
+  // Runs a step. `inputs` are given anew to each replay. A step may do what a replay could not: it
   // reads values, seeds random numbers, talks to other processes, uses sparse or nested tensors.
   // Strictly, that is a RuntimeError where it happens; else refusal() says it.
-  // `place` says where the program is ("file:line"), for messages; may be null.
-  Recording(const std::vector<Tensor>& inputs, const std::function<void()>& step,
-            bool strict = true, std::function<std::string()> place = nullptr);
+  Recording(const std::vector<Tensor>& inputs, Step&& step, bool strict = true);
+  template <class F>
+    requires(!std::is_base_of_v<Step, std::remove_cvref_t<F>>)
+  Recording(const std::vector<Tensor>& inputs, F&& step, bool strict = true)
+      : Recording(inputs, Call<std::remove_reference_t<F>>(step), strict) {}
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -47,6 +55,12 @@ class RL_API Recording {
 
  private:
   class Recorder;
+  template <class F>
+  struct Call final : Step {
+    explicit Call(F& f) : call(f) {}
+    void run() override { call(); }
+    F& call;
+  };
   std::shared_ptr<graph::Graph> graph_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<graph::Program> program_;

@@ -5,15 +5,15 @@
 namespace rushlight {
 
 namespace {
-thread_local const Refusal* refuses = nullptr;
+thread_local Refusal* refuses = nullptr;
 }
 
 bool is_recording() { return refuses != nullptr; }
 void refuse_in_recording(const char* what) {
   if (refuses != nullptr) {
-    (*refuses)(what);
+    refuses->refuse(what);
   }
 }
-const Refusal* exchange_refusal(const Refusal* refusal) { return std::exchange(refuses, refusal); }
+Refusal* exchange_refusal(Refusal* refusal) { return std::exchange(refuses, refusal); }
 
 }  // namespace rushlight

@@ -78,10 +78,22 @@ void remove_unused(const graph::Graph& graph) {
 
 // Tensors are known by the memory that they are windows on, not by their objects: autograd and
 // modules make new objects of a tensor that they keep.
-class Recording::Recorder final : public graph::Recorder {
+class Recording::Recorder final : public graph::Recorder, public Refusal {
  public:
-  Recorder(graph::Graph& into, bool strict, std::function<std::string()> place)
-      : graph::Recorder(into), strict_(strict), place_(std::move(place)) {}
+  Recorder(graph::Graph& into, bool strict) : graph::Recorder(into), strict_(strict) {}
+  // Runs what is recorded.
+  void run(Step& step) {
+    struct Refusing {
+      explicit Refusing(Refusal* refusal) : before(exchange_refusal(refusal)) {}
+      ~Refusing() { exchange_refusal(before); }
+      Refusal* const before;
+    } const refusing(this);
+    const RunNow at_once;
+    const ModeScope scope(*this, ModeScope::Level::Lower);
+    step_ = &step;
+    step.run();
+    step_ = nullptr;
+  }
 
   std::vector<rushlight::Value> handle(const OpInfo& op,
                                        const std::vector<rushlight::Value>& arguments) override {
@@ -114,7 +126,7 @@ class Recording::Recorder final : public graph::Recorder {
     return value != nullptr ? value : as_strided(memory->known.front(), t);
   }
 
-  void refuse(const std::string& what) {
+  void refuse(const char* what) override {
     if (!refusal_.empty()) {
       return;
     }
@@ -132,11 +144,7 @@ class Recording::Recorder final : public graph::Recorder {
 
  private:
   graph::SourceRange here() const {
-    if (place_ == nullptr) {
-      return {};
-    }
-    // "file:line"
-    const std::string place = place_();
+    const std::string place = step_ == nullptr ? "" : step_->place();
     const size_t colon = place.rfind(':');
     if (colon == std::string::npos) {
       return {};
@@ -221,7 +229,7 @@ class Recording::Recorder final : public graph::Recorder {
   }
 
   const bool strict_;
-  std::function<std::string()> place_;
+  Step* step_ = nullptr;  // while it runs
   std::string refusal_;
   std::unordered_map<const StorageImpl*, WatchedMemory> memories_;
   std::vector<Tensor> found_;  // the constants, in their order
@@ -230,24 +238,17 @@ class Recording::Recorder final : public graph::Recorder {
 
 // ---- recording ----
 
-Recording::Recording(const std::vector<Tensor>& inputs, const std::function<void()>& step,
-                     bool strict, std::function<std::string()> place)
+Recording::Step::~Step() = default;
+
+Recording::Recording(const std::vector<Tensor>& inputs, Step&& step, bool strict)
     : graph_(std::make_shared<graph::Graph>()),
-      recorder_(std::make_unique<Recorder>(*graph_, strict, std::move(place))) {
+      recorder_(std::make_unique<Recorder>(*graph_, strict)) {
   for (const Tensor& t : inputs) {
     RL_CHECK(t.defined() && !is_special(t) && !is_sparse(t),
              "capture: expected dense tensors as arguments of the step");
     recorder_->remember(t, graph_->add_input({Type::Kind::Tensor}));
   }
-  const Refusal refusal = [this](const char* what) { recorder_->refuse(what); };
-  struct Refusing {
-    explicit Refusing(const Refusal& refusal) : before(exchange_refusal(&refusal)) {}
-    ~Refusing() { exchange_refusal(before); }
-    const Refusal* const before;
-  } const refusing(refusal);
-  const RunNow at_once;
-  const ModeScope scope(*recorder_, ModeScope::Level::Lower);
-  step();
+  recorder_->run(step);
 }
 
 Recording::~Recording() = default;

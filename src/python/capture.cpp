@@ -45,6 +45,17 @@ PyObject* list_of(const std::vector<Tensor>& tensors) {
   return out.release();
 }
 
+struct PythonStep final : Recording::Step {
+  PythonStep(PyObject* step, PyObject* place) : step(step), where(place) {}
+  void run() override { Object::check(PyObject_CallNoArgs(step)); }
+  std::string place() override {
+    const WithGil gil;  // backward runs without it
+    return std::string(text_view(Object::check(PyObject_CallNoArgs(where)).get()));
+  }
+  PyObject* step;  // borrowed, as the other
+  PyObject* where;
+};
+
 // _record(inputs, step, strict, place): the recording of step(); place() says where the program is.
 PyObject* record(PyObject*, PyObject* args) {
   return translate_errors([&] {
@@ -53,12 +64,8 @@ PyObject* record(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OOpO:_record", &inputs, &step, &strict, &place)) {
       throw PythonError();
     }
-    auto made = std::make_unique<Recording>(
-        tensors_in(inputs), [&] { Object::check(PyObject_CallNoArgs(step)); }, strict != 0,
-        [place] {
-          const WithGil gil;  // backward runs without it
-          return std::string(text_view(Object::check(PyObject_CallNoArgs(place)).get()));
-        });
+    auto made =
+        std::make_unique<Recording>(tensors_in(inputs), PythonStep(step, place), strict != 0);
     PyObject* const capsule = check(PyCapsule_New(made.get(), capsule_name, delete_recording));
     made.release();
     return capsule;
