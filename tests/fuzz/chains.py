@@ -17,7 +17,7 @@ import numpy as np
 
 import rushlight as torch
 
-SIZES = ((97, 91), (70, 128), (30, 320))  # enough to be noted
+SIZES = ((97, 91), (70, 128), (64, 640), (9, 4160))  # enough to be noted, the last two to be folded
 DTYPES = ["float32"] * 6 + ["float64", "bfloat16", "float16", "int64", "int32", "bool", "complex64"]
 ONE = [
     "abs",

@@ -37,6 +37,67 @@ def test_random_programs_have_the_bits_of_eager_ones(threads):
         torch.set_num_threads(before)
 
 
+FOLDS = {
+    "layer norm": lambda x, w: (
+        (x - x.mean(-1, keepdim=True))
+        * torch.rsqrt((x - x.mean(-1, keepdim=True)).square().mean(-1, keepdim=True) + 1e-5)
+        * w
+    ),
+    "RMS norm": lambda x, w: x * (x.square().mean(-1).unsqueeze(-1) + 1e-6).rsqrt() * w,
+    "softmax": lambda x, w: (lambda e: e / e.sum(-1, keepdim=True))(
+        torch.exp(x - x.amax(-1, keepdim=True))
+    ),
+    "log softmax": lambda x, w: x - x.logsumexp(-1, keepdim=True) + w,
+    "two dimensions": lambda x, w: x - x.amin((-2, -1), keepdim=True),
+    "in place": lambda x, w: x.clone().sub_(x.mean(-1, keepdim=True)).mul_(w),
+    "products": lambda x, w: torch.sigmoid(x).prod(-1, keepdim=True) + x * w,
+}
+
+
+@pytest.mark.parametrize(
+    "shape", [(64, 512), (3, 16, 1024), (40, 4160), (2, 3, 16384), (1, 16384 * 3)]
+)
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds_of_rows_have_the_bits_of_eager_ones(name, shape):
+    x, w = values(shape=shape), values(shape=shape[-1:])
+    with torch.no_grad():
+        expected = FOLDS[name](x, w)
+        before = torch.get_num_threads()
+        for threads in (1, 2, 3, 5):
+            torch.set_num_threads(threads)
+            assert torch.equal(torch.compile(FOLDS[name])(x, w), expected)
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", ["layer norm", "RMS norm", "softmax", "log softmax"])
+def test_a_norm_is_one_pass(name):
+    x, w = values(shape=(64, 640)), values(shape=(640,))
+    with torch.no_grad():
+        _, passes, steps, unseen = counted(torch.compile(FOLDS[name]), x, w)
+    assert passes == 1
+    assert unseen == steps - 1
+
+
+def test_what_is_folded_can_be_looked_at():
+    x = values(shape=(64, 640))
+
+    @torch.compile
+    def f(x):
+        mean = x.mean(-1, keepdim=True)
+        centred = x - mean
+        scale = (mean + 2).rsqrt()
+        first = float(mean[0])  # completes what has been noted
+        return mean, centred, scale, centred * scale, first
+
+    with torch.no_grad():
+        mean, centred, scale, product, first = f(x)
+        assert torch.equal(mean, x.mean(-1, keepdim=True))
+        assert torch.equal(centred, x - mean)
+        assert torch.equal(scale, (mean + 2).rsqrt())
+        assert torch.equal(product, centred * scale)
+        assert first == float(mean[0])
+
+
 def test_a_chain_is_one_pass():
     x = values()
 

@@ -116,7 +116,7 @@ class Pass {
   bool has_rows() const {
     const int64_t row = program_.shape[0];
     return !program_.strided.empty() && program_.dim > 1 && row % least_piece == 0 &&
-           row >= 2 * least_piece &&
+           row >= 4 * least_piece &&
            std::all_of(program_.strided.begin(), program_.strided.end(), [](const Strided& from) {
              return from.strides[0] == from.size || from.strides[0] == 0;
            });
