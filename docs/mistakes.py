@@ -29,7 +29,7 @@ def message_of(program: str) -> str:
 
 def shows(shown: str, message: str) -> bool:
     """Whether a page shows a message; `...` stands there for any words."""
-    return re.fullmatch(".*".join(map(re.escape, shown.split("..."))), message) is not None
+    return re.fullmatch(".*".join(map(re.escape, shown.split("..."))), message, re.S) is not None
 
 
 def mistakes() -> list[tuple[str, str, str]]:
