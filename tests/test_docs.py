@@ -374,6 +374,12 @@ def test_programs_of_the_tutorial_show_what_they_print(tmp_path):
     assert "'aa'" in text
 
 
+def test_the_program_of_the_first_page_prints_what_it_says():
+    page = ROOT / "README.md"
+    (program,), (printed,) = blocks(page, "python"), blocks(page, "text")
+    assert execute.run(program, {}) + "\n" == printed
+
+
 def test_the_picture_of_performance_is_that_of_the_table():
     assert (ROOT / "docs" / "performance.svg").read_text() == chart.generate()
 
