@@ -186,6 +186,7 @@ def write_sources(out):
     write(out / "cpp", headers.generate())
     op_pages(out / "ops")
     write(out, {"conf.py": (ROOT / "docs" / "conf.py").read_text()})
+    write(out / "_static", {"site.css": (ROOT / "docs" / "site.css").read_text()})
 
 
 def html(sources, site):
