@@ -72,7 +72,7 @@ def test_mistakes_end_with_the_message_on_the_page(title, program, said):
 
 
 def test_there_are_enough_mistakes():
-    assert len(mistakes.mistakes()) >= 50
+    assert len(mistakes.mistakes()) >= 100
 
 
 @pytest.mark.timeout(300)

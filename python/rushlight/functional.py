@@ -377,6 +377,13 @@ def from_file(
 
     Raises:
         RuntimeError: the file cannot be opened, or is too short.
+
+    Example:
+        >>> import tempfile
+        >>> file = tempfile.NamedTemporaryFile()
+        >>> _ = file.write(bytes([1, 2, 3])), file.flush()
+        >>> torch.from_file(file.name, size=3, dtype=torch.uint8)
+        tensor([1, 2, 3], dtype=torch.uint8)
     """
     plain = layout in (None, _C.strided) and not pin_memory
     if not plain or (device is not None and _C.device(device).type != "cpu"):

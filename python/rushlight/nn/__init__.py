@@ -39,6 +39,13 @@ def factory_kwargs(kwargs):
     """The arguments device, dtype and memory_format of a module, for tensor factories.
 
     They may also lie in a dict `factory_kwargs`; TypeError for others and for what is given twice.
+
+    Args:
+        kwargs: what a module was given, or None.
+
+    Example:
+        >>> torch.nn.factory_kwargs({"device": "cpu"})
+        {'device': 'cpu'}
     """
     expected = {"device", "dtype", "memory_format"}
     if kwargs is None:
