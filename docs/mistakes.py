@@ -23,7 +23,8 @@ def message_of(program: str) -> str:
             exec(compile(program, "mistake", "exec"), names)
         except Exception as error:
             said = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])]
-            return "\n".join(line.rstrip() for line in "\n".join(said).split("\n")) + "\n"
+            lines = [line.rstrip() for line in "\n".join(said).split("\n")]
+            return "\n".join(lines).rstrip("\n") + "\n"
     return "no error\n"
 
 
