@@ -54,10 +54,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity == "selu":
         return 3.0 / 4
-    raise ValueError(
-        f"Unsupported nonlinearity {nonlinearity}: calculate_gain knows linear, sigmoid, tanh, "
-        "relu, leaky_relu, selu and the convolutions"
-    )
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
 def uniform_(
