@@ -186,6 +186,7 @@ def write_sources(out):
     write(out / "cpp", headers.generate())
     op_pages(out / "ops")
     write(out, {"conf.py": (ROOT / "docs" / "conf.py").read_text()})
+    write(out / "_static", {"site.css": (ROOT / "docs" / "site.css").read_text()})
 
 
 def html(sources, site):
@@ -201,7 +202,7 @@ def html(sources, site):
 
 
 def dead_links(site):
-    """Links of the site to files, or places in them, that are not there: (page, link)."""
+    """Links and pictures of the site that lead to no file, or to no place in one: (page, link)."""
     found, known = [], {}
 
     def names(path):
@@ -210,7 +211,7 @@ def dead_links(site):
         return known[path]
 
     for page in sorted(site.rglob("*.html")):
-        for link in re.findall(r'<a [^>]*href="([^":]*)"', page.read_text()):
+        for link in re.findall(r'<(?:a [^>]*href|img [^>]*src)="([^":]*)"', page.read_text()):
             path, _, anchor = urllib.parse.unquote(link).partition("#")
             target = (page.parent / path).resolve() if path else page
             if not target.exists() or (

@@ -23,13 +23,14 @@ def message_of(program: str) -> str:
             exec(compile(program, "mistake", "exec"), names)
         except Exception as error:
             said = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])]
-            return "\n".join(line.rstrip() for line in "\n".join(said).split("\n")) + "\n"
+            lines = [line.rstrip() for line in "\n".join(said).split("\n")]
+            return "\n".join(lines).rstrip("\n") + "\n"
     return "no error\n"
 
 
 def shows(shown: str, message: str) -> bool:
     """Whether a page shows a message; `...` stands there for any words."""
-    return re.fullmatch(".*".join(map(re.escape, shown.split("..."))), message) is not None
+    return re.fullmatch(".*".join(map(re.escape, shown.split("..."))), message, re.S) is not None
 
 
 def mistakes() -> list[tuple[str, str, str]]:

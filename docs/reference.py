@@ -28,7 +28,7 @@ def escaped(text: str) -> str:
 def first_sentence(thing: Any) -> str:
     said = docstrings.parse(thing.__doc__ or "")
     text = " ".join(said.text[0].split()) if said.text else ""
-    return escaped(re.split(r"(?<=[.:])\s", text)[0].rstrip(":"))
+    return escaped(re.split(r"(?<=[.])\s", text)[0].rstrip(":"))
 
 
 def call_of(thing: Any) -> str:

@@ -23,6 +23,7 @@ from rushlight.nn import functional as F
 
 GRAVITY, CART, POLE, HALF, PUSH, TICK = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02  # SI units
 MOST = 500
+AHEAD = 0.98  # what a tick counts beside the one before it; values lie between 0 and 1
 
 
 class Carts:
@@ -85,7 +86,9 @@ def rollout(mind: Mind, carts: Carts, ticks: int, stood: list[float]) -> dict[st
     return {name: torch.stack(values) for name, values in seen.items()}
 
 
-def learn(mind: Mind, optimizer: torch.optim.Optimizer, seen: dict[str, Tensor], last: Tensor):
+def learn(
+    mind: Mind, optimizer: torch.optim.Optimizer, seen: dict[str, Tensor], last: Tensor
+) -> None:
     """A step of both: pushes that led to more than was expected become likelier."""
     logits, values = mind(seen["state"])
     with torch.no_grad():
@@ -93,13 +96,13 @@ def learn(mind: Mind, optimizer: torch.optim.Optimizer, seen: dict[str, Tensor],
         returns = torch.empty_like(values)
         for t in range(len(values) - 1, -1, -1):  # a fall ends what is to come
             after = torch.where(seen["over"][t] > seen["fell"][t], values[t], expected)
-            expected = 1 + 0.99 * after * (1 - seen["fell"][t])
+            expected = (1 - AHEAD) + AHEAD * after * (1 - seen["fell"][t])
             returns[t] = expected
     better = returns - values.detach()
     better = (better - better.mean()) / (better.std() + 1e-6)
     chosen = Bernoulli(logits=logits)
     loss = -(chosen.log_prob(seen["push"]) * better).mean()
-    loss = loss + 0.5 * F.smooth_l1_loss(values, returns) - 0.01 * chosen.entropy().mean()
+    loss = loss + F.mse_loss(values, returns) - 0.01 * chosen.entropy().mean()
     optimizer.zero_grad()
     loss.backward()
     nn.utils.clip_grad_norm_(mind.parameters(), 0.5)
@@ -112,7 +115,7 @@ def balance(mind: Mind, ticks: int) -> tuple[float, Image.Image]:
     carts, size, age = Carts(1), (100, 70), 0
     frames: list[Image.Image] = []
     for age in range(1, ticks + 1):
-        if age % max(1, ticks // 12) == 1:
+        if age % -(-ticks // 12) == 1:
             x, _, angle, _ = carts.state[0].tolist()
             image = Image.new("RGB", size, (255, 255, 255))
             draw = ImageDraw.Draw(image)

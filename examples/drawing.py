@@ -53,7 +53,8 @@ def picture(values: Tensor, scale: int = 6) -> Image.Image:
 
 def captioned(image: Image.Image, text: str, colour: Colour = _BLACK) -> Image.Image:
     """The image with a line of text below."""
-    made = Image.new("RGB", (image.width, image.height + 18), _WHITE)
+    width = max(image.width, int(ImageDraw.Draw(image).textlength(text, font=_font(12))) + 4)
+    made = Image.new("RGB", (width, image.height + 18), _WHITE)
     made.paste(image, (0, 0))
     ImageDraw.Draw(made).text((2, image.height + 2), text, fill=colour, font=_font(12))
     return made

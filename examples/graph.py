@@ -2,9 +2,9 @@
 
 A graph convolution (Kipf and Welling 2017, arXiv:1609.02907) mixes what is known of a person with
 what is known of friends: a product with a sparse matrix. Friends are drawn at random, more often
-within a group; features are noise, so that friendships alone tell. It writes demo/graph.png:
-people, placed by the slowest waves of the graph, coloured by what the network says, ringed where it
-is wrong.
+within a group; of each is known who it is and nothing else, so that friendships alone tell. It
+writes demo/graph.png: people, placed by the slowest waves of the graph, coloured by what the
+network says, ringed where it is wrong.
 """
 
 import argparse
@@ -72,11 +72,11 @@ def main(people: int, groups: int, steps: int, out: Path) -> float:
     """Train on four people of each group; the share of the others that is right."""
     torch.manual_seed(0)
     group = torch.arange(people) % groups
-    graph = friends(group, 16 / people, 2 / people)
+    graph = friends(group, 24 / people, 2 / people)
     matrix = normalised(graph)
-    features = torch.randn(people, 16)
+    features = torch.eye(people)
     known = torch.arange(4 * groups)
-    model = GraphNet(16, groups)
+    model = GraphNet(people, groups)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02, weight_decay=5e-3)
     for step in range(1, steps + 1):
         loss = F.cross_entropy(model(features, matrix)[known], group[known])

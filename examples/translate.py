@@ -154,7 +154,7 @@ def main(steps: int, size: int, tried: int, out: Path) -> float:
     print(f"{right} of {tried} numbers that it has not seen are right")
     said, looks = model.translate(english(fresh[0]))
     image = drawing.picture(looks / looks.amax(), 10)
-    drawing.save(drawing.captioned(image, f"{english(fresh[0])} → {said}"), out)
+    drawing.save(drawing.captioned(image, f"{english(fresh[0])}: {said}"), out)
     return right / tried
 
 

@@ -155,6 +155,8 @@ def family_source(family: str, members: list[Module]) -> str:
     head = lines(f'''
         """Stateless modules of the family "{family}". Generated from ops/modules.py; do not edit."""
 
+        # A size that stays is None in classes of several dimensions, which the function of one refuses.
+        # pyright: reportArgumentType=false
         from __future__ import annotations
 
         from rushlight import Tensor

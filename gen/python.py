@@ -434,7 +434,8 @@ def result_types(ops: list[Op]) -> list[str]:
 def stubs(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     public = [op for op in ops if not (op.python & {"nn", "wrapped"} or op.functional_name)]
-    functions = {"_functions": definitions(public, FUNCTIONS)}
+    layers = [op for op in ops if any(word.partition(".")[0] == "functional" for word in op.python)]
+    functions = {"_functions": definitions(public, FUNCTIONS), "_functional": definitions(layers, FUNCTIONS)}
     for space in NAMESPACES:
         own = definitions([op for op in ops if op.space == space], FUNCTIONS)
         functions[f"_{space}"] = [text.replace(f"def {space}_", "def ", 1) for text in own]

@@ -72,7 +72,7 @@ def test_mistakes_end_with_the_message_on_the_page(title, program, said):
 
 
 def test_there_are_enough_mistakes():
-    assert len(mistakes.mistakes()) >= 50
+    assert len(mistakes.mistakes()) >= 100
 
 
 @pytest.mark.timeout(300)
@@ -372,6 +372,12 @@ def test_programs_of_the_tutorial_show_what_they_print(tmp_path):
     assert "```text\n1\n```" in text
     text = execute.page("```python\n'a' * 2\n```\n", tmp_path, "page")
     assert "'aa'" in text
+
+
+def test_the_program_of_the_first_page_prints_what_it_says():
+    page = ROOT / "README.md"
+    (program,), (printed,) = blocks(page, "python"), blocks(page, "text")
+    assert execute.run(program, {}) + "\n" == printed
 
 
 def test_the_picture_of_performance_is_that_of_the_table():

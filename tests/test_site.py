@@ -1,10 +1,12 @@
 """The site in a browser: pages load without errors, search finds what people look for, and pages are made for phones, too.
 
-Needs Debian's chromium (`apt-get install chromium`); a browser without a window shows pages to itself.
+Needs Debian's chromium (`apt-get install chromium`); a browser without a window shows pages to itself. With
+RUSHLIGHT_SITE=build/docs/site it looks at what `./dev docs` has built.
 """
 
 import functools
 import http.server
+import os
 import re
 import shutil
 import subprocess
@@ -31,11 +33,14 @@ PAGES = [
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The address of the site, which a server of this process shows."""
-    pytest.importorskip("sphinx")
-    pytest.importorskip("matplotlib")
-    folder = tmp_path_factory.mktemp("site")
-    assert make.main(folder) == 0
-    quiet = functools.partial(QuietHandler, directory=str(folder / "site"))
+    folder = os.environ.get("RUSHLIGHT_SITE")
+    if folder is None:
+        pytest.importorskip("sphinx")
+        pytest.importorskip("matplotlib")
+        made = tmp_path_factory.mktemp("site")
+        assert make.main(made) == 0
+        folder = made / "site"
+    quiet = functools.partial(QuietHandler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), quiet)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"

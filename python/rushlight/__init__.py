@@ -11,13 +11,13 @@ from __future__ import annotations
 import importlib as _importlib
 import os as _os
 import sys as _sys
-from math import e, inf, nan, pi
+from math import e as e, inf as inf, nan as nan, pi as pi
 from typing import TYPE_CHECKING
 
 from rushlight import _C
 from rushlight._lazy import later as _later
 from rushlight._lazy import lazy
-from rushlight._tensor import Tensor
+from rushlight._tensor import Tensor as Tensor
 from rushlight.functional import *
 
 # What is public in the extension (types, dtypes, settings), then every function of the op table.
@@ -47,7 +47,7 @@ _storage = _later("rushlight.storage")
 
 def _is_shown(name):
     """Whether `dir` shows a name."""
-    from rushlight._names.listed import is_shown
+    from rushlight._names.listed import is_shown as is_shown
 
     return is_shown(name)
 
@@ -61,7 +61,7 @@ _OF_KINDS = {
     "rushlight.storage": " ".join(f"{kind}Storage" for kind in (*_KINDS, *_CODE_KINDS)),
 }
 with lazy(__name__, _OF_KINDS, _is_shown):
-    from rushlight import (
+    from . import (
         __config__,
         __future__,
         _dynamo,
@@ -128,9 +128,12 @@ with lazy(__name__, _OF_KINDS, _is_shown):
         _check_value,
         _check_with,
     )
-    from rushlight._files.archive import PyTorchFileReader, PyTorchFileWriter
-    from rushlight._higher_order_ops import cond, while_loop
-    from rushlight._library.classes import classes
+    from rushlight._files.archive import (
+        PyTorchFileReader as PyTorchFileReader,
+        PyTorchFileWriter as PyTorchFileWriter,
+    )
+    from rushlight._higher_order_ops import cond as cond, while_loop as while_loop
+    from rushlight._library.classes import classes as classes
     from rushlight._library.python_ops import (
         _assert_scalar,
         _assert_tensor_metadata,
@@ -141,91 +144,99 @@ with lazy(__name__, _OF_KINDS, _is_shown):
         _functional_sym_constrain_range,
         _functional_sym_constrain_range_for_size,
         ops,
-        sym_constrain_range,
-        sym_constrain_range_for_size,
+        sym_constrain_range as sym_constrain_range,
+        sym_constrain_range_for_size as sym_constrain_range_for_size,
     )
-    from rushlight._library.tags import Tag
+    from rushlight._library.tags import Tag as Tag
     from rushlight._names.built import (
-        has_cuda,
-        has_cudnn,
-        has_lapack,
-        has_mkl,
-        has_mkldnn,
-        has_mps,
-        has_openmp,
-        has_spectral,
+        has_cuda as has_cuda,
+        has_cudnn as has_cudnn,
+        has_lapack as has_lapack,
+        has_mkl as has_mkl,
+        has_mkldnn as has_mkldnn,
+        has_mps as has_mps,
+        has_openmp as has_openmp,
+        has_spectral as has_spectral,
     )
-    from rushlight._names.legacy import set_default_tensor_type
-    from rushlight._names.limits import finfo, iinfo
+    from rushlight._names.legacy import set_default_tensor_type as set_default_tensor_type
+    from rushlight._names.limits import finfo as finfo, iinfo as iinfo
     from rushlight._quantized import (
         _empty_affine_quantized,
         _make_per_channel_quantized_tensor,
         _make_per_tensor_quantized_tensor,
-        choose_qparams_optimized,
-        dequantize,
-        int_repr,
-        per_channel_affine,
-        per_channel_affine_float_qparams,
-        per_channel_symmetric,
-        per_tensor_affine,
-        per_tensor_symmetric,
-        q_per_channel_axis,
-        q_per_channel_scales,
-        q_per_channel_zero_points,
-        q_scale,
-        q_zero_point,
-        qscheme,
-        quantize_per_channel,
-        quantize_per_tensor,
-        quantize_per_tensor_dynamic,
+        choose_qparams_optimized as choose_qparams_optimized,
+        dequantize as dequantize,
+        int_repr as int_repr,
+        per_channel_affine as per_channel_affine,
+        per_channel_affine_float_qparams as per_channel_affine_float_qparams,
+        per_channel_symmetric as per_channel_symmetric,
+        per_tensor_affine as per_tensor_affine,
+        per_tensor_symmetric as per_tensor_symmetric,
+        q_per_channel_axis as q_per_channel_axis,
+        q_per_channel_scales as q_per_channel_scales,
+        q_per_channel_zero_points as q_per_channel_zero_points,
+        q_scale as q_scale,
+        q_zero_point as q_zero_point,
+        qscheme as qscheme,
+        quantize_per_channel as quantize_per_channel,
+        quantize_per_tensor as quantize_per_tensor,
+        quantize_per_tensor_dynamic as quantize_per_tensor_dynamic,
     )
     from rushlight._quantized.fake import (
-        fake_quantize_per_channel_affine,
-        fake_quantize_per_tensor_affine,
-        fused_moving_avg_obs_fake_quant,
+        fake_quantize_per_channel_affine as fake_quantize_per_channel_affine,
+        fake_quantize_per_tensor_affine as fake_quantize_per_tensor_affine,
+        fused_moving_avg_obs_fake_quant as fused_moving_avg_obs_fake_quant,
     )
     from rushlight._settings import (
-        are_deterministic_algorithms_enabled,
-        get_deterministic_debug_mode,
-        get_float32_matmul_precision,
-        get_num_interop_threads,
-        is_deterministic_algorithms_warn_only_enabled,
-        read_vitals,
-        set_deterministic_debug_mode,
-        set_float32_matmul_precision,
-        set_num_interop_threads,
-        set_vital,
-        use_deterministic_algorithms,
+        are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+        get_deterministic_debug_mode as get_deterministic_debug_mode,
+        get_float32_matmul_precision as get_float32_matmul_precision,
+        get_num_interop_threads as get_num_interop_threads,
+        is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,  # noqa: E501
+        read_vitals as read_vitals,
+        set_deterministic_debug_mode as set_deterministic_debug_mode,
+        set_float32_matmul_precision as set_float32_matmul_precision,
+        set_num_interop_threads as set_num_interop_threads,
+        set_vital as set_vital,
+        use_deterministic_algorithms as use_deterministic_algorithms,
     )
     from rushlight._sym import (
-        SymBool,
-        SymFloat,
-        SymInt,
-        sym_float,
-        sym_int,
-        sym_ite,
-        sym_max,
-        sym_min,
-        sym_not,
-        sym_sqrt,
-        sym_sum,
+        SymBool as SymBool,
+        SymFloat as SymFloat,
+        SymInt as SymInt,
+        sym_float as sym_float,
+        sym_int as sym_int,
+        sym_ite as sym_ite,
+        sym_max as sym_max,
+        sym_min as sym_min,
+        sym_not as sym_not,
+        sym_sqrt as sym_sqrt,
+        sym_sum as sym_sum,
     )
-    from rushlight._tensor_str import get_printoptions, set_printoptions
-    from rushlight.amp import GradScaler, autocast
+    from rushlight._tensor_str import (
+        get_printoptions as get_printoptions,
+        set_printoptions as set_printoptions,
+    )
+    from rushlight.amp import GradScaler as GradScaler, autocast as autocast
     from rushlight.amp._by_device import (
-        get_autocast_cpu_dtype,
-        get_autocast_gpu_dtype,
-        is_autocast_cpu_enabled,
-        set_autocast_cpu_dtype,
-        set_autocast_cpu_enabled,
-        set_autocast_gpu_dtype,
+        get_autocast_cpu_dtype as get_autocast_cpu_dtype,
+        get_autocast_gpu_dtype as get_autocast_gpu_dtype,
+        is_autocast_cpu_enabled as is_autocast_cpu_enabled,
+        set_autocast_cpu_dtype as set_autocast_cpu_dtype,
+        set_autocast_cpu_enabled as set_autocast_cpu_enabled,
+        set_autocast_gpu_dtype as set_autocast_gpu_dtype,
     )
-    from rushlight.ao import quantization
-    from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-    from rushlight.compiler import compile
-    from rushlight.func import vmap
-    from rushlight.futures import Future
-    from rushlight.jit import ScriptFunction, ScriptModule
+    from rushlight.ao import quantization as quantization
+    from rushlight.autograd.grad_mode import (
+        enable_grad as enable_grad,
+        inference_mode as inference_mode,
+        no_grad as no_grad,
+        set_grad_enabled as set_grad_enabled,
+    )
+    from rushlight.compiler import compile as compile
+    from rushlight.func import vmap as vmap
+    from rushlight.futures import Future as Future
+    from rushlight.jit import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
     from rushlight.nested._functions import (
         _nested_from_padded,
         _nested_tensor_from_mask,
@@ -233,15 +244,15 @@ with lazy(__name__, _OF_KINDS, _is_shown):
     )
     from rushlight.nn._products import _grouped_mm, _scaled_mm
     from rushlight.random import (
-        fork_rng,
-        get_rng_state,
-        initial_seed,
-        manual_seed,
-        seed,
-        set_rng_state,
+        fork_rng as fork_rng,
+        get_rng_state as get_rng_state,
+        initial_seed as initial_seed,
+        manual_seed as manual_seed,
+        seed as seed,
+        set_rng_state as set_rng_state,
     )
-    from rushlight.serialization import load, save
-    from rushlight.sparse._lobpcg import lobpcg
+    from rushlight.serialization import load as load, save as save
+    from rushlight.sparse._lobpcg import lobpcg as lobpcg
     from rushlight.sparse._make import (
         _sparse_bsc_tensor_unsafe,
         _sparse_bsr_tensor_unsafe,
@@ -255,16 +266,20 @@ with lazy(__name__, _OF_KINDS, _is_shown):
         _validate_sparse_coo_tensor_args,
         _validate_sparse_csc_tensor_args,
         _validate_sparse_csr_tensor_args,
-        sparse_bsc_tensor,
-        sparse_bsr_tensor,
-        sparse_compressed_tensor,
-        sparse_coo_tensor,
-        sparse_csc_tensor,
-        sparse_csr_tensor,
+        sparse_bsc_tensor as sparse_bsc_tensor,
+        sparse_bsr_tensor as sparse_bsr_tensor,
+        sparse_compressed_tensor as sparse_compressed_tensor,
+        sparse_coo_tensor as sparse_coo_tensor,
+        sparse_csc_tensor as sparse_csc_tensor,
+        sparse_csr_tensor as sparse_csr_tensor,
     )
-    from rushlight.storage import Storage, TypedStorage, UntypedStorage
+    from rushlight.storage import (
+        Storage as Storage,
+        TypedStorage as TypedStorage,
+        UntypedStorage as UntypedStorage,
+    )
     from rushlight.torch_version import __version__
-    from rushlight.utils.dlpack import from_dlpack, to_dlpack
+    from rushlight.utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 
 newaxis = None
 legacy_contiguous_format = _C.contiguous_format
@@ -381,7 +396,7 @@ def _result_type(name):
 
 
 setattr(_C.return_types, "__getattr__", _result_type)  # noqa: B010
-_sys.modules["rushlight.return_types"] = _C.return_types
+_sys.modules["rushlight.return_types"] = _C.return_types  # pyright: ignore[reportArgumentType]
 
 
 if _os.environ.get("RUSHLIGHT_VERBOSE", "0") not in ("", "0"):

@@ -52,6 +52,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = rushlight.empty(0)
+        elif not hasattr(data, "detach"):
+            raise AttributeError(
+                f"{type(data).__name__!r} object has no attribute 'detach': Parameter takes a "
+                "tensor, which torch.tensor() makes of numbers"
+            )
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"

@@ -81,3 +81,32 @@ class SourceChangeWarning(Warning):
 
 
 SourceChangeWarning.__module__ = "rushlight.serialization"
+
+
+class MissingNameError(AttributeError):
+    """An AttributeError of a module that says, when it is shown, which name may have been meant.
+
+    Most are never shown: programs ask modules for names that may be there. It shows itself as the
+    plain error, and leaves Python nothing to guess.
+    """
+
+    def __init__(self, text: str, module: str, name: str) -> None:
+        super().__init__(text, name=name)
+        self._module = module
+
+    def __str__(self) -> str:
+        import difflib
+
+        text, name = str(self.args[0]), str(self.name)
+        names = dir(sys.modules[self._module])
+        letters = name.replace("_", "").lower()
+        same = [n for n in names if n.replace("_", "").lower() == letters]
+        near = same or difflib.get_close_matches(name, names, n=1, cutoff=0.8)
+        return f"{text}: did you mean {near[0]!r}?" if near else text
+
+    def __reduce__(self) -> Any:
+        return AttributeError, (str(self),)
+
+
+MissingNameError.__module__ = "builtins"
+MissingNameError.__name__ = MissingNameError.__qualname__ = "AttributeError"

@@ -162,6 +162,11 @@ def get_float32_matmul_precision():
 def set_num_interop_threads(num: int):
     """Set how many ops may run in parallel; it has no effect.
 
+    Args:
+        num: a positive number.
+
+    For an example see `set_num_threads`.
+
     Raises:
         RuntimeError: it was set before, or is not positive.
     """

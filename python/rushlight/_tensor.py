@@ -6,6 +6,9 @@ copying, pickling, conversion to text and to numpy, `__torch_function__` of subc
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from rushlight import _C, functional
 from rushlight._lazy import later
 
@@ -91,7 +94,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __reversed__(self):
         return self if self.dim() == 0 else self.flip(0)
 
-    def to_padded_tensor(self, padding, output_size=None):
+    def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
         """A plain tensor of the components of a nested one, padded with `padding`."""
         if _C._has_torch_function(self):
             return overrides.handle_torch_function(
@@ -159,7 +162,14 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # ---- types ----
 
-    def type(self, dtype=None, non_blocking=False, *, memory_format=_C.preserve_format, **kwargs):
+    def type(
+        self,
+        dtype: Any = None,
+        non_blocking: bool = False,
+        *,
+        memory_format: _C.memory_format = _C.preserve_format,
+        **kwargs: Any,
+    ) -> Any:
         """The name of the tensor's type, "torch.FloatTensor"; with a dtype, name or class, a
         converted tensor. `async` is an old name of non_blocking.
         """
@@ -171,7 +181,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         target, device = legacy.parse_type(dtype)
         return self.to(device or self.device, target, non_blocking, memory_format=memory_format)
 
-    def new(self, *args, **kwargs):
+    def new(self, *args: Any, **kwargs: Any) -> Tensor:
         """A new tensor of the same dtype from sizes or data, as the constructor takes them."""
         if self.layout is not _C.strided:
             return _types.legacy_sparse(self.dtype, args, kwargs)
@@ -181,15 +191,15 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # ---- what stands before ops in Python ----
 
-    nonzero = _C._Offered(functional.nonzero.__wrapped__)
-    norm = _C._Offered(functional.norm.__wrapped__)
-    unique = _C._Offered(functional.unique.__wrapped__)
-    unique_consecutive = _C._Offered(functional.unique_consecutive.__wrapped__)
-    lu = _C._Offered(functional.lu.__wrapped__)
+    nonzero: Callable[..., Any] = _C._Offered(functional.nonzero.__wrapped__)
+    norm: Callable[..., Tensor] = _C._Offered(functional.norm.__wrapped__)
+    unique: Callable[..., Any] = _C._Offered(functional.unique.__wrapped__)
+    unique_consecutive: Callable[..., Any] = _C._Offered(functional.unique_consecutive.__wrapped__)
+    lu: Callable[..., Any] = _C._Offered(functional.lu.__wrapped__)
     eig, symeig, lstsq = functional.eig, functional.symeig, functional.lstsq
     solve, matrix_rank = functional.solve, functional.matrix_rank
 
-    def module_load(self, other, assign=False):
+    def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
         """The tensor that replaces this parameter in `load_state_dict` when tensors are swapped.
 
         Args:
@@ -202,7 +212,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             )
         return other.detach() if assign else self.copy_(other).detach()
 
-    def dim_order(self, *, ambiguity_check=False):
+    def dim_order(self, *, ambiguity_check: bool = False) -> tuple[int, ...]:
         """The dimensions in their order in memory, the outermost first.
 
         Raises:
@@ -215,21 +225,27 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
                 raise RuntimeError("The tensor does not have unique dim order.")
         return tuple(order)
 
-    def apply_(self, callable):
+    def apply_(self, callable: Callable[..., Any]) -> Tensor:
         """Replace every element by `callable(element)`; slow, for experiments."""
         return _map_into("apply_", callable, self)
 
-    def map_(self, tensor, callable):
+    def map_(self, tensor: Tensor, callable: Callable[..., Any]) -> Tensor:
         """Replace every element by `callable(element, element of tensor)`; slow."""
         return _map_into("map_", callable, self, tensor)
 
-    def map2_(self, x, y, callable):
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> Tensor:
         """Replace every element by `callable(element, element of x, element of y)`; slow."""
         return _map_into("map2_", callable, self, x, y)
 
     # ---- memory ----
 
-    def set_(self, source=None, storage_offset=None, size=None, stride=None):
+    def set_(
+        self,
+        source: Any = None,
+        storage_offset: int | None = None,
+        size: Any = None,
+        stride: Any = None,
+    ) -> Tensor:
         """Make the tensor a view of other memory, in place; other tensors on its old memory stay
         there.
 
@@ -245,78 +261,78 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             )
         return _storage.set_tensor(self, source, storage_offset, size, stride)
 
-    def _is_view(self):
+    def _is_view(self) -> bool:
         """Whether it is a view that autograd follows."""
         return self._base is not None
 
-    def storage(self):
+    def storage(self) -> Any:
         """The memory of the tensor, as elements of its dtype."""
         _storage._warn_typed_storage_removal()
         return _storage.TypedStorage._from_untyped(self.untyped_storage(), self.dtype)
 
-    def storage_type(self):
+    def storage_type(self) -> Any:
         """The class of the tensor's storage, such as `FloatStorage`."""
         if not self.is_meta:
             self.untyped_storage()  # raises where there is none
         return _storage.OF_DTYPE.get(self.dtype, _storage.TypedStorage)
 
     @_C._Offered
-    def dequantize(self):
+    def dequantize(self) -> Tensor:
         """Convert the codes of a quantised tensor to float32."""
         return _quantized.dequantize(self)
 
     @_C._Offered
-    def int_repr(self):
+    def int_repr(self) -> Tensor:
         """The codes of a quantised tensor."""
         return _quantized.int_repr(self)
 
     @_C._Offered
-    def q_scale(self):
+    def q_scale(self) -> float:
         """The scale of a quantised tensor that has one."""
         return _quantized.q_scale(self)
 
     @_C._Offered
-    def q_zero_point(self):
+    def q_zero_point(self) -> int:
         """The zero point of a quantised tensor that has one."""
         return _quantized.q_zero_point(self)
 
     @_C._Offered
-    def q_per_channel_scales(self):
+    def q_per_channel_scales(self) -> Tensor:
         """The scales of a tensor that is quantised by channels."""
         return _quantized.q_per_channel_scales(self)
 
     @_C._Offered
-    def q_per_channel_zero_points(self):
+    def q_per_channel_zero_points(self) -> Tensor:
         """The zero points of a tensor that is quantised by channels."""
         return _quantized.q_per_channel_zero_points(self)
 
     @_C._Offered
-    def q_per_channel_axis(self):
+    def q_per_channel_axis(self) -> int:
         """The dimension of the channels of a tensor that is quantised by them."""
         return _quantized.q_per_channel_axis(self)
 
     @_C._Offered
-    def qscheme(self):
+    def qscheme(self) -> Any:
         """The scheme of a quantised tensor."""
         return _quantized.scheme_of(self)
 
-    def to_sparse_coo(self):
+    def to_sparse_coo(self) -> Tensor:
         """`to_sparse` with the layout COO."""
         return self.to_sparse()
 
-    def share_memory_(self):
+    def share_memory_(self) -> Tensor:
         """Move the tensor to shared memory, in place, so that other processes can see it."""
         return reductions.share_memory_(self)
 
-    def is_shared(self):
+    def is_shared(self) -> bool:
         """Whether other processes may see the tensor's memory."""
         return reductions.is_shared(self)
 
-    def pin_memory(self, device=None):
+    def pin_memory(self, device: Any = None) -> Tensor:
         """A copy in pinned memory, which a GPU can read directly; RuntimeError without a GPU."""
         return _C._pin_memory(self)
 
-    def record_stream(self, stream):
+    def record_stream(self, stream: Any) -> None:
         """Keep the memory from being reused until the work that is queued on `stream` is done."""
         stream._record_use(self)
 

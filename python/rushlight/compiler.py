@@ -237,7 +237,18 @@ def _check_backend(backend):
 
 
 class OptimizedModule(nn.Module):
-    """A wrapper of a module, `_orig_mod`: it has the module's attributes and forwards calls."""
+    """A wrapper of a module, `_orig_mod`: it has the module's attributes and forwards calls.
+
+    Args:
+        mod: the module.
+        call: what runs its `forward`, given the function and its arguments; None: `compile`'s way.
+
+    Example:
+        >>> torch.compile(torch.nn.Linear(2, 3))
+        OptimizedModule(
+          (_orig_mod): Linear(in_features=2, out_features=3, bias=True)
+        )
+    """
 
     __module__ = "rushlight._dynamo.eval_frame"
 
@@ -301,12 +312,22 @@ def is_compiling():
 
 
 def is_dynamo_compiling():
-    """Whether a compiler is running: always False."""
+    """Whether a compiler is running: always False.
+
+    Example:
+        >>> torch.compiler.is_dynamo_compiling()
+        False
+    """
     return False
 
 
 def is_exporting():
-    """Whether the program is being exported."""
+    """Whether the program is being exported.
+
+    Example:
+        >>> torch.compiler.is_exporting()
+        False
+    """
     return _exporting
 
 
@@ -340,24 +361,58 @@ def disable(fn=None, recursive: bool = True, *, reason=None):
 
 
 def allow_in_graph(fn: Callable[..., Any]):
-    """Return the function, or list of functions, unchanged."""
+    """Return the function, or list of functions, unchanged.
+
+    Args:
+        fn: a function, or several in a list.
+
+    Example:
+        >>> torch.compiler.allow_in_graph(len)
+        <built-in function len>
+    """
     return fn
 
 
 def assume_constant_result(fn: Callable[..., Any]):
-    """Return the function unchanged."""
+    """Return the function unchanged.
+
+    Args:
+        fn: a function whose result does not change.
+
+    Example:
+        >>> torch.compiler.assume_constant_result(len)
+        <built-in function len>
+    """
     return fn
 
 
 def substitute_in_graph(
     original_fn, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
 ):
-    """A decorator that returns its function unchanged: the original is never replaced."""
+    """A decorator that returns its function unchanged: the original is never replaced.
+
+    Args:
+        original_fn: the function that is not replaced.
+        can_constant_fold_through: accepted, without effect.
+        skip_signature_check: accepted, without effect.
+
+    Example:
+        >>> torch.compiler.substitute_in_graph(abs)(len)
+        <built-in function len>
+    """
     return lambda function: function
 
 
 def wrap_numpy(fn: Callable[..., Any]):
-    """Turn a function of arrays into one of tensors."""
+    """Turn a function of arrays into one of tensors.
+
+    Args:
+        fn: a function of numpy's arrays.
+
+    Example:
+        >>> torch.compiler.wrap_numpy(lambda a: a.cumsum())(torch.tensor([1, 2, 3]))
+        tensor([1, 3, 6])
+    """
 
     @functools.wraps(fn)
     def wrapper(*args, **kwargs):
@@ -373,7 +428,11 @@ def wrap_numpy(fn: Callable[..., Any]):
 
 
 def cudagraph_mark_step_begin():
-    """A no-op: there are no graphs."""
+    """A no-op: there are no graphs.
+
+    Example:
+        >>> torch.compiler.cudagraph_mark_step_begin()
+    """
 
 
 def reset():
@@ -389,7 +448,15 @@ def reset():
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The names of compilers: none. `compile` accepts those of PyTorch all the same."""
+    """The names of compilers: none. `compile` accepts those of PyTorch all the same.
+
+    Args:
+        exclude_tags: accepted, without effect.
+
+    Example:
+        >>> torch.compiler.list_backends()
+        []
+    """
     return []
 
 

@@ -7,13 +7,17 @@ of tensors, too (`_tensor.py`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rushlight import _C
 from rushlight._lazy import later
 
 if TYPE_CHECKING:
+    from rushlight import Size
     from rushlight._tensor import Tensor
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _nn_functional = later("rushlight.nn.functional")
 _storage = later("rushlight.storage")
@@ -27,7 +31,7 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _overridable(function):
+def _overridable(function: _F) -> _F:
     """The function, public as rushlight.NAME, that modes and `__torch_function__` are offered."""
     function.__module__ = "rushlight"
     return _C._Offered(function)
@@ -80,7 +84,7 @@ def _letters(numbers):
 
 
 @_overridable
-def meshgrid(*tensors, indexing=None):
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Expand vectors of coordinates to grids, one grid for each vector.
 
     Args:
@@ -99,7 +103,7 @@ def meshgrid(*tensors, indexing=None):
 
 
 @_overridable
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """The shape that tensors of these shapes broadcast to.
 
     Raises:
@@ -129,7 +133,7 @@ def broadcast_shapes(*shapes):
 
 
 @_overridable
-def nonzero(input, *, out=None, as_tuple=False):
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The indices of elements that are not zero: one row for each, or one tensor for each
     dimension.
 
@@ -147,7 +151,14 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 
 @_overridable
-def norm(input, p: Any = "fro", dim: Any = None, keepdim=False, out=None, dtype=None):
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: _C.dtype | None = None,
+) -> Tensor:
     """The norm of all elements, or along dimensions.
 
     "fro" is the 2-norm of the elements, "nuc" the sum of the singular values of matrices (in two
@@ -180,7 +191,12 @@ _CDIST_MODES = {
 
 
 @_overridable
-def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Tensor:
     """The p-norms of the differences between all rows of two batches of matrices.
 
     `compute_mode` says whether distances with p = 2 come from a matrix product. ValueError for an
@@ -208,7 +224,13 @@ def _select_outputs(results, return_inverse, return_counts):
 
 
 @_overridable
-def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
     """The distinct elements, or distinct slices along `dim`, in order.
 
     With `return_inverse` also which of them each element is, with `return_counts` how many.
@@ -232,7 +254,9 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 
 @_overridable
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The elements without consecutive repetitions.
 
     Args:
@@ -250,7 +274,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 
 
 @_overridable
-def tensordot(a, b, dims: Any = 2, out=None):
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums of products over pairs of dimensions.
 
     `dims` is a number (the last of `a` with the first of `b`) or two lists of dimensions.
@@ -286,7 +310,9 @@ def tensordot(a, b, dims: Any = 2, out=None):
 
 
 @_overridable
-def lu(input, pivot=True, get_infos=False, out=None):
+def lu(
+    input: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None
+) -> tuple[Tensor, ...]:
     """The LU factorisation of matrices with row exchanges, as `linalg.lu_factor_ex` returns it.
 
     With `get_infos` also where each factorisation met a zero on the diagonal (0: nowhere).
@@ -307,7 +333,7 @@ def lu(input, pivot=True, get_infos=False, out=None):
     return tuple(o.resize_(r.shape).copy_(r) for o, r in zip(out, results, strict=True))
 
 
-def _removed_function(name, other):
+def _removed_function(name: str, other: str) -> Callable[..., Any]:
     """A function that PyTorch no longer has: it says what took its place."""
 
     def function(*args, **kwargs):
@@ -330,7 +356,7 @@ matrix_rank = _removed_function("matrix_rank", "matrix_rank")
 
 @_overridable
 def from_file(
-    filename,
+    filename: str,
     shared: bool | None = None,
     size: int | None = 0,
     *,
@@ -338,7 +364,7 @@ def from_file(
     layout: Any = None,
     device: Any = None,
     pin_memory: bool | None = False,
-):
+) -> Tensor:
     """A tensor that maps the first elements of a file.
 
     Args:
@@ -351,6 +377,13 @@ def from_file(
 
     Raises:
         RuntimeError: the file cannot be opened, or is too short.
+
+    Example:
+        >>> import tempfile
+        >>> file = tempfile.NamedTemporaryFile()
+        >>> _ = file.write(bytes([1, 2, 3])), file.flush()
+        >>> torch.from_file(file.name, size=3, dtype=torch.uint8)
+        tensor([1, 2, 3], dtype=torch.uint8)
     """
     plain = layout in (None, _C.strided) and not pin_memory
     if not plain or (device is not None and _C.device(device).type != "cpu"):
@@ -361,6 +394,25 @@ def from_file(
     return _C._tensor_on(storage, dtype, 0, (count,), (1,))
 
 
-globals().update({n: f for n, f in vars(_C._listed).items() if not n.startswith("__")})
+_listed = {n: f for n, f in vars(_C._listed).items() if not n.startswith("__")}
+globals().update(_listed)
 
-__all__ = [name for name, value in globals().items() if isinstance(value, _C._Offered)]
+__all__ = [
+    "broadcast_shapes",
+    "cdist",
+    "eig",
+    "einsum",
+    "from_file",
+    "lstsq",
+    "lu",
+    "matrix_rank",
+    "meshgrid",
+    "nonzero",
+    "norm",
+    "solve",
+    "symeig",
+    "tensordot",
+    "unique",
+    "unique_consecutive",
+]
+__all__ += list(_listed)

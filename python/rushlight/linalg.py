@@ -19,6 +19,7 @@ globals().update(_functions)
 
 LinAlgError = _C._LinAlgError
 
-__all__ = ["LinAlgError", *_functions]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = ["LinAlgError", *_functions]
 
 __dir__ = dir_of(__name__, "dir_of")

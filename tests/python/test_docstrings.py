@@ -31,7 +31,6 @@ INNER = {
     "distributed.ProcessGroup",
 }
 INNER |= {f"distributed.{kind}Store" for kind in ("", "File", "Hash", "Prefix", "TCP")}
-INNER |= {"distributed.tensor.DTensor"}
 
 
 def is_plain(thing):
@@ -127,7 +126,7 @@ def test_what_is_used_most_is_described():
 def test_nearly_all_public_names_are_described():
     """What is left has no arguments that programs give, or cannot be made here."""
     lacking = {name: lacks for name, thing in NAMES.items() if (lacks := docstrings.missing(thing))}
-    assert len(lacking) < 0.06 * len(NAMES), lacking
+    assert len(lacking) < 0.05 * len(NAMES), lacking
 
 
 def test_arguments_of_the_table_are_described():

@@ -132,7 +132,11 @@ DOCUMENTED = {
 def only_repeats(path):
     """Whether a file has nothing but imports and lists of names."""
     tree = ast.parse(path.read_text())
-    body = tree.body[1:] if ast.get_docstring(tree) else tree.body
+    hidden = [
+        n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)
+    ]
+    body = [n for n in tree.body[bool(ast.get_docstring(tree)) :] if n not in hidden]
+    body += [n for block in hidden for n in block.body]
     imports = [n for n in body if isinstance(n, ast.Import | ast.ImportFrom)]
     lists = [
         n for n in body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__"

@@ -49,7 +49,7 @@ def make_boxed_func(f: Callable[..., Any]) -> Callable[[list[Any]], Any]:
     def boxed(args: list[Any]) -> Any:
         return f(*args)
 
-    boxed._boxed_call = True  # type: ignore
+    boxed._boxed_call = True
     return boxed
 
 
@@ -218,10 +218,10 @@ class _Compiled:
     def gradients(self, saved: list[Tensor], tangents: list[Tensor]) -> list[Tensor | None]:
         """Of each input; the compiler gets the graph when it is run for the first time."""
         args = [*saved, *tangents]
-        if self.backward is None:
-            self.backward = self.owner.backward_compiler(self.backward_graph, args)
+        backward = self.backward or self.owner.backward_compiler(self.backward_graph, args)
+        self.backward = backward
         grads: list[Tensor | None] = [None] * self.num_inputs
-        for i, grad in zip(self.wanted, _call(self.backward, args), strict=True):
+        for i, grad in zip(self.wanted, _call(backward, args), strict=True):
             grads[i] = grad
         return grads
 

@@ -17,6 +17,11 @@ def cond(pred, true_fn, false_fn, operands=()):
         true_fn: a function.
         false_fn: a function whose results have the same form.
         operands: tensors, numbers, or containers of them.
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0])
+        >>> torch.cond(x.sum() > 0, lambda x: x, lambda x: -x, (x,))
+        tensor([-1.,  2.])
     """
     if not isinstance(pred, bool | int | float | Tensor):
         raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")

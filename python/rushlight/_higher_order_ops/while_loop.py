@@ -16,6 +16,10 @@ def while_loop(cond_fn, body_fn, carried_inputs):
         cond_fn: gives a bool or a tensor of one bool.
         body_fn: gives as many values as it takes, of the same forms and dtypes.
         carried_inputs: the values to begin with, a tuple or list.
+
+    Example:
+        >>> torch.while_loop(lambda n: n < 100, lambda n: (n * 3,), (torch.tensor(2),))
+        (tensor(162),)
     """
     if not (callable(cond_fn) and callable(body_fn)):
         raise RuntimeError("Expect cond_fn and body_fn to be callable.")

@@ -121,6 +121,15 @@ def parse_type(value):
 def set_default_tensor_type(t):
     """The older form of `set_default_dtype` and `set_default_device`, by a tensor type or its name.
 
+    Args:
+        t: a type such as `torch.DoubleTensor`, or its name, "torch.DoubleTensor".
+
+    Example:
+        >>> torch.set_default_tensor_type("torch.DoubleTensor")
+        >>> torch.zeros(1).dtype
+        torch.float64
+        >>> torch.set_default_tensor_type(torch.FloatTensor)
+
     Raises:
         TypeError: for a dtype, a type that is not floating-point, or one of a GPU without one.
     """

@@ -96,7 +96,8 @@ def _process_batched_inputs(in_dims, args, func):
         raise ValueError(f"{head}Expected at least one Tensor to vmap over")
     if any(size != sizes[0] for size in sizes):
         raise ValueError(
-            f"vmap: Expected all tensors to have the same size where they are mapped, got {sizes}"
+            f"vmap: Expected all tensors to have the same size where they are mapped, got {sizes}; "
+            "in_dims says along which dimension each is, or None where all samples share it"
         )
     return sizes[0], flat, leaves, spec
 

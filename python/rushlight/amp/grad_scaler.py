@@ -218,7 +218,10 @@ class GradScaler:
         self._check_scale_growth_tracker("step")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
-            raise RuntimeError("step() has already been called since the last update().")
+            raise RuntimeError(
+                "step() has already been called since the last update(): GradScaler.update() "
+                f"follows the step of {type(optimizer).__name__}, once an iteration"
+            )
         divides_itself = getattr(optimizer, "_step_supports_amp_scaling", False)
         scale = self._scale if state["stage"] is OptState.READY else None
         if scale is not None:

@@ -7,6 +7,8 @@ What of PyTorch's is not there yet raises when it is called.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight._lazy import lazy
 from rushlight.distributed import distributed_c10d
 from rushlight.distributed.distributed_c10d import *
@@ -20,13 +22,14 @@ from rushlight.distributed.distributed_c10d import (
     _Work,
 )
 
-__all__ = [
-    *distributed_c10d.__all__,
-    "DeviceMesh",
-    "breakpoint",
-    "init_device_mesh",
-    "is_available",
-]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [
+        *distributed_c10d.__all__,
+        "DeviceMesh",
+        "breakpoint",
+        "init_device_mesh",
+        "is_available",
+    ]
 
 with lazy(__name__):
     from rushlight.distributed import (
@@ -45,8 +48,13 @@ with lazy(__name__):
         tensor,
         utils,
     )
-    from rushlight.distributed._debugger import breakpoint
-    from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
+    from rushlight.distributed._debugger import breakpoint as breakpoint
+    from rushlight.distributed.device_mesh import (
+        DeviceMesh as DeviceMesh,
+    )
+    from rushlight.distributed.device_mesh import (
+        init_device_mesh as init_device_mesh,
+    )
 
 
 def is_available() -> bool:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C
 from rushlight.distributed import (
@@ -49,27 +49,28 @@ from rushlight.distributed._world import (
 )
 from rushlight.distributed.rendezvous import *
 
-__all__ = [
-    *_collectives.__all__,
-    *_engines.__all__,
-    *_kinds.__all__,
-    *_making.__all__,
-    *_objects.__all__,
-    *_process_group.__all__,
-    *_reducer.__all__,
-    *_world_part.__all__,
-    *_rendezvous.__all__,
-    "DistBackendError",
-    "DistError",
-    "DistNetworkError",
-    "DistStoreError",
-    "FileStore",
-    "HashStore",
-    "PrefixStore",
-    "Store",
-    "TCPStore",
-    "reduce_op",
-]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [
+        *_collectives.__all__,
+        *_engines.__all__,
+        *_kinds.__all__,
+        *_making.__all__,
+        *_objects.__all__,
+        *_process_group.__all__,
+        *_reducer.__all__,
+        *_world_part.__all__,
+        *_rendezvous.__all__,
+        "DistBackendError",
+        "DistError",
+        "DistNetworkError",
+        "DistStoreError",
+        "FileStore",
+        "HashStore",
+        "PrefixStore",
+        "Store",
+        "TCPStore",
+        "reduce_op",
+    ]
 
 _types: Any = _C._load_distributed()
 Store = _types.Store

@@ -8,8 +8,8 @@ Shapes, checks and the way to write a distribution of one's own: `Distribution`.
 """
 
 # ruff: noqa: F401  # its modules are names of the package, too
-
 import sys as _sys
+from typing import TYPE_CHECKING
 
 from rushlight.distributions import (
     _binary,
@@ -32,79 +32,183 @@ from rushlight.distributions import (
     utils,
 )
 
-from ._binary import Bernoulli, ContinuousBernoulli, RelaxedBernoulli
-from ._categorical import (
-    Categorical,
-    Multinomial,
-    OneHotCategorical,
-    OneHotCategoricalStraightThrough,
-    RelaxedOneHotCategorical,
+from ._binary import (
+    Bernoulli as Bernoulli,
 )
-from ._composed import Independent, TransformedDistribution
-from ._counts import Binomial, Geometric, NegativeBinomial, Poisson
-from ._gamma import Beta, Chi2, Dirichlet, Exponential, FisherSnedecor, Gamma, InverseGamma
-from ._location_scale import Cauchy, Gumbel, HalfCauchy, Laplace, StudentT, VonMises
-from ._mixture import MixtureSameFamily
-from ._multivariate import LowRankMultivariateNormal, MultivariateNormal
-from ._normal import HalfNormal, LogisticNormal, LogNormal, Normal
-from ._powers import GeneralizedPareto, Kumaraswamy, Pareto, Uniform, Weibull
-from ._random_matrices import LKJCholesky, Wishart
-from .constraint_registry import biject_to, transform_to
-from .distribution import Distribution, ExponentialFamily
-from .kl import kl_divergence, register_kl
+from ._binary import (
+    ContinuousBernoulli as ContinuousBernoulli,
+)
+from ._binary import (
+    RelaxedBernoulli as RelaxedBernoulli,
+)
+from ._categorical import (
+    Categorical as Categorical,
+)
+from ._categorical import (
+    Multinomial as Multinomial,
+)
+from ._categorical import (
+    OneHotCategorical as OneHotCategorical,
+)
+from ._categorical import (
+    OneHotCategoricalStraightThrough as OneHotCategoricalStraightThrough,
+)
+from ._categorical import (
+    RelaxedOneHotCategorical as RelaxedOneHotCategorical,
+)
+from ._composed import (
+    Independent as Independent,
+)
+from ._composed import (
+    TransformedDistribution as TransformedDistribution,
+)
+from ._counts import (
+    Binomial as Binomial,
+)
+from ._counts import (
+    Geometric as Geometric,
+)
+from ._counts import (
+    NegativeBinomial as NegativeBinomial,
+)
+from ._counts import (
+    Poisson as Poisson,
+)
+from ._gamma import (
+    Beta as Beta,
+)
+from ._gamma import (
+    Chi2 as Chi2,
+)
+from ._gamma import (
+    Dirichlet as Dirichlet,
+)
+from ._gamma import (
+    Exponential as Exponential,
+)
+from ._gamma import (
+    FisherSnedecor as FisherSnedecor,
+)
+from ._gamma import (
+    Gamma as Gamma,
+)
+from ._gamma import (
+    InverseGamma as InverseGamma,
+)
+from ._location_scale import (
+    Cauchy as Cauchy,
+)
+from ._location_scale import (
+    Gumbel as Gumbel,
+)
+from ._location_scale import (
+    HalfCauchy as HalfCauchy,
+)
+from ._location_scale import (
+    Laplace as Laplace,
+)
+from ._location_scale import (
+    StudentT as StudentT,
+)
+from ._location_scale import (
+    VonMises as VonMises,
+)
+from ._mixture import MixtureSameFamily as MixtureSameFamily
+from ._multivariate import (
+    LowRankMultivariateNormal as LowRankMultivariateNormal,
+)
+from ._multivariate import (
+    MultivariateNormal as MultivariateNormal,
+)
+from ._normal import (
+    HalfNormal as HalfNormal,
+)
+from ._normal import (
+    LogisticNormal as LogisticNormal,
+)
+from ._normal import (
+    LogNormal as LogNormal,
+)
+from ._normal import (
+    Normal as Normal,
+)
+from ._powers import (
+    GeneralizedPareto as GeneralizedPareto,
+)
+from ._powers import (
+    Kumaraswamy as Kumaraswamy,
+)
+from ._powers import (
+    Pareto as Pareto,
+)
+from ._powers import (
+    Uniform as Uniform,
+)
+from ._powers import (
+    Weibull as Weibull,
+)
+from ._random_matrices import LKJCholesky as LKJCholesky
+from ._random_matrices import Wishart as Wishart
+from .constraint_registry import biject_to as biject_to
+from .constraint_registry import transform_to as transform_to
+from .distribution import Distribution as Distribution
+from .distribution import ExponentialFamily as ExponentialFamily
+from .kl import kl_divergence as kl_divergence
+from .kl import register_kl as register_kl
 from .transforms import *  # noqa: F403
 from .transforms import __all__ as _transforms
 
-__all__ = [
-    "Bernoulli",
-    "Beta",
-    "Binomial",
-    "Categorical",
-    "Cauchy",
-    "Chi2",
-    "ContinuousBernoulli",
-    "Dirichlet",
-    "Distribution",
-    "Exponential",
-    "ExponentialFamily",
-    "FisherSnedecor",
-    "Gamma",
-    "GeneralizedPareto",
-    "Geometric",
-    "Gumbel",
-    "HalfCauchy",
-    "HalfNormal",
-    "Independent",
-    "InverseGamma",
-    "Kumaraswamy",
-    "LKJCholesky",
-    "Laplace",
-    "LogNormal",
-    "LogisticNormal",
-    "LowRankMultivariateNormal",
-    "MixtureSameFamily",
-    "Multinomial",
-    "MultivariateNormal",
-    "NegativeBinomial",
-    "Normal",
-    "OneHotCategorical",
-    "OneHotCategoricalStraightThrough",
-    "Pareto",
-    "Poisson",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-    "StudentT",
-    "TransformedDistribution",
-    "Uniform",
-    "VonMises",
-    "Weibull",
-    "Wishart",
-    "biject_to",
-    "kl_divergence",
-    "register_kl",
-    "transform_to",
-    *_transforms,
-]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [
+        "Bernoulli",
+        "Beta",
+        "Binomial",
+        "Categorical",
+        "Cauchy",
+        "Chi2",
+        "ContinuousBernoulli",
+        "Dirichlet",
+        "Distribution",
+        "Exponential",
+        "ExponentialFamily",
+        "FisherSnedecor",
+        "Gamma",
+        "GeneralizedPareto",
+        "Geometric",
+        "Gumbel",
+        "HalfCauchy",
+        "HalfNormal",
+        "Independent",
+        "InverseGamma",
+        "Kumaraswamy",
+        "LKJCholesky",
+        "Laplace",
+        "LogNormal",
+        "LogisticNormal",
+        "LowRankMultivariateNormal",
+        "MixtureSameFamily",
+        "Multinomial",
+        "MultivariateNormal",
+        "NegativeBinomial",
+        "Normal",
+        "OneHotCategorical",
+        "OneHotCategoricalStraightThrough",
+        "Pareto",
+        "Poisson",
+        "RelaxedBernoulli",
+        "RelaxedOneHotCategorical",
+        "StudentT",
+        "TransformedDistribution",
+        "Uniform",
+        "VonMises",
+        "Weibull",
+        "Wishart",
+        "biject_to",
+        "kl_divergence",
+        "register_kl",
+        "transform_to",
+        *_transforms,
+    ]
 
 # PyTorch has a module for each distribution, and its files of pickled objects name them. Here they
 # are names of the module of the family.

@@ -4,6 +4,7 @@ RelaxedBernoulli."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -73,16 +74,16 @@ class Bernoulli(_Binary, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * self._failure_probs
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with rushlight.no_grad():
             return rushlight.bernoulli(self.probs.expand(shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return self._log_likelihood(value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return -self._log_likelihood(self.probs)
 
     def _log_likelihood(self, value: Tensor) -> Tensor:
@@ -97,7 +98,7 @@ class Bernoulli(_Binary, ExponentialFamily):
         certain = endless & (value == (logits > 0))
         return found.masked_fill(endless, -math.inf).masked_fill(certain, 0)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         values = rushlight.arange(2, dtype=self._param.dtype, device=self._param.device)
         return self._expand_support(values, expand)
 
@@ -190,22 +191,22 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
             lambda x: 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x**2) * x**2,
         )
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with rushlight.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(rushlight.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         # log(p^x (1 - p)^(1 - x)), without 1 - p, whose logarithm the next term takes back
         size = self.logits.abs()
         away = self._from_high_end(value, 1 - value) * size
         return self._cont_bern_log_norm() - away - (-size).exp().log1p()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
 
         def formula(n):
@@ -215,7 +216,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         inside = self._or_series(formula, lambda x: value)
         return rushlight.where(value <= 0.0, 0.0, rushlight.where(value >= 1.0, 1.0, inside))
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         def formula(n):
             part = self._from_high_end(value, 1 - value)
             rest = self._from_high_end(1 - value, value)
@@ -226,7 +227,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
 
         return self._or_series(formula, lambda x: value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         size = self.logits.abs()
         # By symmetry, of the one whose density falls.
         near = self._or_series(
@@ -279,12 +280,12 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
         self.temperature = temperature
         Distribution.__init__(self, self._set_from_numbers(probs, logits), (), validate_args)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape, logits = self._extended_shape(sample_shape), self.logits
         noise = rushlight.rand(shape, dtype=logits.dtype, device=logits.device)
         return (probs_to_logits(noise, is_binary=True) + logits) / self.temperature
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         logits, value = broadcast_all(self.logits, value)
         away = logits - value * self.temperature

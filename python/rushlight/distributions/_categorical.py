@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -94,14 +95,14 @@ class Categorical(ProbsOrLogits, Distribution):
         """NaN: categories have no variance."""
         return self._nothing()
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         with rushlight.no_grad():
             rows = self.probs.reshape(-1, self._num_events)
             drawn = rushlight.multinomial(rows, sample_shape.numel(), True)
             return drawn.T.reshape(self._extended_shape(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         given = self.logits if self._by_logits else self.probs
         value, given = rushlight.broadcast_tensors(value.long().unsqueeze(-1), given)
@@ -114,10 +115,10 @@ class Categorical(ProbsOrLogits, Distribution):
             return times(weights, self.logits).sum(-1)
         return times_log(weights, self.probs).sum(-1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return -self._weigh(self.probs)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._expand_support(
             rushlight.arange(self._num_events, device=self._param.device), expand
         )
@@ -191,18 +192,18 @@ class OneHotCategorical(_OfCategorical):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         chosen = self._categorical.sample(sample_shape)
         return one_hot(chosen, self._categorical._num_events).to(self._param)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return self._categorical.log_prob(value.argmax(-1))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self._categorical.entropy()
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         (n,) = self._event_shape
         choices = rushlight.eye(n, dtype=self._param.dtype, device=self._param.device)
         return self._expand_support(choices, expand)
@@ -226,7 +227,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         probs = self._categorical.probs
         return self.sample(sample_shape) + (probs - probs.detach())
 
@@ -281,19 +282,19 @@ class Multinomial(_OfCategorical):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         chosen = self._categorical.sample(Size((self.total_count, *sample_shape)))
         chosen = chosen.movedim(0, -1)
         counts = self._new(self._extended_shape(sample_shape)).zero_()
         counts.scatter_add_(-1, chosen, rushlight.ones_like(chosen, dtype=counts.dtype))
         return counts
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         choices = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
         return choices + self._categorical._weigh(value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """By the binomial distribution of each count: E log k! is a sum over k."""
         n = self.probs.new_tensor(float(self.total_count))
         one = n * self._categorical.entropy() - (n + 1).lgamma()
@@ -329,14 +330,14 @@ class ExpRelaxedCategorical(_OfCategorical):
         shape = self._categorical.param_shape
         Distribution.__init__(self, shape[:-1], shape[-1:], validate_args)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape, logits = self._extended_shape(sample_shape), self.logits
         noise = rushlight.rand(shape, dtype=logits.dtype, device=logits.device)
         noise = -(-probs_to_logits(noise)).log()  # by the Gumbel distribution
         scores = (noise + logits) / self.temperature
         return scores - scores.logsumexp(-1, keepdim=True)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         n = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -94,19 +95,19 @@ class Independent(Distribution):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:
             raise NotImplementedError(
                 "Enumeration over cartesian product is not implemented: the values of "
@@ -205,14 +206,14 @@ class TransformedDistribution(Distribution):
             x = t(x)
         return x
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with rushlight.no_grad():
             return self._transform(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._transform(self.base_dist.rsample(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         stretched: Any = 0
         dims = len(self._event_shape)
@@ -233,14 +234,14 @@ class TransformedDistribution(Distribution):
             return probability if sign == 1 else 1 - probability
         return rushlight.where(sign > 0, probability, 1 - probability)
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         for t in reversed(self.transforms):
             value = t.inv(value)
         if self._validate_args:
             self.base_dist._validate_sample(value)
         return self._increasing(self.base_dist.cdf(value))
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self._transform(self.base_dist.icdf(self._increasing(value)))
 
 
@@ -269,7 +270,7 @@ class FoldedDistribution(TransformedDistribution):
     def mode(self) -> Tensor:
         return rushlight.zeros_like(self.scale)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return self._log_prob_of_both_signs(value)
 
@@ -278,14 +279,14 @@ class FoldedDistribution(TransformedDistribution):
         both = self.base_dist.log_prob(value) + math.log(2)
         return rushlight.where(value >= 0, both, -math.inf)
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.base_dist.icdf((value + 1) / 2)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -82,12 +83,12 @@ class Binomial(_Trials, Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * self._failure_probs
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with rushlight.no_grad():
             return rushlight.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return self._chances.log_binomial(value, self.total_count - value)
 
@@ -97,12 +98,12 @@ class Binomial(_Trials, Distribution):
             raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
         return count
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         self._equal_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -times(log_prob.exp(), log_prob).sum(0)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         count = self._equal_count("enumerate_support")
         values = rushlight.arange(count + 1, dtype=self._param.dtype, device=self._param.device)
         return self._expand_support(values, expand)
@@ -153,17 +154,17 @@ class Geometric(ProbsOrLogits, Distribution):
     def variance(self) -> Tensor:
         return self.mean * (self.mean + 1)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         probs = self.probs.detach()
         tiny = rushlight.finfo(probs.dtype).tiny
         u = uniform_from(tiny, probs, self._extended_shape(sample_shape))
         return (u.log() / (-probs).log1p()).floor()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return self._chances.weigh(rushlight.ones_like(value), value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return -self._chances.weigh(rushlight.ones_like(self.mean), self.mean)
 
 
@@ -219,11 +220,11 @@ class NegativeBinomial(_Trials, Distribution):
         """Of the rates of Poisson numbers, which then are negative binomial."""
         return Gamma(self.total_count, self._odds.reciprocal(), validate_args=False)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with rushlight.no_grad():
             return rushlight.poisson(self._gamma.sample(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         n = self.total_count
         # That of n failures and as many successes in any order, of which the last one fails.
@@ -267,11 +268,11 @@ class Poisson(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with rushlight.no_grad():
             return rushlight.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         rate, value = broadcast_all(self.rate, value)
         log_rate = rate.masked_fill((rate == 0) & (value == 0), 1).log()

@@ -6,6 +6,7 @@ Gradients of draws are implicit derivatives (`_standard_gamma_grad`, `_dirichlet
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -66,7 +67,7 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate / self.rate
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         drawn = ops._standard_gamma(self.concentration.expand(shape))
         value = drawn / self.rate.expand(shape)
@@ -74,14 +75,14 @@ class Gamma(ExponentialFamily):
         value.detach().clamp_(min=rushlight.finfo(value.dtype).tiny)
         return value
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         value = rushlight.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         self._check_value(value)
         a, log_rate = self.concentration, self.rate.log()
         log_value = value.masked_fill((value == 0) & (a == 1), 1).log()
         return log_poisson(a - 1, self.rate * value, log_rate + log_value, a) + log_rate
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return gamma_entropy(self.concentration) - self.rate.log()
 
     @property
@@ -92,7 +93,7 @@ class Gamma(ExponentialFamily):
         x, y = natural_params
         return (x + 1).lgamma() + (x + 1) * (-y.reciprocal()).log()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return rushlight.igamma(self.concentration, self.rate * value)
 
@@ -160,13 +161,13 @@ class InverseGamma(TransformedDistribution):
         """That of the gamma distribution."""
         return self.base_dist.rate
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         a, log_rate, log_value = self.concentration, self.rate.log(), value.log()
         gamma = log_poisson(a - 1, self.rate / value, log_rate - log_value, a)
         return gamma + log_rate - 2 * log_value
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return rushlight.igammac(self.concentration, self.rate / value)
@@ -186,7 +187,7 @@ class InverseGamma(TransformedDistribution):
         finite = (self.rate / (a - 1)).square() / (a - 2)
         return rushlight.where(a > 2, finite, rushlight.inf)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a = self.concentration
         return gamma_entropy(a) + self.rate.log() - 2 * a.digamma()
 
@@ -232,21 +233,21 @@ class Exponential(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate.pow(-2)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return self.rate.log() - self.rate * value
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return -(-self.rate * value).expm1()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return -(-value).log1p() / self.rate
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return 1.0 - self.rate.log()
 
     @property
@@ -293,11 +294,11 @@ class Dirichlet(ExponentialFamily):
         shape = concentration.shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return ops._sample_dirichlet(self.concentration.expand(shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         a = self.concentration
         return log_dirichlet(a, value, value.masked_fill((value == 0) & (a == 1), 1).log())
@@ -322,7 +323,7 @@ class Dirichlet(ExponentialFamily):
         total = a.sum(-1, True)
         return a / total * ((total - a) / total) / (total + 1)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a = self.concentration
         total = a.sum(-1)
         parts = gamma_entropy(a).sum(-1) - gamma_entropy(total)
@@ -393,14 +394,14 @@ class Beta(ExponentialFamily):
         total = a + b
         return a / total * (b / total) / (total + 1)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return self._dirichlet.log_prob(rushlight.stack([value, 1.0 - value], -1))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
 
     @property
@@ -458,7 +459,7 @@ class FisherSnedecor(Distribution):
         df2 = self.df2.masked_fill(self.df2 <= 4, rushlight.nan)
         return 2 * self.mean.square() * ((self.df1 + df2 - 2) / (df2 - 4)) / self.df1
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         tiny = rushlight.finfo(self.df2.dtype).tiny
         above = self._gamma1.rsample(sample_shape)
         below = self._gamma2.rsample(sample_shape)
@@ -467,7 +468,7 @@ class FisherSnedecor(Distribution):
         ratio.detach().clamp_(min=tiny)
         return ratio
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         # That of the beta number r x / (1 + r x), r = df1 / df2, whose slope is r / (1 + r x)^2.
         log_ratio = self.df1.log() - self.df2.log()

@@ -4,6 +4,7 @@ VonMises."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -82,28 +83,28 @@ class Cauchy(LocationScale):
     def variance(self) -> Tensor:
         return rushlight.full_like(self.loc, math.inf)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.loc + self.loc.new_empty(shape).cauchy_() * self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         tail = _log1p_square(value - self.loc, self.scale)
         return -math.log(math.pi) - self.scale.log() - tail
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         # The angle from below, of which small ones have their digits.
         return rushlight.atan2(self.scale, self.loc - value) / math.pi
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         middle = (value > 0.25) & (value < 0.75)
         near = (math.pi * (value - 0.5)).tan()
         end = rushlight.minimum(value, 1 - value).masked_fill(middle, 0.25)
         far = (value - 0.5).sign() / (math.pi * end).tan()
         return rushlight.where(middle, near, far) * self.scale + self.loc
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
 
 
@@ -135,17 +136,17 @@ class HalfCauchy(FoldedDistribution):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return self._log_prob_of_both_signs(
             rushlight.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         )
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return rushlight.atan(value / self.scale) * (2 / math.pi)
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.scale * (value * (math.pi / 2)).tan()
 
 
@@ -182,16 +183,16 @@ class Gumbel(TransformedDistribution):
         super()._expand_into(new, batch_shape)
         new.transforms = _to_gumbel(new.loc, new.scale)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return (-((self.loc - value) / self.scale).exp()).exp()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.loc - self.scale * (-value.log()).log()
 
     @property
@@ -210,7 +211,7 @@ class Gumbel(TransformedDistribution):
     def variance(self) -> Tensor:
         return self.stddev.pow(2)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.scale.log() + (1 + euler_constant)
 
 
@@ -252,27 +253,27 @@ class Laplace(LocationScale):
     def stddev(self) -> Tensor:
         return (2**0.5) * self.scale
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         inside = rushlight.finfo(self.loc.dtype).eps - 1
         u = uniform_from(inside, self.loc, self._extended_shape(sample_shape))
         return self.loc + self.scale * rushlight.copysign((-u.abs()).log1p(), u)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         away = value - self.loc
         below = -away.abs() / self.scale
         return rushlight.where(away < 0, below.exp() / 2, (1 - below.expm1()) / 2)
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         below = (2 * value).log()
         above = -(2 * (1 - value)).log()
         return self.loc + self.scale * rushlight.where(value < 0.5, below, above)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()
 
 
@@ -321,7 +322,7 @@ class StudentT(Distribution):
         finite = self.scale.pow(2) * self.df / (self.df - 2)
         return finite.masked_fill(self.df <= 2, math.inf).masked_fill(self.df <= 1, math.nan)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         x = _standard_normal(shape, self.df.dtype, self.df.device)
         z = self._chi2.rsample(sample_shape)
@@ -332,13 +333,13 @@ class StudentT(Distribution):
         half = 0.5 * self.df
         return math.lgamma(0.5) - lgamma_step(half, 0.5)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         tail = _log1p_square(value - self.loc, self.scale, self.df.sqrt())
         normalizer = self.scale.log() + 0.5 * self.df.log() + self._log_beta()
         return -0.5 * (self.df + 1) * tail - normalizer
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         slope = digamma_step(0.5 * self.df, 0.5)
         return (
             self.scale.log() + 0.5 * (self.df + 1) * slope + 0.5 * self.df.log() + self._log_beta()
@@ -373,7 +374,7 @@ class VonMises(Distribution):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         # log I0(k) = k + log i0e(k)
         k = self.concentration
@@ -395,7 +396,7 @@ class VonMises(Distribution):
         # Their (1 + rho^2) / (2 rho), where rho is a difference, simplified to what has none.
         return half + half.hypot(rushlight.ones_like(half))
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draws by rejection from a wrapped Cauchy distribution, in double precision.
 
         Where the concentration is so large that no curve is left, from the normal distribution.

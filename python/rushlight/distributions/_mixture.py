@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -113,17 +114,17 @@ class MixtureSameFamily(Distribution):
             spread.pow(2)
         )
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         each = self.component_distribution.cdf(value.unsqueeze(-1 - self._event_ndims))
         return (each * self.mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         each = self.component_distribution.log_prob(value.unsqueeze(-1 - self._event_ndims))
         chances = self.mixture_distribution.logits.log_softmax(-1)
         return rushlight.logsumexp(each + chances, dim=-1)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with rushlight.no_grad():
             chosen = self.mixture_distribution.sample(sample_shape)
             drawn = self.component_distribution.sample(sample_shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -187,18 +188,18 @@ class MultivariateNormal(_ByMatrix):
         square = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return square.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         eps = _standard_normal(shape, self.loc.dtype, self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         factor = self._unbroadcasted_scale_tril
         exponent = _log_2pi(self) + _batch_mahalanobis(factor, value - self.loc)
         return -0.5 * exponent - _log_det_of_factor(factor)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         log_det = _log_det_of_factor(self._unbroadcasted_scale_tril)
         entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + log_det
         return entropy.expand(self._batch_shape)
@@ -344,7 +345,7 @@ class LowRankMultivariateNormal(Distribution):
         inverse = self._unbroadcasted_cov_diag.reciprocal().diag_embed()
         return self._matrix(inverse - half.mT @ half)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         *batch, n = self._extended_shape(sample_shape)
         factor, root = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag.sqrt()
         shared, own = (
@@ -358,12 +359,12 @@ class LowRankMultivariateNormal(Distribution):
             self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
         )
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
         distance = _batch_lowrank_mahalanobis(W, D, value - self.loc, self._capacitance_tril)
         return -0.5 * (_log_2pi(self) + self._log_det() + distance)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         size = self._event_shape[0] * (1.0 + math.log(2 * math.pi))
         return (0.5 * (size + self._log_det())).expand(self._batch_shape)

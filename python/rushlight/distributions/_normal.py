@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -48,28 +49,28 @@ class Normal(LocationScale, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.scale.pow(2)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with rushlight.no_grad():
             return rushlight.normal(self.loc.expand(shape), self.scale.expand(shape))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         square = ((value - self.loc) / self.scale) ** 2 / 2
         return -square - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return rushlight.special.ndtr((value - self.loc) / self.scale)
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * rushlight.special.ndtri(value)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
 
     @property
@@ -129,7 +130,7 @@ class LogNormal(TransformedDistribution):
         square = self.scale.pow(2)
         return square.expm1() * (2 * self.loc + square).exp()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc
 
 
@@ -161,11 +162,11 @@ class HalfNormal(FoldedDistribution):
     def variance(self) -> Tensor:
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return rushlight.erf(value / self.scale / math.sqrt(2))
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return self.scale * rushlight.erfinv(value) * math.sqrt(2)
 
 

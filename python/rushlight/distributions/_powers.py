@@ -4,6 +4,7 @@ Kumaraswamy, Pareto, GeneralizedPareto, Weibull."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -70,24 +71,24 @@ class Uniform(Distribution):
     def variance(self) -> Tensor:
         return (self.high - self.low).pow(2) / 12
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         u = rushlight.rand(shape, dtype=self.low.dtype, device=self.low.device)
         return self.low + u * (self.high - self.low)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         inside = self.low.le(value) & self.high.gt(value)
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return value * (self.high - self.low) + self.low
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return (self.high - self.low).log()
 
 
@@ -153,16 +154,16 @@ class Kumaraswamy(TransformedDistribution):
         """log(1 - x^a)"""
         return _log1mexp(self.concentration1 * log_value)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         a, b, log = self.concentration1, self.concentration0, value.log()
         return a.log() + b.log() + times(a - 1, log) + times(b - 1, self._log_of_rest(log))
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
         return -(self.concentration0 * self._log_of_rest(value.log())).expm1()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         return (_log1mexp((-value).log1p() / self.concentration0) / self.concentration1).exp()
 
     @property
@@ -180,7 +181,7 @@ class Kumaraswamy(TransformedDistribution):
         a, b = self.concentration1, self.concentration0
         return _power_moment(a, b, 2) - self.mean.pow(2)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         harmonic = (b + 1).digamma() + euler_constant
         return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - a.log() - b.log()
@@ -238,7 +239,7 @@ class Pareto(TransformedDistribution):
         a = self.alpha.clamp(min=2)
         return (self.scale / (a - 1)).square() * (a / (a - 2))
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.scale.log() - self.alpha.log() + (1 + self.alpha.reciprocal())
 
 
@@ -289,11 +290,11 @@ class GeneralizedPareto(Distribution):
         series = x - 0.5 * k * x * x
         return rushlight.where(is_zero, series, formula(x, k.masked_fill(is_zero, 1.0)))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(rushlight.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         log_density = (1 + self.concentration) * self.log_survival_function(value)
         return log_density - self.scale.log()
@@ -308,10 +309,10 @@ class GeneralizedPareto(Distribution):
         """The logarithm of `cdf`."""
         return rushlight.log1p(-self.log_survival_function(value).exp())
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         return self.log_cdf(value).exp()
 
-    def icdf(self, value):
+    def icdf(self, value: Tensor) -> Tensor:
         # With -k in the place of k, the series is that of the inverse.
         log_rest = rushlight.log1p(-value)
         z = self._or_limit(log_rest, lambda x, k: -rushlight.expm1(-k * x) / k)
@@ -328,7 +329,7 @@ class GeneralizedPareto(Distribution):
         square = self.scale**2 / ((1 - k) ** 2 * (1 - 2 * k))
         return square.masked_fill(k >= 0.5, math.nan)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.scale.log() + self.concentration + 1
 
     @property
@@ -387,14 +388,14 @@ class Weibull(TransformedDistribution):
         log = rushlight.where(near, away.masked_fill(~near, 0).log1p(), quotient)
         return log, (self.concentration * log).exp()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         log, power = self._log_power(value)
         k = self.concentration
         return k.log() - self.scale.log() + times(k - 1, log) - power
 
-    def cdf(self, value):
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return -(-self._log_power(value)[1]).expm1()
@@ -424,6 +425,6 @@ class Weibull(TransformedDistribution):
         exact = ((1 + 2 * h).lgamma() - 2 * (1 + h).lgamma()).expm1().sqrt()
         return (self.scale * self._moment(1) * rushlight.where(small, near, exact)).square()
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         inverse = self.concentration_reciprocal
         return euler_constant * (1 - inverse) + self.scale.log() + inverse.log() + 1

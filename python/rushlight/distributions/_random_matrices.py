@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -117,7 +118,7 @@ class Wishart(_ByMatrix, ExponentialFamily):
         outer = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
         return self._matrix_df * (v.pow(2) + outer)
 
-    def _bartlett_sampling(self, sample_shape: Any = ()) -> Tensor:
+    def _bartlett_sampling(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """L A A^T L^T with chi numbers on the diagonal of A and normal ones below (Bartlett)."""
         n = self._event_shape[-1]
         noise = self._dist_chi2.rsample(sample_shape).sqrt().diag_embed()
@@ -126,7 +127,9 @@ class Wishart(_ByMatrix, ExponentialFamily):
         noise[..., row, column] = rushlight.randn(shape, dtype=noise.dtype, device=noise.device)
         return _covariance(self._unbroadcasted_scale_tril @ noise)
 
-    def rsample(self, sample_shape=(), max_try_correction: int | None = None):
+    def rsample(
+        self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None
+    ) -> Tensor:
         """Draws; those that are singular to rounding are drawn again.
 
         Args:
@@ -152,7 +155,7 @@ class Wishart(_ByMatrix, ExponentialFamily):
         size = 0.5 * self._event_shape[-1] * math.log(2)
         return size + _log_det_of_factor(self._unbroadcasted_scale_tril)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         n = self._event_shape[-1]
         factor = self._unbroadcasted_scale_tril
@@ -166,7 +169,7 @@ class Wishart(_ByMatrix, ExponentialFamily):
             - _diagonal(solved).sum(-1) / 2
         )
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         n = self._event_shape[-1]
         return (
             (n + 1) * self._half_log_det()
@@ -224,7 +227,7 @@ class LKJCholesky(Distribution):
         self._beta = Beta((0.5 * row).expand_as(conc0), conc0)
         super().__init__(self.concentration.shape, (dim, dim), validate_args=validate_args)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with rushlight.no_grad():
             length = self._beta.sample(sample_shape).unsqueeze(-1)
@@ -236,7 +239,7 @@ class LKJCholesky(Distribution):
             rest = (1 - (w**2).sum(-1)).clamp(min=tiny).sqrt()
             return w + rest.diag_embed()
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         """Of the factor: that of the matrix with the Jacobian, prod L_ii^(dim - i)."""
         self._check_value(value)
         n = self.dim - 1

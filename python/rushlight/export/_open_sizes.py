@@ -361,10 +361,11 @@ class OpenSizes:
 
     def asked(self, question: SizeBool) -> Node:
         """The node of a truth value that depends on values of tensors."""
-        a, b = (
+        sides: list[Any] = [
             v.expr if isinstance(v, SizeInt | SizeFloat) else Expression.of(v)
             for v in question.operands
-        )
+        ]
+        a, b = sides
         if question.name == "eq" and b.number == 1 and a in self.truths:
             return self.truths[a]
         node = self.graph.call_function(

@@ -6,7 +6,10 @@ import enum
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rushlight import SymBool
 
 __all__ = [
     "ConstantArgument",
@@ -74,7 +77,7 @@ class ConstantArgument:
     """A value that is no tensor: a number, a bool, a text, None."""
 
     name: str
-    value: int | float | bool | str | None
+    value: int | float | bool | SymBool | str | None
 
 
 ArgumentSpec = (

@@ -21,6 +21,7 @@ import types
 from importlib.machinery import ModuleSpec
 from typing import Any
 
+from rushlight._raised import MissingNameError
 from rushlight.foreign import refusals
 from rushlight.foreign.tables import (
     compiler,
@@ -176,4 +177,4 @@ def name_of(module: str, name: str) -> Any:
     child = name if path == "rushlight" else f"{path}.{name}"
     if child in _MADE:
         return importlib.import_module(f"rushlight.{child}")
-    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    raise MissingNameError(f"module {module!r} has no attribute {name!r}", module, name)

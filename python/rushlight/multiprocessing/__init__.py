@@ -12,30 +12,42 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.resource_tracker
 from multiprocessing import *
+from typing import TYPE_CHECKING
 
-from rushlight.multiprocessing import reductions
+from rushlight.multiprocessing import reductions as reductions
 from rushlight.multiprocessing.spawn import (
-    ProcessContext,
-    ProcessExitedException,
-    ProcessRaisedException,
-    SpawnContext,
-    spawn,
-    start_processes,
+    ProcessContext as ProcessContext,
+)
+from rushlight.multiprocessing.spawn import (
+    ProcessExitedException as ProcessExitedException,
+)
+from rushlight.multiprocessing.spawn import (
+    ProcessRaisedException as ProcessRaisedException,
+)
+from rushlight.multiprocessing.spawn import (
+    SpawnContext as SpawnContext,
+)
+from rushlight.multiprocessing.spawn import (
+    spawn as spawn,
+)
+from rushlight.multiprocessing.spawn import (
+    start_processes as start_processes,
 )
 
-__all__ = [
-    *multiprocessing.__all__,
-    "ProcessContext",
-    "ProcessExitedException",
-    "ProcessRaisedException",
-    "SpawnContext",
-    "get_all_sharing_strategies",
-    "get_sharing_strategy",
-    "reductions",
-    "set_sharing_strategy",
-    "spawn",
-    "start_processes",
-]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [
+        *multiprocessing.__all__,
+        "ProcessContext",
+        "ProcessExitedException",
+        "ProcessRaisedException",
+        "SpawnContext",
+        "get_all_sharing_strategies",
+        "get_sharing_strategy",
+        "reductions",
+        "set_sharing_strategy",
+        "spawn",
+        "start_processes",
+    ]
 
 _STRATEGIES = {"file_descriptor", "file_system"}
 _strategy = "file_descriptor"

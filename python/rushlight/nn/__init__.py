@@ -1,31 +1,51 @@
 """Layers, losses and containers: `rushlight.nn`."""
 
+from typing import TYPE_CHECKING
+
 from rushlight._lazy import lazy as _lazy
 
 from . import functional, grad, init, modules, parameter
 from .modules import *  # noqa: F403
-from .modules import __all__ as _layers
-from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from .parameter import (
+    Buffer as Buffer,
+)
+from .parameter import (
+    Parameter as Parameter,
+)
+from .parameter import (
+    UninitializedBuffer as UninitializedBuffer,
+)
+from .parameter import (
+    UninitializedParameter as UninitializedParameter,
+)
 
-__all__ = [
-    *_layers,
-    "Buffer",
-    "Parameter",
-    "UninitializedBuffer",
-    "UninitializedParameter",
-    "factory_kwargs",
-    "functional",
-    "grad",
-    "init",
-    "modules",
-    "parameter",
-]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [
+        *modules.__all__,
+        "Buffer",
+        "Parameter",
+        "UninitializedBuffer",
+        "UninitializedParameter",
+        "factory_kwargs",
+        "functional",
+        "grad",
+        "init",
+        "modules",
+        "parameter",
+    ]
 
 
 def factory_kwargs(kwargs):
     """The arguments device, dtype and memory_format of a module, for tensor factories.
 
     They may also lie in a dict `factory_kwargs`; TypeError for others and for what is given twice.
+
+    Args:
+        kwargs: what a module was given, or None.
+
+    Example:
+        >>> torch.nn.factory_kwargs({"device": "cpu"})
+        {'device': 'cpu'}
     """
     expected = {"device", "dtype", "memory_format"}
     if kwargs is None:

@@ -23,7 +23,8 @@ def _probability(p):
             f"dropout(): argument 'p' must be a number, not {type(p).__name__}"
         ) from None
     if is_none:
-        raise ValueError(f"dropout probability has to be between 0 and 1, not {p}")
+        hint = f": {p} % are p={p / 100:g}" if 2 <= p <= 100 else ""
+        raise ValueError(f"dropout probability has to be between 0 and 1, not {p}{hint}")
     return p
 
 

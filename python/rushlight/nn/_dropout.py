@@ -1,12 +1,14 @@
 """Dropout of elements, channels and features; public in `nn.functional`."""
 
-from rushlight import _warnings
+from __future__ import annotations
+
+from rushlight import Tensor, _warnings
 from rushlight._table import ops
 
 from ._arguments import _probability
 
 
-def dropout(input, p: float = 0.5, training=True, inplace=False):
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Set each element to zero with probability `p` and scale the others by 1 / (1 - p).
 
     Args:
@@ -23,7 +25,9 @@ def dropout(input, p: float = 0.5, training=True, inplace=False):
     return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
 
 
-def alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """Dropout that keeps mean and variance of `selu`'s results.
 
     Args:
@@ -40,7 +44,9 @@ def alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
     return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
 
 
-def feature_alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """`alpha_dropout` of whole channels.
 
     Args:
@@ -62,7 +68,9 @@ def _feature_dropout(input, p, training, inplace):
     return (ops.feature_dropout_ if inplace else ops.feature_dropout)(input, p, training)
 
 
-def dropout1d(input, p: float = 0.5, training=True, inplace=False):
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Dropout of whole channels of (N, C, L) or (C, L).
 
     Args:
@@ -80,7 +88,9 @@ def dropout1d(input, p: float = 0.5, training=True, inplace=False):
     return (ops.dropout1d_ if inplace else ops.dropout1d)(input, p, training)
 
 
-def dropout2d(input, p: float = 0.5, training=True, inplace=False):
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning.
 
     Args:
@@ -108,7 +118,9 @@ def dropout2d(input, p: float = 0.5, training=True, inplace=False):
     return _feature_dropout(input, p, training, inplace)
 
 
-def dropout3d(input, p: float = 0.5, training=True, inplace=False):
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
 
     Args:

@@ -4,6 +4,10 @@ Public in `nn.functional`. A loss turns the word `reduction` (and the old flags 
 `reduce`) into the op's number and calls the op.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 import rushlight
 from rushlight import Tensor
 from rushlight._table import ops
@@ -66,14 +70,14 @@ def cross_entropy(
 
 
 def nll_loss(
-    input,
-    target,
-    weight=None,
-    size_average=None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce=None,
-    reduction="mean",
-):
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log likelihood of class indices; `input` holds log probabilities.
 
     Args:
@@ -93,7 +97,14 @@ def nll_loss(
     return ops.nll_loss_nd(input, target, weight, number, ignore_index)
 
 
-def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """The squared error.
 
     Args:
@@ -114,7 +125,14 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return ops.mse_loss(input, target, number)
 
 
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """The absolute error.
 
     Args:
@@ -136,8 +154,13 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 
 def smooth_l1_loss(
-    input, target, size_average=None, reduce=None, reduction="mean", beta: float = 1.0
-):
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """The squared error over 2 beta where it is below beta, the absolute error beyond.
 
     Args:
@@ -155,7 +178,13 @@ def smooth_l1_loss(
     return ops.smooth_l1_loss(input, target, _reduction(reduction, size_average, reduce), beta)
 
 
-def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None):
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
     """Half the squared error where it is below delta, linear beyond.
 
     Args:
@@ -176,8 +205,13 @@ def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None)
 
 
 def binary_cross_entropy(
-    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The cross entropy of probabilities `input` and targets in [0, 1], of the same shape.
 
     Args:
@@ -199,14 +233,14 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input,
-    target,
-    weight=None,
-    size_average=None,
-    reduce=None,
-    reduction="mean",
-    pos_weight=None,
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """`binary_cross_entropy` of sigmoid(input), computed without losing digits.
 
     Args:
@@ -228,7 +262,14 @@ def binary_cross_entropy_with_logits(
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
-def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """The Kullback-Leibler divergence; `input` holds log probabilities.
 
     "batchmean" divides the sum by the batch size, which is the divergence's definition.
@@ -259,15 +300,15 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 
 def poisson_nll_loss(
-    input,
-    target,
-    log_input=True,
-    full=False,
-    size_average=None,
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
     eps: float = 1e-8,
-    reduce=None,
-    reduction="mean",
-):
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log likelihood of counts under a Poisson distribution.
 
     Args:
@@ -288,7 +329,14 @@ def poisson_nll_loss(
     return ops.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
-def gaussian_nll_loss(input, target, var, full=False, eps: float = 1e-6, reduction="mean"):
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log likelihood under N(input, var).
 
     Args:
@@ -309,14 +357,14 @@ def gaussian_nll_loss(input, target, var, full=False, eps: float = 1e-6, reducti
 
 
 def ctc_loss(
-    log_probs,
-    targets,
-    input_lengths,
-    target_lengths,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
     blank: int = 0,
-    reduction="mean",
-    zero_infinity=False,
-):
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
     """Connectionist temporal classification: -log of the probability of targets under all
     alignments.
 

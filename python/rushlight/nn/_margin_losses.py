@@ -1,14 +1,24 @@
 """Losses of margins, pairs and triplets; public in `nn.functional`."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import rushlight
+from rushlight import Tensor
 from rushlight._table import ops
 
 from ._losses import _reduce, _reduction
 
 
 def hinge_embedding_loss(
-    input, target, margin: float = 1.0, size_average=None, reduce=None, reduction="mean"
-):
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1.
 
     Args:
@@ -29,7 +39,13 @@ def hinge_embedding_loss(
     return ops.hinge_embedding_loss(input, target, margin, number)
 
 
-def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """log(1 + exp(-target * x)).
 
     Args:
@@ -47,8 +63,14 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 
 
 def margin_ranking_loss(
-    input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction="mean"
-):
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, -target * (input1 - input2) + margin).
 
     Args:
@@ -71,8 +93,14 @@ def margin_ranking_loss(
 
 
 def cosine_embedding_loss(
-    input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction="mean"
-):
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1.
 
     Args:
@@ -95,17 +123,17 @@ def cosine_embedding_loss(
 
 
 def triplet_margin_loss(
-    anchor,
-    positive,
-    negative,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     margin: float = 1.0,
     p: float = 2,
     eps: float = 1e-6,
-    swap=False,
-    size_average=None,
-    reduce=None,
-    reduction="mean",
-):
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, distance to `positive` - distance to `negative` + margin).
 
     Args:
@@ -131,15 +159,15 @@ def triplet_margin_loss(
 
 
 def triplet_margin_with_distance_loss(
-    anchor,
-    positive,
-    negative,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     *,
-    distance_function=None,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0,
-    swap=False,
-    reduction="mean",
-):
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, distance(anchor, positive) - distance(anchor, negative) + margin).
 
     `distance_function` is `pairwise_distance` by default; with `swap` the negative may be nearer to
@@ -177,15 +205,15 @@ def triplet_margin_with_distance_loss(
 
 
 def multi_margin_loss(
-    input,
-    target,
+    input: Tensor,
+    target: Tensor,
     p: int = 1,
     margin: float = 1.0,
-    weight=None,
-    size_average=None,
-    reduce=None,
-    reduction="mean",
-):
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The hinge loss for many classes.
 
     Args:
@@ -206,7 +234,13 @@ def multi_margin_loss(
     return ops.multi_margin_loss(input, target, p, margin, weight, number)
 
 
-def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The hinge loss for samples with several classes each.
 
     Args:
@@ -226,8 +260,13 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 
 
 def multilabel_soft_margin_loss(
-    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The binary cross entropy with logits, averaged over the last dimension.
 
     Args:

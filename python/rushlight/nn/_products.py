@@ -43,6 +43,12 @@ def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
         offs: where each group ends along the dimension of groups, int32.
         bias: refused.
         out_dtype: that of the inputs.
+
+    Example:
+        >>> rows, factors = torch.ones(4, 8), torch.ones(2, 8, 8)
+        >>> ends = torch.tensor([1, 4], dtype=torch.int32)
+        >>> torch.nn.functional.grouped_mm(rows, factors, offs=ends).shape
+        torch.Size([4, 8])
     """
     for name, t in (("mat_a", mat_a), ("mat_b", mat_b)):
         if not isinstance(t, rushlight.Tensor):
@@ -237,6 +243,11 @@ def linear_cross_entropy(
         ignore_index: the class that counts nothing; -100 where None.
         label_smoothing: as in `cross_entropy`.
         options: refused: the layer's result is made at once.
+
+    Example:
+        >>> x, weight = torch.zeros(2, 4), torch.zeros(10, 4)
+        >>> torch.nn.functional.linear_cross_entropy(x, weight, torch.tensor([1, 2]))
+        tensor(2.3026)
     """
     if options is not None:
         raise NotImplementedError("linear_cross_entropy(): the layer's result is made at once")

@@ -6,15 +6,17 @@ itself (`functional=` in the table); the others translate flags such as `inplace
 dropout in `_dropout.py`, pooling in `_pool.py`, resampling in `_resample.py`.
 """
 
+from __future__ import annotations
+
 import types
 from typing import TYPE_CHECKING, Any
 
-from rushlight import _C, Tensor, _warnings  # noqa: F401
-from rushlight._library.offers import (  # noqa: F401  # PyTorch has them here, too
-    handle_torch_function,
-    has_torch_function,
-    has_torch_function_unary,
-    has_torch_function_variadic,
+from rushlight import _C, Tensor as Tensor, _warnings
+from rushlight._library.offers import (  # PyTorch has them here, too
+    handle_torch_function as handle_torch_function,
+    has_torch_function as has_torch_function,
+    has_torch_function_unary as has_torch_function_unary,
+    has_torch_function_variadic as has_torch_function_variadic,
 )
 from rushlight._names.listed import dir_of as _listed
 from rushlight._table import ops
@@ -34,83 +36,83 @@ from ._attention import (  # noqa: F401
     _in_projection_packed,
     _mha_shape_check,
     _none_or_dtype,
-    multi_head_attention_forward,
+    multi_head_attention_forward as multi_head_attention_forward,
 )
-from ._dropout import (  # noqa: F401
-    alpha_dropout,
-    dropout,
-    dropout1d,
-    dropout2d,
-    dropout3d,
-    feature_alpha_dropout,
+from ._dropout import (
+    alpha_dropout as alpha_dropout,
+    dropout as dropout,
+    dropout1d as dropout1d,
+    dropout2d as dropout2d,
+    dropout3d as dropout3d,
+    feature_alpha_dropout as feature_alpha_dropout,
 )
-from ._losses import (  # noqa: F401
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    ctc_loss,
-    gaussian_nll_loss,
-    huber_loss,
-    kl_div,
-    l1_loss,
-    mse_loss,
-    nll_loss,
-    poisson_nll_loss,
-    smooth_l1_loss,
+from ._losses import (
+    binary_cross_entropy as binary_cross_entropy,
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
+    cross_entropy as cross_entropy,
+    ctc_loss as ctc_loss,
+    gaussian_nll_loss as gaussian_nll_loss,
+    huber_loss as huber_loss,
+    kl_div as kl_div,
+    l1_loss as l1_loss,
+    mse_loss as mse_loss,
+    nll_loss as nll_loss,
+    poisson_nll_loss as poisson_nll_loss,
+    smooth_l1_loss as smooth_l1_loss,
 )
-from ._margin_losses import (  # noqa: F401
-    cosine_embedding_loss,
-    hinge_embedding_loss,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
+from ._margin_losses import (
+    cosine_embedding_loss as cosine_embedding_loss,
+    hinge_embedding_loss as hinge_embedding_loss,
+    margin_ranking_loss as margin_ranking_loss,
+    multi_margin_loss as multi_margin_loss,
+    multilabel_margin_loss as multilabel_margin_loss,
+    multilabel_soft_margin_loss as multilabel_soft_margin_loss,
+    soft_margin_loss as soft_margin_loss,
+    triplet_margin_loss as triplet_margin_loss,
+    triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
-from ._pool import (  # noqa: F401
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool1d_with_indices,
-    adaptive_max_pool2d,
-    adaptive_max_pool2d_with_indices,
-    adaptive_max_pool3d,
-    adaptive_max_pool3d_with_indices,
-    fractional_max_pool2d,
-    fractional_max_pool2d_with_indices,
-    fractional_max_pool3d,
-    fractional_max_pool3d_with_indices,
-    max_pool1d,
-    max_pool1d_with_indices,
-    max_pool2d,
-    max_pool2d_with_indices,
-    max_pool3d,
-    max_pool3d_with_indices,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
+from ._pool import (
+    adaptive_avg_pool2d as adaptive_avg_pool2d,
+    adaptive_avg_pool3d as adaptive_avg_pool3d,
+    adaptive_max_pool1d as adaptive_max_pool1d,
+    adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d as adaptive_max_pool2d,
+    adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d as adaptive_max_pool3d,
+    adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices,
+    fractional_max_pool2d as fractional_max_pool2d,
+    fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices,
+    fractional_max_pool3d as fractional_max_pool3d,
+    fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices,
+    max_pool1d as max_pool1d,
+    max_pool1d_with_indices as max_pool1d_with_indices,
+    max_pool2d as max_pool2d,
+    max_pool2d_with_indices as max_pool2d_with_indices,
+    max_pool3d as max_pool3d,
+    max_pool3d_with_indices as max_pool3d_with_indices,
+    max_unpool1d as max_unpool1d,
+    max_unpool2d as max_unpool2d,
+    max_unpool3d as max_unpool3d,
 )
-from ._products import (  # noqa: F401
-    ScalingType,
-    SwizzleType,
-    grouped_mm,
-    linear_cross_entropy,
-    scaled_mm,
+from ._products import (
+    ScalingType as ScalingType,
+    SwizzleType as SwizzleType,
+    grouped_mm as grouped_mm,
+    linear_cross_entropy as linear_cross_entropy,
+    scaled_mm as scaled_mm,
 )
-from ._resample import (  # noqa: F401
-    GRID_SAMPLE_INTERPOLATION_MODES,
-    GRID_SAMPLE_PADDING_MODES,
-    interpolate,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
+from ._resample import (
+    GRID_SAMPLE_INTERPOLATION_MODES as GRID_SAMPLE_INTERPOLATION_MODES,
+    GRID_SAMPLE_PADDING_MODES as GRID_SAMPLE_PADDING_MODES,
+    interpolate as interpolate,
+    upsample as upsample,
+    upsample_bilinear as upsample_bilinear,
+    upsample_nearest as upsample_nearest,
 )
 
 if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
+    # Some stand below with more arguments.
+    from rushlight._functional import *  # noqa: F403  # pyright: ignore[reportAssignmentType]
 
 
 # Functions that are ops: the table says which.
@@ -120,7 +122,7 @@ globals().update({n: f for n, f in vars(_C._functional).items() if not n.startsw
 # ---- activations -------------------------------------------------------------------------------
 
 
-def relu(input, inplace=False):
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0).
 
     Args:
@@ -134,7 +136,7 @@ def relu(input, inplace=False):
     return input.relu_() if inplace else ops.relu(input)
 
 
-def relu6(input, inplace=False):
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x, 0), 6).
 
     Args:
@@ -148,7 +150,7 @@ def relu6(input, inplace=False):
     return (ops.relu6_ if inplace else ops.relu6)(input)
 
 
-def leaky_relu(input, negative_slope: float = 0.01, inplace=False):
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where it is positive, `negative_slope * x` elsewhere.
 
     Args:
@@ -163,7 +165,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace=False):
     return (ops.leaky_relu_ if inplace else ops.leaky_relu)(input, negative_slope)
 
 
-def elu(input, alpha: float = 1.0, inplace=False):
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere.
 
     Args:
@@ -178,7 +180,7 @@ def elu(input, alpha: float = 1.0, inplace=False):
     return (ops.elu_ if inplace else ops.elu)(input, alpha)
 
 
-def selu(input, inplace=False):
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """`elu` with the fixed alpha and scale that keep mean 0 and variance 1.
 
     Args:
@@ -192,7 +194,7 @@ def selu(input, inplace=False):
     return (ops.selu_ if inplace else ops.selu)(input)
 
 
-def celu(input, alpha: float = 1.0, inplace=False):
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, alpha * expm1(x / alpha) elsewhere.
 
     Args:
@@ -207,7 +209,7 @@ def celu(input, alpha: float = 1.0, inplace=False):
     return (ops.celu_ if inplace else ops.celu)(input, alpha)
 
 
-def silu(input, inplace=False):
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x).
 
     Args:
@@ -221,7 +223,7 @@ def silu(input, inplace=False):
     return (ops.silu_ if inplace else ops.silu)(input)
 
 
-def mish(input, inplace=False):
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x)).
 
     Args:
@@ -235,7 +237,9 @@ def mish(input, inplace=False):
     return (ops.mish_ if inplace else ops.mish)(input)
 
 
-def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace=False):
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
     """x limited to [min_val, max_val].
 
     Args:
@@ -253,7 +257,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace=False):
     return (ops.hardtanh_ if inplace else ops.hardtanh)(input, min_val, max_val)
 
 
-def hardswish(input, inplace=False):
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * relu6(x + 3) / 6.
 
     Args:
@@ -267,7 +271,7 @@ def hardswish(input, inplace=False):
     return (ops.hardswish_ if inplace else ops.hardswish)(input)
 
 
-def hardsigmoid(input, inplace=False):
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """relu6(x + 3) / 6.
 
     Args:
@@ -281,7 +285,7 @@ def hardsigmoid(input, inplace=False):
     return (ops.hardsigmoid_ if inplace else ops.hardsigmoid)(input)
 
 
-def threshold(input, threshold, value, inplace=False):
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it is above `threshold`, `value` elsewhere.
 
     Args:
@@ -297,7 +301,13 @@ def threshold(input, threshold, value, inplace=False):
     return (ops.threshold_ if inplace else ops.threshold)(input, threshold, value)
 
 
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
     """`leaky_relu` with a slope drawn from [lower, upper] in training, their mean otherwise.
 
     Args:
@@ -322,7 +332,9 @@ def _get_softmax_dim(name, ndim, stacklevel=None):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _C.dtype | None = None
+) -> Tensor:
     """exp(x) over its sum along `dim`; `dtype` is cast to first.
 
     Args:
@@ -340,7 +352,9 @@ def softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
     return ops.softmax(input, dim) if dtype is None else ops.softmax(input, dim, dtype=dtype)
 
 
-def softmin(input, dim=None, _stacklevel: int = 3, dtype=None):
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _C.dtype | None = None
+) -> Tensor:
     """`softmax` of -x.
 
     Args:
@@ -357,7 +371,9 @@ def softmin(input, dim=None, _stacklevel: int = 3, dtype=None):
     return softmax(-input, dim, dtype=dtype)
 
 
-def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: _C.dtype | None = None
+) -> Tensor:
     """The logarithm of `softmax`, computed without losing digits.
 
     Args:
@@ -376,7 +392,9 @@ def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
     )
 
 
-def gumbel_softmax(logits, tau: float = 1, hard=False, eps: float = 1e-10, dim: int = -1):
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
     """A differentiable sample of the categorical distribution with these logits.
 
     `hard` makes it one-hot in the forward pass, with the soft sample's gradient.
@@ -400,7 +418,14 @@ def gumbel_softmax(logits, tau: float = 1, hard=False, eps: float = 1e-10, dim: 
 # ---- windows and edges -------------------------------------------------------------------------
 
 
-def fold(input, output_size, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
+def fold(
+    input: Tensor,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
     """The inverse of `unfold`: adds up overlapping windows into an image of `output_size`.
 
     Args:
@@ -419,7 +444,9 @@ def fold(input, output_size, kernel_size, dilation: Any = 1, padding: Any = 0, s
     return ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
-def unfold(input, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
+def unfold(
+    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
     """The windows of an image as the columns of a matrix.
 
     Args:

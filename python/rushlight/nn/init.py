@@ -13,6 +13,7 @@ import math
 import rushlight
 from rushlight import _C, Tensor
 from rushlight._library.offers import handle_torch_function, has_torch_function_unary
+from rushlight._names.listed import dir_of
 from rushlight._texts.docstrings import arguments
 from rushlight._warnings import warn
 
@@ -494,3 +495,5 @@ _no_grad_normal_ = normal_
 _no_grad_trunc_normal_ = trunc_normal_
 _no_grad_fill_ = constant_
 _no_grad_zero_ = zeros_
+
+__dir__ = dir_of(__name__, "arguments dir_of handle_torch_function has_torch_function_unary")

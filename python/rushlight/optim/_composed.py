@@ -81,7 +81,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _init_is_better(self, mode: str, threshold: float, threshold_mode: str) -> None:
         if mode not in ("min", "max"):
-            raise ValueError("mode " + mode + " is unknown!")
+            raise ValueError(f"mode {mode} is unknown! ReduceLROnPlateau has 'min' and 'max'")
         if threshold_mode not in ("rel", "abs"):
             raise ValueError("threshold mode " + threshold_mode + " is unknown!")
         self.mode_worse = math.inf if mode == "min" else -math.inf

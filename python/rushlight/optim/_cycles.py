@@ -121,7 +121,10 @@ class OneCycleLR(LRScheduler):
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         if total_steps is None and None in (epochs, steps_per_epoch):
-            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+            raise ValueError(
+                "You must define either total_steps OR (epochs AND steps_per_epoch): OneCycleLR "
+                "plans the whole training, and step() follows each batch"
+            )
         counts: dict[str, Any] = {"total_steps": total_steps}
         if total_steps is None:
             counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
@@ -181,7 +184,8 @@ class OneCycleLR(LRScheduler):
         if step > self.total_steps:
             raise ValueError(
                 f"Tried to step {step} times. The specified number of total steps is "
-                f"{self.total_steps}"
+                f"{self.total_steps}: OneCycleLR ends there. total_steps counts batches, and "
+                "step() follows each of them"
             )
         between = _cos_between if self._anneal_func_type == "cos" else _line_between
         phase, part = self._place_of(step)
@@ -272,7 +276,10 @@ class CyclicLR(LRScheduler):
         self.total_size = float(step_size_up) + float(step_size_down)
         self.step_ratio = float(step_size_up) / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ValueError("mode is invalid and scale_fn is None")
+            raise ValueError(
+                f"mode is invalid and scale_fn is None: CyclicLR knows 'triangular', "
+                f"'triangular2' and 'exp_range', not {mode!r}"
+            )
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn

@@ -19,7 +19,10 @@ from .optimizer import Optimizer
 
 def _check_optimizer(optimizer: Optimizer) -> None:
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        raise TypeError(
+            f"{type(optimizer).__name__} is not an Optimizer: a schedule changes the rates of one, "
+            "such as SGD(model.parameters(), lr=0.1)"
+        )
 
 
 def _check_counts(**counts: Any) -> None:

@@ -22,12 +22,15 @@ def _check_settings(lr: Any, **at_least_zero: Any) -> None:
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     if not lr >= 0.0:
-        raise ValueError(f"Invalid learning rate: {lr}")
+        raise ValueError(f"Invalid learning rate: {lr}, where lr is 0 or more")
     for name, value in at_least_zero.items():
         if name == "betas":  # shares of old values
             for i, beta in enumerate(value):
                 if not 0.0 <= beta < 1.0:
-                    raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+                    raise ValueError(
+                        f"Invalid beta parameter at index {i}: {beta}; betas={tuple(value)} are "
+                        "shares of old averages, from 0 to below 1"
+                    )
         elif not value >= 0.0:
             words = {"eps": "epsilon value"}.get(name, f"{name} value")
             raise ValueError(f"Invalid {words}: {value}")

@@ -185,6 +185,11 @@ class Optimizer:
                 f"{type(self).__name__}: params should be an iterable of Tensors, of names with "
                 f"tensors, or of groups, not one {params.type()}: put it into a list"
             )
+        if not isinstance(params, Iterable):
+            raise TypeError(
+                f"{type(params).__name__!r} object is not iterable: {type(self).__name__} takes "
+                "parameters, as model.parameters() gives them"
+            )
         given = [*params]
         self._make_hooks()
         self.defaults = defaults
@@ -399,7 +404,12 @@ class Optimizer:
             )
         taken = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in taken for p in params):
-            raise ValueError("some parameters appear in more than one parameter group")
+            where = next(i for i, p in enumerate(params) if id(p) in taken)
+            raise ValueError(
+                "some parameters appear in more than one parameter group: number "
+                f"{where} of group {len(self.param_groups)}, of {tuple(params[where].shape)}, is "
+                "in one before it"
+            )
         self.param_groups.append(param_group)
 
 

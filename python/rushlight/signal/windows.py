@@ -73,6 +73,10 @@ def exponential(
 ):
     """The exponential window: exp(-|n - center| / tau).
 
+    Args:
+        center: the place of the peak, in points from the first; None: the middle.
+        tau: after how many points the window falls to 1 / e.
+
     Example:
         >>> torch.signal.windows.exponential(5)
         tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
@@ -126,6 +130,9 @@ def gaussian(
     """The Gaussian window: exp of minus half of the squared distance from the middle, in units of
     std.
 
+    Args:
+        std: the standard deviation, in points.
+
     Example:
         >>> torch.signal.windows.gaussian(5, std=1.0)
         tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
@@ -151,6 +158,9 @@ def kaiser(
     requires_grad: bool = False,
 ):
     """The Kaiser window: the Bessel function i0 over an arc of height beta.
+
+    Args:
+        beta: the height; larger ones give a narrower window with lower side lobes.
 
     Example:
         >>> torch.signal.windows.kaiser(5, beta=8.0)

@@ -88,6 +88,11 @@ def lobpcg(
         ortho_iparams: refused, as the two after it: bases are made orthonormal by one method.
         ortho_fparams: refused.
         ortho_bparams: refused.
+
+    Example:
+        >>> values, vectors = torch.lobpcg(torch.diag(torch.arange(1.0, 10.0)), k=2)
+        >>> values
+        tensor([9.0000, 8.0000])
     """
     if any(p is not None for p in (ortho_iparams, ortho_fparams, ortho_bparams)):
         raise NotImplementedError("lobpcg(): bases are made orthonormal by one method")

@@ -123,9 +123,23 @@ def sparse_compressed_tensor(
         values: a value, a block or a tensor of dense dimensions for each plain index.
         size: the sizes; without them the smallest that hold the indices.
         layout: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc.
+        dtype: of the values; None keeps theirs.
+        device: where the tensor lies; None: where the values do.
+        pin_memory: whether its memory is pinned; needs a GPU.
+        requires_grad: whether gradients of the values are recorded.
+        check_invariants: whether the indices are checked; None: as
+            `sparse.check_sparse_tensor_invariants` says.
 
     Raises:
         RuntimeError: the indices break a rule of the layout.
+
+    Example:
+        >>> row_ends, columns = torch.tensor([0, 1, 2]), torch.tensor([1, 0])
+        >>> values = torch.tensor([5.0, 6.0])
+        >>> m = torch.sparse_compressed_tensor(row_ends, columns, values, layout=torch.sparse_csr)
+        >>> m.to_dense()
+        tensor([[0., 5.],
+                [6., 0.]])
     """
     if layout not in COMPRESSED:
         raise RuntimeError(f"expected a compressed sparse layout but got {layout}")

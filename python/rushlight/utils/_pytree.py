@@ -117,7 +117,21 @@ def tree_flatten(tree, is_leaf=None):
 
 
 def tree_unflatten(leaves, treespec):
-    """The tree of a structure with these leaves."""
+    """The tree of a structure with these leaves.
+
+    Args:
+        leaves: what stands in the places of the structure, in order.
+        treespec: the structure, as `tree_flatten` gives it.
+
+    Raises:
+        TypeError: `treespec` is none.
+        ValueError: there are more or fewer leaves than places.
+
+    Example:
+        >>> leaves, spec = torch.utils._pytree.tree_flatten({"a": [1, 2]})
+        >>> torch.utils._pytree.tree_unflatten([3, 4], spec)
+        {'a': [3, 4]}
+    """
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             f"tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec but "

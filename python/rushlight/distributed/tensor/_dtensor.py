@@ -82,6 +82,11 @@ class DTensor(Tensor):
 
     Its constructor is for `from_local`.
 
+    Args:
+        local_tensor: the piece of this process.
+        spec: the mesh, the placements, and the shape of the whole.
+        requires_grad: whether gradients are recorded.
+
     Example:
         >>> store = torch.distributed.HashStore()
         >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)

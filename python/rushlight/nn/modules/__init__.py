@@ -1,5 +1,7 @@
 """All layers, losses and containers, in files with PyTorch's names."""
 
+from typing import TYPE_CHECKING
+
 from . import (
     activation,
     adaptive,
@@ -40,7 +42,7 @@ from .instancenorm import *  # noqa: F403
 from .lazy import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
-from .module import Module
+from .module import Module as Module
 from .normalization import *  # noqa: F403
 from .padding import *  # noqa: F403
 from .pixelshuffle import *  # noqa: F403
@@ -50,29 +52,30 @@ from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 from .upsampling import *  # noqa: F403
 
-__all__ = [
-    "Module",
-    *linear.__all__,
-    *conv.__all__,
-    *activation.__all__,
-    *container.__all__,
-    *pooling.__all__,
-    *batchnorm.__all__,
-    *instancenorm.__all__,
-    *normalization.__all__,
-    *dropout.__all__,
-    *padding.__all__,
-    *sparse.__all__,
-    *loss.__all__,
-    *distance.__all__,
-    *flatten.__all__,
-    *fold.__all__,
-    *pixelshuffle.__all__,
-    *channelshuffle.__all__,
-    *adaptive.__all__,
-    *attention.__all__,
-    *rnn.__all__,
-    *lazy.__all__,
-    *transformer.__all__,
-    *upsampling.__all__,
-]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [
+        "Module",
+        *linear.__all__,
+        *conv.__all__,
+        *activation.__all__,
+        *container.__all__,
+        *pooling.__all__,
+        *batchnorm.__all__,
+        *instancenorm.__all__,
+        *normalization.__all__,
+        *dropout.__all__,
+        *padding.__all__,
+        *sparse.__all__,
+        *loss.__all__,
+        *distance.__all__,
+        *flatten.__all__,
+        *fold.__all__,
+        *pixelshuffle.__all__,
+        *channelshuffle.__all__,
+        *adaptive.__all__,
+        *attention.__all__,
+        *rnn.__all__,
+        *lazy.__all__,
+        *transformer.__all__,
+        *upsampling.__all__,
+    ]

@@ -188,7 +188,10 @@ def _load_extra(module, states, prefix, strict, missing, unexpected):
 def load_state_dict(module, states, strict, assign):
     """Load a whole module; see `Module.load_state_dict`."""
     if not isinstance(states, Mapping):
-        raise TypeError(f"Expected state_dict to be dict-like, got {type(states)}.")
+        raise TypeError(
+            f"Expected state_dict to be dict-like, got {type(states)}. {type(module).__name__} "
+            "takes what its state_dict() gave, and torch.load() reads it from a file."
+        )
     missing: list[str] = []
     unexpected: list[str] = []
     errors: list[str] = []
@@ -226,7 +229,7 @@ def load_state_dict(module, states, strict, assign):
         failure = RuntimeError(
             f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}"
         )
-        vars(failure)["__notes__"] = list(_hints(missing, unexpected))
+        vars(failure)["__notes__"] = list(_hints(missing, unexpected, states))
         raise failure
     return _IncompatibleKeys(missing, unexpected)
 
@@ -235,11 +238,15 @@ def _quote(keys):
     return ", ".join(f'"{key}"' for key in keys)
 
 
-def _hints(missing, unexpected):
+def _hints(missing, unexpected, states):
     """Plain words on why keys differ, where it can be told."""
     if not missing or not unexpected:
         return
     wanted, given = set(missing), set(unexpected)
+    for key, value in states.items():
+        if isinstance(value, Mapping) and wanted <= value.keys():
+            yield f"Hint: the state lies within a checkpoint: load_state_dict(checkpoint[{key!r}])"
+            return
     for prefix in ("module.", "model.", "_orig_mod."):
         stripped = {key.removeprefix(prefix) for key in given}
         if all(key.startswith(prefix) for key in given) and stripped & wanted:

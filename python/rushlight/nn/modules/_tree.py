@@ -16,7 +16,8 @@ def _child(module, name):
     """The module that is an attribute of another."""
     child = getattr(module, name, _ABSENT)
     if child is _ABSENT:
-        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        parts = ", ".join(module._modules) or "none"
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`; its parts: {parts}")
     if not isinstance(child, _C._ModuleBase):
         raise AttributeError(f"`{name}` is not an nn.Module")
     return child

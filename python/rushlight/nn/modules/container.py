@@ -34,11 +34,14 @@ class Container(Module):
             self.add_module(name, module)
 
 
+_HOLDS = ": it holds modules and calls none of them; "
+
+
 def _item_index(index, length):
     """A non-negative index; raises IndexError if it is out of range."""
     index = operator.index(index)
     if not -length <= index < length:
-        raise IndexError(f"index {index} is out of range")
+        raise IndexError(f"index {index} is out of range: there are {length} modules, from 0")
     return index % length
 
 
@@ -197,6 +200,8 @@ class ModuleList(_Sequence):
         (3, 6)
     """
 
+    _instead_of_calling = _HOLDS + "loop over it where it is used, or take a Sequential"
+
     def __init__(self, modules=None) -> None:
         super().__init__()
         if modules is not None:
@@ -254,6 +259,8 @@ class ModuleDict(Module):
         >>> heads["cat"](torch.zeros(2, 4)).shape, list(heads)
         (torch.Size([2, 1]), ['cat', 'dog'])
     """
+
+    _instead_of_calling = _HOLDS + "call one of them by its name"
 
     def __init__(self, modules=None) -> None:
         super().__init__()

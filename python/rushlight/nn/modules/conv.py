@@ -43,7 +43,10 @@ def _check_padding(padding, mode, stride):
                 f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}"
             )
         if padding == "same" and any(s != 1 for s in stride):
-            raise ValueError("padding='same' is not supported for strided convolutions")
+            raise ValueError(
+                "padding='same' is not supported for strided convolutions, whose results are "
+                f"smaller (stride={tuple(stride)}): give numbers"
+            )
     if mode not in _PADDING_MODES:
         raise ValueError(
             f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{mode}'"
@@ -79,14 +82,17 @@ class _ConvNd(Module):
             raise ValueError("groups must be a positive integer")
         for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if channels % groups != 0:
-                raise ValueError(f"{name} must be divisible by groups")
+                raise ValueError(
+                    f"{name} must be divisible by groups: {type(self).__name__} cannot share "
+                    f"{channels} channels between {groups} groups"
+                )
         _check_padding(padding, padding_mode, stride)
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size, self.stride = kernel_size, stride
         self.padding, self.dilation, self.transposed = padding, dilation, transposed
         self.output_padding, self.groups = output_padding, groups
         self.padding_mode = padding_mode
-        self._reversed_padding_repeated_twice = self._padding_for_pad()
+        self._reversed_padding_repeated_twice: Any = self._padding_for_pad()
         sides = (in_channels, out_channels) if transposed else (out_channels, in_channels)
         made = {"device": device, "dtype": dtype}
         self.weight = new_parameter((sides[0], sides[1] // groups, *kernel_size), **made)

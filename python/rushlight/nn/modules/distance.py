@@ -1,6 +1,9 @@
 """Distances between vectors. Generated from ops/modules.py."""
 
+from typing import TYPE_CHECKING
+
 from ._stateless.distance import *  # noqa: F403
 from ._stateless.distance import __all__ as _generated
 
-__all__ = [name for name in _generated if not name.startswith("_")]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [name for name in _generated if not name.startswith("_")]

@@ -99,13 +99,22 @@ def _unfit(value, kind, name, expected, more=""):
     return TypeError(f"cannot assign '{typename(value)}' as {kind} '{name}' ({expected}){more}")
 
 
+def _no_module_hint(value):
+    """What to do with something that was to be a module."""
+    if isinstance(value, list | tuple):
+        return "; Sequential(*modules) takes modules one by one, ModuleList(modules) a list"
+    return ", which a module of its own can call" if callable(value) else ""
+
+
 def _name_check(kind, name):
     """Raise where `name` cannot be the name of a parameter, buffer or module."""
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
     if "." in name:
-        got = f", got: {name}" if kind == "module" else ""
-        raise KeyError(f'{kind} name can\'t contain "."{got}')
+        path, _, last = name.rpartition(".")
+        raise KeyError(
+            f'{kind} name can\'t contain ".", got: {name}, which is {last!r} of the module {path!r}'
+        )
     if name == "":
         raise KeyError(f'{kind} name can\'t be empty string ""')
 
@@ -184,6 +193,8 @@ class Module(ModuleChanges):
 
     # ---- calling -------------------------------------------------------------------------------
 
+    _instead_of_calling = ": define it, it says what a call computes"
+
     if TYPE_CHECKING:  # a value, for subclasses take the arguments that they need
         forward: Callable[..., Any]
     else:
@@ -192,6 +203,7 @@ class Module(ModuleChanges):
             """The computation of a call; every subclass defines its own."""
             raise NotImplementedError(
                 f'Module [{type(self).__name__}] is missing the required "forward" function'
+                f"{self._instead_of_calling}"
             )
 
     _call_impl = _C._ModuleBase.__call__
@@ -293,7 +305,9 @@ class Module(ModuleChanges):
             raise _too_early(kind)
         _name_check(kind, name)
         if name not in table and hasattr(self, name):
-            raise KeyError(f"attribute '{name}' already exists")
+            raise KeyError(
+                f"attribute '{name}' already exists in {type(self).__name__}: take another name"
+            )
         return table
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -338,7 +352,10 @@ class Module(ModuleChanges):
     def add_module(self, name: str, module: Module | None) -> None:
         """Register a child module under a name; None keeps the name for later."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{typename(module)} is not a Module subclass")
+            raise TypeError(
+                f"{typename(module)} is not a Module subclass: it cannot be "
+                f"{type(self).__name__}'s part {name!r}{_no_module_hint(module)}"
+            )
         modules = self._table_for("module", name)
         modules[name] = self._run_registration_hooks(
             _hooks.global_module_registration_hooks, name, module

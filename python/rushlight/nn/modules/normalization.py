@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, Tensor
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
-def _shape(normalized_shape):
+def _shape(normalized_shape) -> Any:
     if isinstance(normalized_shape, numbers.Integral):
         return (normalized_shape,)
     return tuple(normalized_shape)
@@ -67,7 +67,8 @@ class LayerNorm(_AffineNorm):
         dtype: _C.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = shape = _shape(normalized_shape)
+        self.normalized_shape: tuple[int, ...] = _shape(normalized_shape)
+        shape = self.normalized_shape
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._register_affine(
@@ -115,7 +116,8 @@ class GroupNorm(_AffineNorm):
         super().__init__()
         if num_channels % num_groups != 0:
             raise ValueError(
-                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups}): "
+                "GroupNorm has groups of as many channels each"
             )
         self.num_groups = num_groups
         self.num_channels = num_channels
@@ -157,7 +159,8 @@ class RMSNorm(_AffineNorm):
         dtype: _C.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = shape = _shape(normalized_shape)
+        self.normalized_shape: tuple[int, ...] = _shape(normalized_shape)
+        shape = self.normalized_shape
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._register_affine(shape, device, dtype, weight=elementwise_affine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rushlight import Tensor
 
@@ -18,14 +19,15 @@ from .utils import (  # noqa: F401  # PyTorch has them here, too
     _triple,
 )
 
-__all__ = [
-    *(name for name in _generated if not name.startswith("_")),
-    "FractionalMaxPool2d",
-    "FractionalMaxPool3d",
-    "MaxUnpool1d",
-    "MaxUnpool2d",
-    "MaxUnpool3d",
-]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [
+        *(name for name in _generated if not name.startswith("_")),
+        "FractionalMaxPool2d",
+        "FractionalMaxPool3d",
+        "MaxUnpool1d",
+        "MaxUnpool2d",
+        "MaxUnpool3d",
+    ]
 
 
 class _MaxUnpoolNd(Module):

@@ -148,14 +148,20 @@ class RNNBase(Module):
         if self.hidden_size <= 0:
             raise ValueError("hidden_size must be greater than zero")
         if self.num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
+            raise ValueError(
+                f"num_layers must be greater than zero: {self.mode} has at least a layer, not "
+                f"{self.num_layers}"
+            )
         if self.proj_size < 0:
             raise ValueError(
                 "proj_size should be a positive integer or zero (no projection), not "
                 f"{self.proj_size}"
             )
         if self.proj_size >= self.hidden_size:
-            raise ValueError("proj_size has to be smaller than hidden_size")
+            raise ValueError(
+                f"proj_size has to be smaller than hidden_size, from which it is projected: "
+                f"{self.proj_size} and {self.hidden_size}"
+            )
         if self.mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + self.mode)
 
@@ -497,6 +503,11 @@ class LSTM(RNNBase):
             )
             return tuple(rushlight.zeros(s, dtype=data.dtype, device=data.device) for s in shapes)
         if not packed:
+            if isinstance(hx, Tensor) and len(hx) < 2:
+                raise IndexError(
+                    "LSTM has two states, (h, c): index 1 is out of bounds of one tensor; a GRU or "
+                    "RNN has one"
+                )
             _check_dims_of_state(batched, hx=hx[0], cx=hx[1])
         return hx if batched else (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
 

@@ -28,7 +28,10 @@ class _Table(Module):
         self.num_embeddings, self.embedding_dim = rows, _ = size
         if padding_idx is not None:
             if not -rows <= padding_idx < rows:
-                raise AssertionError(f"{self._padding} must be within num_embeddings")
+                raise AssertionError(
+                    f"{self._padding} must be within num_embeddings: it is {padding_idx}, and the "
+                    f"table of {type(self).__name__} has the rows 0 to {rows - 1}"
+                )
             padding_idx %= rows
         self.padding_idx = padding_idx
         if weight is not None and tuple(weight.shape) != size:

@@ -67,7 +67,9 @@ def _get_activation_fn(activation):
         return activation
     if activation in ("relu", "gelu"):
         return getattr(F, activation)
-    raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    raise RuntimeError(
+        f"activation should be relu/gelu, not {activation}: for another give the function itself"
+    )
 
 
 def _get_clones(module, N):

@@ -92,8 +92,8 @@ def pack_padded_sequence(
         )
     if any(a < b for a, b in pairwise(values)):
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order, longest first, unless "
-            "enforce_sorted=False"
+            "`lengths` array must be sorted in decreasing order, longest first, but it is "
+            f"{values}: pack_padded_sequence(enforce_sorted=False) sorts it"
         )
     if values[0] > steps:
         raise RuntimeError(

@@ -10,9 +10,8 @@ import math
 import multiprocessing
 import multiprocessing.context
 import os
-import types
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import rushlight
 from rushlight import _C
@@ -25,7 +24,7 @@ from ._utils.processes import _MultiProcessingDataLoaderIter
 from ._utils.threads import _ThreadsDataLoaderIter
 from ._utils.worker import get_worker_info
 from .datapipes.datapipe import IterDataPipe
-from .dataset import IterableDataset
+from .dataset import IterableDataset, _Sample
 from .graph_settings import apply_sharding, apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, _InfiniteConstantSampler
 
@@ -54,7 +53,7 @@ class _DatasetKind:
     create_fetcher = staticmethod(create_fetcher)
 
 
-class DataLoader:
+class DataLoader(Generic[_Sample]):
     """An iterable of batches.
 
     Args:
@@ -150,8 +149,6 @@ class DataLoader:
         self._IterableDataset_len_called = None
         self.__initialized = True
         self.check_worker_number_rationality()
-
-    __class_getitem__ = classmethod(types.GenericAlias)
 
     def _default_sampler(self, shuffle) -> Any:
         if self._is_stream:
@@ -318,13 +315,19 @@ def _check_worker_options(num_workers, timeout, prefetch_factor, persistent_work
             "(num_workers=0) leave it None"
         )
     if persistent_workers and num_workers == 0:
-        raise ValueError("persistent_workers option needs num_workers > 0")
+        raise ValueError(
+            f"persistent_workers option needs num_workers > 0, and there are {num_workers}: "
+            "without workers leave it False"
+        )
 
 
 def _check_order_options(batch_size, shuffle, sampler, batch_sampler, drop_last):
     """One option says in which order the samples come, and one what makes a batch."""
     if sampler is not None and shuffle:
-        raise ValueError("sampler option is mutually exclusive with shuffle")
+        raise ValueError(
+            "sampler option is mutually exclusive with shuffle: "
+            f"{type(sampler).__name__} gives the order of samples; leave shuffle out"
+        )
     if batch_sampler is not None and (
         batch_size != 1 or shuffle or sampler is not None or drop_last
     ):
@@ -361,7 +364,7 @@ def _check_stream_options(shuffle, sampler, batch_sampler):
     if shuffle not in (False, None):
         raise ValueError(
             "DataLoader with IterableDataset: expected unspecified shuffle option, "
-            f"but got shuffle={shuffle}"
+            f"but got shuffle={shuffle}: samples of a stream come in its own order"
         )
     if sampler is not None:
         raise ValueError(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import types
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import rushlight
 from rushlight import _C, Tensor
@@ -25,8 +24,17 @@ __all__ = [
     "random_split",
 ]
 
+if TYPE_CHECKING:  # `Dataset` alone is one of whatever samples
+    from typing_extensions import TypeVar
 
-class Dataset:
+    _Sample = TypeVar("_Sample", covariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    _Sample = TypeVar("_Sample", covariant=True)
+
+
+class Dataset(Generic[_Sample]):
     """Samples by index: subclasses define `__getitem__`, and `__len__` if the length is known.
 
     One that can fetch several samples at once may define `__getitems__(indices)`, which returns a
@@ -43,9 +51,7 @@ class Dataset:
         tensor([0, 1, 4, 9])
     """
 
-    __class_getitem__ = classmethod(types.GenericAlias)
-
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> _Sample:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other: Dataset) -> ConcatDataset:
@@ -57,7 +63,7 @@ class Dataset:
         return page.of_dataset(self)
 
 
-class IterableDataset(Dataset):
+class IterableDataset(Dataset[_Sample]):
     """Samples as a stream: subclasses define `__iter__`.
 
     Example:
@@ -72,7 +78,7 @@ class IterableDataset(Dataset):
         return ChainDataset([self, other])
 
 
-class TensorDataset(Dataset):
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Sample `i` is the tuple of row `i` of each tensor.
 
     Args:
@@ -85,7 +91,11 @@ class TensorDataset(Dataset):
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
-            raise AssertionError("Size mismatch between tensors")
+            counts = [tensor.size(0) for tensor in tensors]
+            raise AssertionError(
+                f"Size mismatch between tensors: TensorDataset has a sample for each row, and they "
+                f"have {counts} rows"
+            )
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
@@ -95,7 +105,7 @@ class TensorDataset(Dataset):
         return self.tensors[0].size(0)
 
 
-class StackDataset(Dataset):
+class StackDataset(Dataset[_Sample]):
     """Sample `i` is a tuple, or with keywords a dict, of the datasets' samples `i`.
 
     Args:
@@ -184,7 +194,7 @@ def _fetch(dataset, indices):
     return samples
 
 
-class ConcatDataset(Dataset):
+class ConcatDataset(Dataset[_Sample]):
     """Concatenates datasets.
 
     Args:
@@ -203,7 +213,10 @@ class ConcatDataset(Dataset):
     def __init__(self, datasets) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
-            raise AssertionError("datasets should not be an empty iterable")
+            raise AssertionError(
+                "datasets should not be an empty iterable: ConcatDataset got none (an iterator is "
+                "used up by its first reader)"
+            )
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = self.cumsum(self.datasets)
@@ -222,7 +235,7 @@ class ConcatDataset(Dataset):
         return self.datasets[place][whole - (place and ends[place - 1])]
 
 
-class ChainDataset(IterableDataset):
+class ChainDataset(IterableDataset[_Sample]):
     """Concatenates streams of datasets.
 
     Args:
@@ -252,7 +265,7 @@ class ChainDataset(IterableDataset):
         return total
 
 
-class Subset(Dataset):
+class Subset(Dataset[_Sample]):
     """The samples of a dataset at the given indices.
 
     Args:

@@ -6,12 +6,13 @@ import math
 
 import rushlight
 
+from .dataset import _Sample
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]
 
 
-class DistributedSampler(Sampler):
+class DistributedSampler(Sampler[_Sample]):
     """The indices of one process: every `num_replicas`-th of a common permutation.
 
     Args:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import types
+from typing import Generic
 
 import rushlight
 from rushlight import _C
+
+from .dataset import _Sample
 
 __all__ = [
     "BatchSampler",
@@ -33,7 +35,7 @@ def _flag(name: str, value, error: type[Exception] = ValueError):
     return value
 
 
-class Sampler:
+class Sampler(Generic[_Sample]):
     """An iterable of indices; subclasses define `__iter__`, and `__len__` if the length is
     known.
 
@@ -44,8 +46,6 @@ class Sampler:
         >>> list(torch.utils.data.DataLoader(["a", "b", "c"], sampler=Backwards(), batch_size=None))
         ['c', 'b', 'a']
     """
-
-    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __iter__(self):
         raise NotImplementedError
@@ -107,6 +107,7 @@ class RandomSampler(Sampler):
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
             raise ValueError(
                 f"num_samples should be a positive integer value, not {self.num_samples!r}"
+                + ("" if len(data_source) else f": the {type(data_source).__name__} is empty")
             )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import socket
 import time
@@ -241,10 +242,9 @@ class SummaryWriter:
             f.canvas.draw()
             pictures.append(numpy.asarray(f.canvas.buffer_rgba())[..., :3].copy())
         if close:
-            import matplotlib.pyplot  # pyright: ignore[reportMissingImports]
-
+            pyplot = importlib.import_module("matplotlib.pyplot")
             for f in figures:
-                matplotlib.pyplot.close(f)
+                pyplot.close(f)
         joined = numpy.concatenate(pictures)
         self.add_image(tag, rushlight.from_numpy(joined), global_step, walltime, "HWC")
 

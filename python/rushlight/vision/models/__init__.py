@@ -6,13 +6,13 @@ from rushlight._lazy import lazy
 
 from . import detection, feature_extraction, optical_flow, segmentation, video
 from ._api import (
-    Weights,
-    WeightsEnum,
-    get_model,
-    get_model_builder,
-    get_model_weights,
-    get_weight,
-    list_models,
+    Weights as Weights,
+    WeightsEnum as WeightsEnum,
+    get_model as get_model,
+    get_model_builder as get_model_builder,
+    get_model_weights as get_model_weights,
+    get_weight as get_weight,
+    list_models as list_models,
 )
 from .alexnet import *  # noqa: F403
 from .convnext import *  # noqa: F403

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -152,4 +152,5 @@ ConvNeXt_Small_Weights, convnext_small = _make("small", 96, (3, 3, 27, 3), 0.4)
 ConvNeXt_Base_Weights, convnext_base = _make("base", 128, (3, 3, 27, 3), 0.5)
 ConvNeXt_Large_Weights, convnext_large = _make("large", 192, (3, 3, 27, 3), 0.5)
 
-__all__ = [name for name in dir() if name.lower().startswith("convnext")]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [name for name in dir() if name.lower().startswith("convnext")]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor, nn
 
@@ -289,4 +289,5 @@ EfficientNet_V2_S_Weights, efficientnet_v2_s = _make("v2_s", _v2, "s", 0.2)
 EfficientNet_V2_M_Weights, efficientnet_v2_m = _make("v2_m", _v2, "m", 0.3)
 EfficientNet_V2_L_Weights, efficientnet_v2_l = _make("v2_l", _v2, "l", 0.4)
 
-__all__ = [name for name in dir() if name.lower().startswith("efficient")]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [name for name in dir() if name.lower().startswith("efficient")]

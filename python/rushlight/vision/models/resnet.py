@@ -1,7 +1,7 @@
 """ResNet (He 2015), ResNeXt (grouped) and Wide ResNet."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor, nn
 
@@ -237,4 +237,5 @@ Wide_ResNet101_2_Weights, wide_resnet101_2 = _make(
     "Wide_ResNet101_2", Bottleneck, [3, 4, 23, 3], width_per_group=128
 )
 
-__all__ = [name for name in dir() if name.lower().startswith(("res", "wide"))]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [name for name in dir() if name.lower().startswith(("res", "wide"))]

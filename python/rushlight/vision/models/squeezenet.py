@@ -1,6 +1,6 @@
 """SqueezeNet (Iandola 2016)."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight as torch
 from rushlight import Tensor, nn
@@ -95,4 +95,5 @@ def _make(version: str) -> tuple[Any, Any]:
 SqueezeNet1_0_Weights, squeezenet1_0 = _make("1_0")
 SqueezeNet1_1_Weights, squeezenet1_1 = _make("1_1")
 
-__all__ = [name for name in dir() if name.lower().startswith("squeeze")]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [name for name in dir() if name.lower().startswith("squeeze")]

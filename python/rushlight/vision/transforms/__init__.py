@@ -2,10 +2,13 @@
 and tensors.
 """
 
+from typing import TYPE_CHECKING
+
 # ruff: noqa: F401, F403  # all of its modules' public names are names of the package
 
 from . import autoaugment, functional, transforms
 from .autoaugment import *
 from .transforms import *
 
-__all__ = [*transforms.__all__, *autoaugment.__all__]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [*transforms.__all__, *autoaugment.__all__]

@@ -1,16 +1,23 @@
 """Transforms of Pillow's pictures alone, which others take from torchvision under this name."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _pictures
 from ._modes import mode_of_code
 
-__all__ = [
-    *["adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation"],
-    *["adjust_sharpness", "affine", "autocontrast", "crop", "equalize", "get_dimensions"],
-    *["get_image_num_channels", "get_image_size", "hflip", "invert", "pad", "perspective"],
-    *["posterize", "resize", "rotate", "solarize", "to_grayscale", "vflip", "_is_pil_image"],
-]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [
+        *[
+            "adjust_brightness",
+            "adjust_contrast",
+            "adjust_gamma",
+            "adjust_hue",
+            "adjust_saturation",
+        ],
+        *["adjust_sharpness", "affine", "autocontrast", "crop", "equalize", "get_dimensions"],
+        *["get_image_num_channels", "get_image_size", "hflip", "invert", "pad", "perspective"],
+        *["posterize", "resize", "rotate", "solarize", "to_grayscale", "vflip", "_is_pil_image"],
+    ]
 
 
 def resize(img: Any, size: list[int] | int, interpolation: int = 2) -> Any:

@@ -359,7 +359,7 @@ class _ConvNd(_Layer):
         codes = input._codes.double() - input.q_zero_point()
         padding = self.padding
         if self.padding_mode == "reflect":
-            sides = [p for p in reversed(self.padding) for _ in range(2)]
+            sides: Any = [p for p in reversed(self.padding) for _ in range(2)]
             codes, padding = nn.functional.pad(codes, sides, mode="reflect"), 0
         weight = _integer_weight(self._qweight)
         sums = self._call(codes, weight, None, self.stride, padding, self.dilation, self.groups)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import rushlight
 
-from ..dataset import Dataset, IterableDataset
+from ..dataset import Dataset, IterableDataset, _Sample
 
 __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
 
@@ -93,7 +93,7 @@ def _once(begin):
     return __iter__
 
 
-class IterDataPipe(_Steps, IterableDataset):
+class IterDataPipe(_Steps, IterableDataset[_Sample]):
     """A stream that reads another; subclasses define `__iter__`, and `reset` if they keep a
     state.
 
@@ -154,7 +154,7 @@ class ShuffledPipe(IterDataPipe):
             self._seed = None
 
 
-class MapDataPipe(_Steps, Dataset):
+class MapDataPipe(_Steps, Dataset[_Sample]):
     """Samples by index, read from another; subclasses define `__getitem__` and `__len__`.
 
     Example:

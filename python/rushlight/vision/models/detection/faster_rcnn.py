@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
@@ -269,4 +269,5 @@ FasterRCNN_MobileNet_V3_Large_320_FPN_Weights, fasterrcnn_mobilenet_v3_large_320
     True,
 )
 
-__all__ = ["FasterRCNN", *(n for n in dir() if n.startswith(("FasterRCNN_", "fasterrcnn_")))]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = ["FasterRCNN", *(n for n in dir() if n.startswith(("FasterRCNN_", "fasterrcnn_")))]

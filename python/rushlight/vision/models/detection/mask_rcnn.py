@@ -3,7 +3,7 @@
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import nn
 
@@ -135,4 +135,5 @@ maskrcnn_resnet50_fpn_v2 = builder(
     prepare=prepare,
 )
 
-__all__ = ["MaskRCNN", *(n for n in dir() if n.startswith(("MaskRCNN_", "maskrcnn_")))]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = ["MaskRCNN", *(n for n in dir() if n.startswith(("MaskRCNN_", "maskrcnn_")))]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -276,4 +276,5 @@ def _make(version: int) -> tuple[Any, Any]:
 RetinaNet_ResNet50_FPN_Weights, retinanet_resnet50_fpn = _make(1)
 RetinaNet_ResNet50_FPN_V2_Weights, retinanet_resnet50_fpn_v2 = _make(2)
 
-__all__ = ["RetinaNet", *(n for n in dir() if n.startswith(("RetinaNet_", "retinanet_")))]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = ["RetinaNet", *(n for n in dir() if n.startswith(("RetinaNet_", "retinanet_")))]

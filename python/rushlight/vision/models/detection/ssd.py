@@ -160,7 +160,7 @@ class SSD(OneStageDetector):
             found.append((place, torch.full_like(place, label), values))
         return found
 
-    def postprocess_detections(  # type: ignore[override]
+    def postprocess_detections(
         self,
         head_outputs: dict[str, Tensor],
         image_anchors: list[Tensor],
@@ -222,7 +222,9 @@ class SSDFeatureExtractorVGG(nn.Module):
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
         reached = self.features(x)
-        maps = OrderedDict([("0", F.normalize(reached) * self.scale_weight[:, None, None])])
+        maps: dict[str, Tensor] = OrderedDict(
+            [("0", F.normalize(reached) * self.scale_weight[:, None, None])]
+        )
         for step in self.extra:
             reached = step(reached)
             maps[str(len(maps))] = reached

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -419,4 +419,5 @@ def _make(name: str, version: int) -> tuple[Any, Any]:
 MViT_V1_B_Weights, mvit_v1_b = _make("v1_b", 1)
 MViT_V2_S_Weights, mvit_v2_s = _make("v2_s", 2)
 
-__all__ = ["MViT", *(n for n in dir() if n.startswith(("MViT_", "mvit_")))]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = ["MViT", *(n for n in dir() if n.startswith(("MViT_", "mvit_")))]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight.nn.functional as F
 from rushlight import Tensor, fx, nn
@@ -183,7 +183,8 @@ Swin3D_T_Weights, swin3d_t = _make("t", 96, 6, 3)
 Swin3D_S_Weights, swin3d_s = _make("s", 96, 18, 3)
 Swin3D_B_Weights, swin3d_b = _make("b", 128, 18, 4)
 
-__all__ = [
-    "SwinTransformer3d",
-    *(n for n in dir() if n.startswith(("Swin3D_", "swin3d_"))),
-]
+if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
+    __all__ = [
+        "SwinTransformer3d",
+        *(n for n in dir() if n.startswith(("Swin3D_", "swin3d_"))),
+    ]

@@ -141,6 +141,7 @@ class _BatchMix(Transform):
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         if inpt is params["labels"]:
             if inpt.ndim == 1:
+                assert self.num_classes is not None  # who calls has asked
                 inpt = one_hot(inpt, num_classes=self.num_classes)
             shares = inpt if inpt.is_floating_point() else inpt.float()
             return _mix_with_previous(shares, params["share"])

@@ -141,7 +141,7 @@ def _direction(
     parts, steps = inputs.split(sizes), range(len(sizes))
     out: list[Any] = [None] * len(sizes)
     ended: list[Any] = []  # states of rows that have come to their end
-    now = tuple(s[: sizes[-1]] for s in first) if backwards else first
+    now: Any = tuple(s[: sizes[-1]] for s in first) if backwards else first
     for t in reversed(steps) if backwards else steps:
         size, have = sizes[t], len(now[0])
         if size < have:
