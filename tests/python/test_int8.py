@@ -159,6 +159,14 @@ for rows in (1, 5, 130):
     for reduce_range in (False, True):
         layer = q.quantize_dynamic(torch.nn.Sequential(torch.nn.Linear(700, 300)))[0]
         outs.append(layer(torch.rand(rows, 700) * 3 - 1, reduce_range))
+for config in (
+    torch.ao.Int4WeightOnlyConfig(32),
+    torch.ao.Int8WeightOnlyConfig(128),
+    torch.ao.Int8DynamicActivationInt8WeightConfig(),
+):
+    layer = torch.nn.Sequential(torch.nn.Linear(384, 300))
+    torch.ao.quantize_(layer, config)
+    outs += [layer(torch.rand(rows, 384) * 3 - 1) for rows in (1, 9, 70)]
 a = torch.randint(-128, 128, (70, 900)).to(torch.int8)
 outs.append(torch._int_mm(a, a.t()))
 print(hashlib.sha256(b"".join(t.detach().numpy().tobytes() for t in outs)).hexdigest())
