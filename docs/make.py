@@ -98,6 +98,7 @@ TOC = {
     ],
     "Use": [
         "howto/index",
+        "inference",
         "errors",
         "coming-from-pytorch",
         "compatibility",

@@ -13,6 +13,7 @@ tests so.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.machinery
 import importlib.util
@@ -30,6 +31,7 @@ _ROOTS = {
     "torch": "rushlight",
     "torchvision": "rushlight.vision",
     "functorch": "rushlight._functorch.package",
+    "torchao": "rushlight.ao.torchao",
 }
 _PLACES = tuple((ours, root) for root, ours in sorted(_ROOTS.items(), reverse=True))
 
@@ -49,9 +51,17 @@ class _PublicModules(dict[str, str]):
 _PUBLIC = _PublicModules()
 
 
+@functools.cache
+def _has_torchao() -> bool:
+    """Whether the package itself is installed, which then takes its place."""
+    return importlib.machinery.PathFinder.find_spec("torchao") is not None
+
+
 def _ours(name: str) -> str | None:
     """Our name of a module of PyTorch's, None for other modules."""
     root, _, rest = name.partition(".")
+    if root == "torchao" and _has_torchao():
+        return None
     return _ROOTS[root] + ("." + rest if rest else "") if root in _ROOTS else None
 
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cpu/gemm.h"
+#include "cpu/int8_product.h"
 #include "generated/kernels.h"
 
 namespace rushlight::cpu {
@@ -62,12 +63,7 @@ void _int_mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
     return t.strides()[0] == 1 || t.strides()[1] == 1 ? t : contiguous_raw(t);
   };
   if (!bytes_gemm(product(out, with_unit_stride(self), with_unit_stride(mat2)), self.dtype())) {
-    const auto widen = [](const Tensor& t) {
-      const Tensor wide = make_empty(t.sizes(), kInt32, t.device());
-      copy_raw(wide, t);
-      return wide;
-    };
-    gemm(product(out, widen(self), widen(mat2)));
+    multiply_bytes(out, self, mat2);
   }
 }
 

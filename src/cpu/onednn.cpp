@@ -116,9 +116,9 @@ const char* matmul_bytes_refusal(const Gemm& g) {
   set_up();
   static const int isa = static_cast<int>(dnnl_get_effective_cpu_isa());
   const auto has = [](dnnl_cpu_isa_t set) { return (isa & set) == static_cast<int>(set); };
-  // Without these instructions oneDNN adds products up in 16 bits, which saturate.
-  if (!has(dnnl_cpu_isa_avx512_core_vnni) && !has(dnnl_cpu_isa_avx2_vnni)) {
-    return "the processor does not multiply bytes into 32 bits";
+  // Products of its own are as fast on all others, and oneDNN's saturate on some.
+  if (!has(dnnl_cpu_isa_avx512_core_amx)) {
+    return "the processor has no tiles of bytes";
   }
   if (g.k == 0) {
     return "nothing to add up";

@@ -80,7 +80,7 @@ void init(PyObject* module) {
   init_exported(module);
   init_script(module);
   init_script_compile(module);
-  init_packed_layers();
+  init_packed_layers(module);
   init_trace(module);
   init_classes(module);
   init_graph(module);

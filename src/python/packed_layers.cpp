@@ -5,6 +5,9 @@
 #include <rushlight/custom_class.h>
 #include <rushlight/schema.h>
 
+#include "kernels/qparams.h"
+#include "python/common.h"
+
 namespace rushlight::python {
 
 namespace {
@@ -55,9 +58,37 @@ class_<T> bind(const char* name) {
   return out;
 }
 
+// _choose_qparams(low, high, first, last, symmetric, reduce_range, single): (scale, zero point).
+PyObject* qparams(PyObject*, PyObject* args) {
+  return translate_errors([&] {
+    double low = 0;
+    double high = 0;
+    long long first = 0;
+    long long last = 0;
+    int symmetric = 0;
+    int reduce_range = 0;
+    int single = 0;
+    if (PyArg_ParseTuple(args, "ddLLppp", &low, &high, &first, &last, &symmetric, &reduce_range,
+                         &single) == 0) {
+      throw PythonError();
+    }
+    const Qparams q = choose_qparams(low, high,
+                                     {.first = first,
+                                      .last = last,
+                                      .symmetric = symmetric != 0,
+                                      .reduce_range = reduce_range != 0,
+                                      .single = single != 0});
+    return check(Py_BuildValue("dL", q.scale, static_cast<long long>(q.zero_point)));
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_choose_qparams", qparams, METH_VARARGS, "Scale and zero point of codes for a range."}, {}};
+
 }  // namespace
 
-void init_packed_layers() {
+void init_packed_layers(PyObject* module) {
+  check(PyModule_AddFunctions(module, functions));
   bind<PackedLinear>("LinearPackedParamsBase")
       .def_pickle(
           [](const intrusive_ptr<PackedLinear>& self) {

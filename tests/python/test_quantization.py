@@ -348,16 +348,6 @@ def leaves(tree):
     return [leaf for v in tree for leaf in (leaves(v) if isinstance(v, tuple) else [v])]
 
 
-def test_large_sums_of_codes_are_exact():
-    torch.manual_seed(1)
-    x = torch.randint(0, 256, (3, 4096)).to(torch.uint8)
-    weight = torch.randint(-128, 128, (2, 4096)).to(torch.int8)
-    packed = quantized.modules.PackedWeight.of(
-        torch._make_per_tensor_quantized_tensor(weight, 1.0, 0)
-    )
-    assert torch.equal(packed.sums(x, 7).long(), (x.long() - 7) @ weight.long().t())
-
-
 def test_old_places_hold_the_same():
     assert torch.quantization.quantize_dynamic is q.quantize_dynamic
     assert torch.nn.intrinsic.qat.ConvBn2d is intrinsic.qat.ConvBn2d

@@ -8,17 +8,15 @@ called.
 from __future__ import annotations
 
 import enum
+import importlib
 import pickle
 import sys
 from collections import Counter, OrderedDict
 from typing import Any
 
 from rushlight import _C, Tensor, _tensor, _utils, storage
-from rushlight._lazy import later
 from rushlight._parameter import Parameter
 from rushlight.torch_version import TorchVersion
-
-_dtensor = later("rushlight.distributed.tensor._dtensor")
 
 _safe_globals: dict[str, Any] = {}
 
@@ -263,13 +261,17 @@ def _is_nested(item, name):
     return module is not None and item is getattr(module, name)
 
 
-# What a distributed tensor is made by, of its piece and plain data.
-_SPREAD = "torch.distributed.tensor._dtensor._rebuilt"
+# What distributed tensors and weights of codes are made by, of pieces and plain data: functions of
+# modules that are loaded when a file has one.
+_REBUILT = {
+    "torch.distributed.tensor._dtensor._rebuilt": "rushlight.distributed.tensor._dtensor",
+    "torch.ao._integer_weights.rebuilt": "rushlight.ao._integer_weights",
+}
 
 
-def _is_spread(item):
-    module = sys.modules.get("rushlight.distributed.tensor._dtensor")
-    return module is not None and item is module._rebuilt
+def _rebuilds(item):
+    modules = {name.rpartition(".")[2]: sys.modules.get(at) for name, at in _REBUILT.items()}
+    return any(item is getattr(module, name, None) for name, module in modules.items() if module)
 
 
 class SafeObjects:
@@ -302,8 +304,8 @@ class SafeObjects:
             from rushlight import _quantized
 
             return getattr(_quantized, name)
-        if full == _SPREAD:
-            return _dtensor._rebuilt
+        if full in _REBUILT:
+            return getattr(importlib.import_module(_REBUILT[full]), name)
         raise pickle.UnpicklingError(
             f"Unsupported global: GLOBAL {full} was not an allowed global by default. If you trust "
             f"it, allow it by `torch.serialization.add_safe_globals([{full}])` or by the context "
@@ -321,7 +323,7 @@ class SafeObjects:
             _is_nested(function, "_rebuild_njt") or _is_nested(function, "_DimRange")
         ):
             known = function
-        if known is None and _is_spread(function):
+        if known is None and _rebuilds(function):
             known = function
         if known is None:
             name = getattr(function, "__name__", type(function).__name__)

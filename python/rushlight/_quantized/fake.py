@@ -137,8 +137,6 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
 
 # ---- codes for a range of numbers ----
 
-_SMALLEST_SCALE = 6.0999998822808266e-05  # of float32
-
 
 def choose_qparams(
     low, high, quant_min, quant_max, symmetric=False, reduce_range=False, single=False
@@ -154,37 +152,9 @@ def choose_qparams(
         reduce_range: leave one bit of the codes unused.
         single: round the scale to float32 before the zero point is chosen.
     """
-    if not low <= high:
-        raise RuntimeError("In ChooseQuantizationParams, min should be less than or equal to max")
-    if reduce_range:
-        quant_min, quant_max = int(quant_min / 2), int(quant_max / 2)
-    codes = quant_max - quant_min
-    centred = symmetric and low < 0 < high
-    if centred:
-        below, above = codes // 2 + 1, codes // 2
-        widest = max(-low / below, high / above)
-        low, high = -widest * below, widest * above
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = (high - low) / codes
-    rounded = float(rushlight.tensor(scale, dtype=rushlight.float32))
-    if rounded == 0 or float(rushlight.tensor(rounded).reciprocal()) == float("inf"):
-        scale = 0.1
-    elif single:
-        scale = rounded
-    if scale < _SMALLEST_SCALE:
-        wider = _SMALLEST_SCALE / scale
-        if low == 0 or high == 0:
-            low = -_SMALLEST_SCALE * codes if low else 0.0
-            high = _SMALLEST_SCALE * codes if high else 0.0
-        else:
-            low, high = low * wider, high * wider
-        scale = _SMALLEST_SCALE
-    if centred:
-        return scale, round((quant_min + quant_max) / 2)
-    # From the end whose code is the smaller number, where less is lost.
-    from_low = abs(quant_min) - abs(low / scale) < abs(quant_max) - abs(high / scale)
-    zero = quant_min - low / scale if from_low else quant_max - high / scale
-    return scale, round(min(max(zero, quant_min), quant_max))
+    return rushlight._C._choose_qparams(
+        low, high, quant_min, quant_max, symmetric, reduce_range, single
+    )
 
 
 def _assign(buffer, values):

@@ -1,8 +1,10 @@
-"""Deprecated paths of quantisation."""
+"""Deprecated paths of quantisation, and the package torchao where it is not installed."""
 
 from rushlight.foreign.rows import NO_EFFECT, PROTOCOL, Accepted
 
 MODULES = {
+    "ao.torchao": {"ao.integer_weights": "quantize_"},
+    "ao.torchao.quantization": "ao.integer_weights",
     "nn.intrinsic": "ao.nn.intrinsic",
     "nn.intrinsic.qat": "ao.nn.intrinsic.qat",
     "nn.intrinsic.quantized": "ao.nn.intrinsic.quantized",

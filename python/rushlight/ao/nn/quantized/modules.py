@@ -1,20 +1,26 @@
 """Quantised layers: their inputs and results are quantised tensors.
 
-What they compute is exact: products and sums of codes as whole numbers (in float64, where they all
-fit), then one multiplication and one rounding. `set_weight_bias` takes the weight as a quantised
+What they compute is exact: products and sums of codes as whole numbers, then one multiplication and
+one rounding. `set_weight_bias` takes the weight as a quantised
 tensor; the state holds `weight`, `bias`, `scale` and `zero_point`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import rushlight
 from rushlight import _C, nn
-from rushlight._quantized import QuantizedTensor, quantize_per_tensor
+from rushlight._quantized import (
+    QuantizedTensor,
+    of_codes,
+    per_tensor_affine,
+    quantize_per_tensor,
+)
 from rushlight.ao.nn import intrinsic
 from rushlight.ao.nn.quantized._arithmetic import FloatFunctional, FXFloatFunctional, QFunctional
+from rushlight.ao.nn.quantized._weights import PackedWeight, integer_weight, steps_of
 
 __all__ = [
     "BatchNorm2d",
@@ -100,60 +106,23 @@ def _by_channels(observer: Any) -> bool:
     return observer.qscheme in (rushlight.per_channel_affine, rushlight.per_channel_symmetric)
 
 
-def _steps(weight: Any) -> tuple[Any, Any]:
-    """The scale of each row of a weight, and its zero points in the weight's shape."""
-    about = weight._quantizer
-    if about.axis is None:
-        return rushlight.tensor([about.scale], dtype=rushlight.float32), about.zero_point
-    shape = [-1] + [1] * (weight.dim() - 1)
-    return about.scale.float(), about.zero_point.reshape(shape)
-
-
-def _integer_weight(weight: Any) -> Any:
-    """The codes of a weight without their zero points, in float64."""
-    return weight._codes.double() - _steps(weight)[1]
-
-
-class PackedWeight(NamedTuple):
-    """The weight of a linear layer, packed for matrix products."""
-
-    codes: Any  # int8, (inputs, results); float64 without their zero points where those are not 0
-    rows: Any  # the sum of the codes for each result
-    steps: Any
-
-    @classmethod
-    def of(cls, weight: Any) -> PackedWeight:
-        """Pack a quantised weight (results, inputs)."""
-        steps, zeros = _steps(weight)
-        codes = weight._codes
-        if rushlight.as_tensor(zeros).any():
-            codes = _integer_weight(weight)
-        return cls(codes.t().contiguous(), codes.sum(1, dtype=rushlight.int32), steps)
-
-    def sums(self, x: Any, zero_point: int) -> Any:
-        """The matrix product with the codes of inputs, without the inputs' zero point."""
-        if x.dtype == rushlight.int32 or self.codes.dtype != rushlight.int8:
-            return (x.double() - zero_point) @ self.codes.double()
-        # Both as int8: a code without a sign less 128 has the same bits but the first.
-        shift = 128 if x.dtype == rushlight.uint8 else 0
-        codes = (x ^ shift).view(rushlight.int8) if shift else x
-        sums = _C.ops._int_mm(codes.reshape(-1, codes.shape[-1]), self.codes)
-        return (sums + self.rows * (shift - zero_point)).reshape(*x.shape[:-1], -1)
-
-
 class _Layer(nn.Module):
     """What layers share: a packed weight, and the scale of their results."""
 
     _qweight: Any
     _qbias: Any
+    _packed: PackedWeight | None
     scale: float
     zero_point: int
+    groups = 1
+    _relu = False
 
     def set_weight_bias(self, w, b):
         """The weight, quantised by `qint8`, and the bias or None."""
         if not isinstance(w, QuantizedTensor):
             raise RuntimeError("the weight of a quantized layer is a quantized tensor")
         self._qweight, self._qbias = w, b
+        self._packed = PackedWeight.of(w, b, self.groups)
 
     def _weight_bias(self):
         return self._qweight, self._qbias
@@ -205,9 +174,26 @@ class _Layer(nn.Module):
         made.__dict__ = {**self.__dict__}
         return made
 
-    def _out(self, sums: Any, input: Any, channel: int, relu: bool) -> Any:
-        """Codes of a result from sums of products of codes."""
-        steps, _ = _steps(self._qweight)
+    def _multiply(self, codes: Any, input: Any, *window: Any) -> Any:
+        """Codes of the result; those of the input have their channels last."""
+        return _C.ops._int8_convolution(
+            codes,
+            input.q_scale(),
+            input.q_zero_point(),
+            *self._packed,
+            self._relu,
+            self.scale,
+            self.zero_point,
+            *window,
+            self.groups,
+        )
+
+    def _result(self, codes: Any) -> Any:
+        return of_codes(codes, per_tensor_affine, float(self.scale), int(self.zero_point))
+
+    def _round(self, sums: Any, input: Any, channel: int) -> Any:
+        """The result from sums of products in float64, which any weight and input have."""
+        steps, _ = steps_of(self._qweight)
         factor = steps * float(rushlight.tensor(input.q_scale()))
         shape = [1] * sums.dim()
         shape[channel] = -1
@@ -216,10 +202,12 @@ class _Layer(nn.Module):
         scaled = sums * (factor / self.scale).reshape(shape)
         codes = scaled.float().round_() + self.zero_point
         first, last = (0, 255) if input.dtype == rushlight.quint8 else (-128, 127)
-        codes = codes.clamp_(max(first, self.zero_point) if relu else first, last)
-        return rushlight._make_per_tensor_quantized_tensor(
-            codes.to(input._codes.dtype), self.scale, self.zero_point
-        )
+        codes = codes.clamp_(max(first, self.zero_point) if self._relu else first, last)
+        return self._result(codes.to(input._codes.dtype))
+
+
+def _has_codes_of_8_bits(input: Any) -> bool:
+    return input.dtype in (rushlight.quint8, rushlight.qint8)
 
 
 class Linear(_Layer):
@@ -232,8 +220,6 @@ class Linear(_Layer):
         dtype: the dtype of the weight, `qint8`.
     """
 
-    _relu = False
-
     def __init__(self, in_features, out_features, bias_=True, dtype=rushlight.qint8) -> None:
         super().__init__()
         if dtype != rushlight.qint8:
@@ -245,10 +231,6 @@ class Linear(_Layer):
         )
         weight._codes.zero_()
         self.set_weight_bias(weight, rushlight.zeros(out_features) if bias_ else None)
-
-    def set_weight_bias(self, w, b):
-        super().set_weight_bias(w, b)
-        self._packed = PackedWeight.of(w)
 
     def _get_name(self):
         return "QuantizedLinear"
@@ -274,8 +256,10 @@ class Linear(_Layer):
         self.set_weight_bias(*found["_packed_params._packed_params"])
 
     def forward(self, x):
-        sums = self._packed.sums(x._codes, x.q_zero_point()).double()
-        return self._out(sums, x, -1, self._relu)
+        if self._packed is not None and _has_codes_of_8_bits(x):
+            return self._result(self._multiply(x._codes, x, [], [], [], []))
+        codes = x._codes.double() - x.q_zero_point()
+        return self._round(codes @ integer_weight(self._qweight).t(), x, -1)
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
@@ -304,7 +288,6 @@ def _float_bias(bias: Any) -> Any:
 class _ConvNd(_Layer):
     _call: Any
     _dims: int
-    _relu = False
 
     def __init__(
         self,
@@ -356,14 +339,22 @@ class _ConvNd(_Layer):
         return text + ("" if self._qbias is not None else ", bias=False")
 
     def forward(self, input):
+        plain = self.padding_mode == "zeros" and not isinstance(self.padding, str)
+        batched = input.dim() == self._dims + 2
+        if self._packed is not None and plain and batched and _has_codes_of_8_bits(input):
+            codes = input._codes.movedim(1, -1)
+            window = self.kernel_size, self.stride, self.padding, self.dilation
+            return self._result(self._multiply(codes, input, *window).movedim(-1, 1))
+        return self._round(self._sums(input), input, -1 - self._dims)
+
+    def _sums(self, input: Any) -> Any:
         codes = input._codes.double() - input.q_zero_point()
         padding = self.padding
         if self.padding_mode == "reflect":
             sides: Any = [p for p in reversed(self.padding) for _ in range(2)]
             codes, padding = nn.functional.pad(codes, sides, mode="reflect"), 0
-        weight = _integer_weight(self._qweight)
-        sums = self._call(codes, weight, None, self.stride, padding, self.dilation, self.groups)
-        return self._out(sums, input, -1 - self._dims, self._relu)
+        weight = integer_weight(self._qweight)
+        return self._call(codes, weight, None, self.stride, padding, self.dilation, self.groups)
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):

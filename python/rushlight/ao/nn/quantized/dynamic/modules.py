@@ -7,19 +7,24 @@ import functools
 from typing import Any
 
 import rushlight
-from rushlight import nn
+from rushlight import _C, nn
 from rushlight._quantized import quantize_per_tensor_dynamic
 from rushlight.ao.nn import intrinsic
 from rushlight.ao.nn.quantized import modules as quantized
+from rushlight.ao.nn.quantized._weights import PackedWeight, integer_weight, steps_of
 
 __all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
 
 
-def _product(x: Any, packed: quantized.PackedWeight, bias: Any, reduce_range: bool = True) -> Any:
+def _product(x: Any, weight: Any, packed: Any, bias: Any, reduce_range: bool = True) -> Any:
     """x @ weight.T + bias, x rounded to codes of 7 bits, or of 8."""
-    codes = quantize_per_tensor_dynamic(x.detach().float(), rushlight.quint8, reduce_range)
-    sums = packed.sums(codes._codes, codes.q_zero_point())
-    out = sums.float() * (packed.steps * codes.q_scale())
+    x = x.detach().float()
+    if packed is not None:
+        return _C.ops._int8_linear_dynamic(x, *packed, reduce_range, False, False)
+    codes = quantize_per_tensor_dynamic(x, rushlight.quint8, reduce_range)
+    whole = codes._codes.double() - codes.q_zero_point()
+    sums = whole @ integer_weight(weight).t()
+    out = sums.float() * (steps_of(weight)[0] * codes.q_scale())
     return out if bias is None else out + bias.detach()
 
 
@@ -43,7 +48,8 @@ class Linear(quantized.Linear):
         )
 
     def forward(self, x, reduce_range: bool = True):
-        return _product(x, self._packed, self._qbias, reduce_range).to(x.dtype)
+        out = _product(x, self._qweight, self._packed, self._qbias, reduce_range)
+        return out.to(x.dtype)
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
@@ -80,7 +86,7 @@ class _Weights(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self._codes: dict[str, Any] = {}
-        self._packed: dict[str, quantized.PackedWeight] = {}
+        self._packed: dict[str, PackedWeight | None] = {}
 
     def _take(self, mod: Any) -> None:
         for name, value in mod.named_parameters(recurse=False):
@@ -106,11 +112,11 @@ class _Weights(nn.Module):
 
     def _gates(self, x: Any, side: str, suffix: str = "") -> Any:
         """What inputs ("ih") or the state ("hh") give to the gates."""
-        packed = self._packed.get(side + suffix)
-        if packed is None:
-            packed = quantized.PackedWeight.of(self._codes[f"weight_{side}{suffix}"])
-            self._packed[side + suffix] = packed
-        return _product(x, packed, self._codes.get(f"bias_{side}{suffix}"))
+        name = f"{side}{suffix}"
+        weight, bias = self._codes[f"weight_{name}"], self._codes.get(f"bias_{name}")
+        if name not in self._packed:
+            self._packed[name] = PackedWeight.of(weight, bias)
+        return _product(x, weight, self._packed[name], bias)
 
 
 def _lstm(x: Any, hidden: Any, memory: Any) -> tuple[Any, Any]:

@@ -1,0 +1,134 @@
+"""Weights of 4 and 8 bits for the linear layers of a network: `quantize_` and what it is told.
+
+The names are those of the package torchao, which is found here as `torchao.quantization` under the
+alias where it is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import rushlight
+from rushlight import nn
+from rushlight.ao._integer_weights import Blocks, IntegerWeight, Rows, wrap
+
+__all__ = [
+    "FqnToConfig",
+    "Int4WeightOnlyConfig",
+    "Int8DynamicActivationInt8WeightConfig",
+    "Int8WeightOnlyConfig",
+    "quantize_",
+]
+
+
+@dataclass(frozen=True)
+class Int8WeightOnlyConfig:
+    """Weights of 8 bits.
+
+    The input of a layer is rounded to 8 bits in blocks, too, for sums of whole numbers.
+
+    Args:
+        group_size: inputs of a result that share a scale, a multiple of 8; None: all of them.
+    """
+
+    group_size: int | None = None
+
+    def _layout(self, weight: Any) -> Any:
+        inputs = weight.shape[1]
+        if self.group_size is not None:
+            fits = inputs % self.group_size == 0
+            return Blocks.of(weight, self.group_size, 8, True) if fits else None
+        block = next((n for n in (128, 64, 32, 8) if inputs % n == 0), None)
+        if block is None:
+            return None
+        whole = Blocks.of(weight, inputs, 8, True) if inputs <= 32768 else None
+        if whole is None:
+            return None
+        scales = whole.scales.expand(inputs // block, -1).contiguous()
+        return whole._replace(scales=scales, block=block)
+
+
+@dataclass(frozen=True)
+class Int4WeightOnlyConfig:
+    """Weights of 4 bits with a scale and a zero point for each block of inputs.
+
+    The input of a layer is rounded to 8 bits in the same blocks, for sums of whole numbers.
+
+    Args:
+        group_size: inputs of a result that share a scale, a multiple of 8.
+    """
+
+    group_size: int = 128
+
+    def _layout(self, weight: Any) -> Any:
+        fits = weight.shape[1] % self.group_size == 0
+        return Blocks.of(weight, self.group_size, 4, False) if fits else None
+
+
+@dataclass(frozen=True)
+class Int8DynamicActivationInt8WeightConfig:
+    """Weights of 8 bits with a scale for each result; each row of an input is rounded by itself."""
+
+    def _layout(self, weight: Any) -> Any:
+        return Rows.of(weight)
+
+
+@dataclass(frozen=True)
+class FqnToConfig:
+    """What is told for single layers.
+
+    Args:
+        fqn_to_config: by the name of a layer within the network, what becomes of its weight; None:
+            it stays. "_default" is for all others.
+    """
+
+    fqn_to_config: dict[str, Any] = field(default_factory=dict)
+
+    def _of(self, name: str) -> Any:
+        return self.fqn_to_config.get(name, self.fqn_to_config.get("_default"))
+
+
+def _is_linear(module: Any, name: str) -> bool:
+    return isinstance(module, nn.Linear) and not isinstance(module.weight, IntegerWeight)
+
+
+def quantize_(
+    model: Any,
+    config: Any,
+    filter_fn: Callable[[Any, str], bool] | None = None,
+    device: Any = None,
+) -> None:
+    """Give the linear layers of a network weights of codes, in place.
+
+    Layers whose inputs do not go into groups stay as they are. `state_dict()` has the codes, and
+    `save` and `load` keep them.
+
+    Args:
+        model: the network.
+        config: what weights become, or `FqnToConfig`.
+        filter_fn: which modules, by module and name; None: all linear layers.
+        device: where the network goes first.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(64, 8))
+        >>> torch.ao.quantize_(net, torch.ao.Int8WeightOnlyConfig())
+        >>> net[0].weight
+        IntegerWeight(8 bits in blocks of 64, size=(8, 64), dtype=torch.float32)
+    """
+    for name, module in model.named_modules():
+        chosen = config._of(name) if isinstance(config, FqnToConfig) else config
+        if chosen is None or not (filter_fn or _is_linear)(module, name):
+            continue
+        if not hasattr(chosen, "_layout"):
+            raise TypeError(
+                f"quantize_ expects a configuration such as Int8WeightOnlyConfig(), not {chosen!r}"
+            )
+        if device is not None:
+            module.to(device)
+        with rushlight.no_grad():
+            layout = chosen._layout(module.weight.detach().float())
+            if layout is not None:
+                weight = wrap(layout, module.weight.dtype)
+                module.weight = nn.Parameter(weight, requires_grad=False)

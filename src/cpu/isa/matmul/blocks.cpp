@@ -1,0 +1,266 @@
+// Products with weights in blocks: cpu/block_kernels.h.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "cpu/block_kernels.h"
+#include "cpu/isa/matmul/byte_products.h"
+#include "cpu/isa/simd.h"
+
+namespace rushlight::cpu::RL_ISA {
+namespace {
+
+using F = Simd<float>;
+constexpr int vectors = int8_panel / lanes;
+
+#if defined(__AVX512BW__)
+constexpr int64_t most_rows = 8;
+F::V to_floats(V x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
+V subtract(V a, V b) { return _mm512_sub_epi32(a, b); }
+V multiply_lanes(V a, V b) { return _mm512_mullo_epi32(a, b); }
+V upper_halves(V x) { return _mm512_srli_epi16(x, 4); }
+V add_halves(V a, V b) { return _mm512_add_epi16(a, b); }
+V widened(const uint8_t* p) {
+  return _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+#elif defined(__AVX2__)
+constexpr int64_t most_rows = 4;
+F::V to_floats(V x) { return _mm256_cvtepi32_ps(x); }
+V subtract(V a, V b) { return _mm256_sub_epi32(a, b); }
+V multiply_lanes(V a, V b) { return _mm256_mullo_epi32(a, b); }
+V upper_halves(V x) { return _mm256_srli_epi16(x, 4); }
+V add_halves(V a, V b) { return _mm256_add_epi16(a, b); }
+V widened(const uint8_t* p) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+}
+#else
+constexpr int64_t most_rows = 2;
+F::V to_floats(V x) { return _mm_cvtepi32_ps(x); }
+V subtract(V a, V b) { return _mm_sub_epi32(a, b); }
+V multiply_lanes(V a, V b) { return _mm_mullo_epi32(a, b); }
+V upper_halves(V x) { return _mm_srli_epi16(x, 4); }
+V add_halves(V a, V b) { return _mm_add_epi16(a, b); }
+V widened(const uint8_t* p) {
+  int32_t four;
+  std::memcpy(&four, p, sizeof(four));
+  return _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four));
+}
+#endif
+
+// ---- the input ----
+
+void round_row(const float* x, const BlockRows& to, int64_t row) {
+  for (int64_t b = 0; b < to.blocks; b++) {
+    const float* const from = x + b * to.block;
+    float largest = 0;
+    for (int64_t i = 0; i < to.block; i++) {
+      const float size = std::abs(from[i]);
+      largest = size > largest || size != size ? size : largest;
+    }
+    const float step = largest / 127;
+    // Numbers too small to divide by are zeros; a block with NaN or infinity is NaN.
+    const bool divides = step >= std::numeric_limits<float>::min() && std::isfinite(step);
+    const float inverse = divides ? 1 / step : 0;
+    int8_t* const codes = to.codes + row * to.row + b * to.block;
+    int32_t sum = 0;
+    for (int64_t i = 0; i < to.block; i++) {
+      const float place = std::nearbyint(divides ? from[i] * inverse : 0.0F);
+      const auto code = static_cast<int32_t>(place);
+      codes[i] = static_cast<int8_t>(code);
+      sum += code;
+    }
+    to.sums[row * to.blocks + b] = sum;
+    to.steps[row * to.blocks + b] = divides ? step
+                                    : std::isfinite(largest)
+                                        ? 0.0F
+                                        : std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
+// ---- products ----
+
+// The scales and the zero points of a block and a panel.
+struct BlockWeights {
+  F::V scales[vectors];
+  V zeros[vectors];
+};
+
+inline BlockWeights weights_from(const float* scales, const uint8_t* zeros, int32_t middle) {
+  BlockWeights out;
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++) {
+    out.scales[v] = F::load(scales + v * lanes);
+    out.zeros[v] = zeros == nullptr ? broadcast(middle) : widened(zeros + v * lanes);
+  }
+  return out;
+}
+
+inline BlockWeights weights_of(const BlockGemm& g, int64_t block, int64_t column) {
+  const int64_t n = std::min(int8_panel, g.columns - column);
+  const int64_t at = block * g.columns + column;
+  const int32_t middle = g.bits == 4 ? 8 : 128;
+  const uint8_t* const zeros = g.zeros == nullptr ? nullptr : g.zeros + at;
+  if (RL_LIKELY(n == int8_panel)) {
+    return weights_from(g.scales + at, zeros, middle);
+  }
+  float padded_scales[int8_panel] = {};
+  uint8_t padded_zeros[int8_panel] = {};
+  std::copy_n(g.scales + at, n, padded_scales);
+  if (zeros != nullptr) {
+    std::copy_n(zeros, n, padded_zeros);
+  }
+  return weights_from(padded_scales, zeros == nullptr ? nullptr : padded_zeros, middle);
+}
+
+// Codes of four bits: the sums of four products still fit 16 bits.
+struct FourBits : SevenBits {};
+
+template <class Way>
+inline __attribute__((always_inline)) V add_two(V sum, const typename Way::Codes& a,
+                                                const typename Way::Weights& x,
+                                                const typename Way::Codes& b,
+                                                const typename Way::Weights& y) {
+  if constexpr (std::is_same_v<Way, FourBits>) {
+    const V pairs = add_halves(add_byte_pairs(a, x), add_byte_pairs(b, y));
+    return add(sum, add_pairs(pairs, broadcast(0x00010001)));
+  } else {
+    return Way::add_products(Way::add_products(sum, a, x), b, y);
+  }
+}
+
+// Adds the products of a block of some rows to `totals`, a panel's columns for each row.
+template <class Way, int bits, int rows>
+void add_block(const BlockGemm& g, int64_t row, const uint8_t* panel, int64_t block,
+               const BlockWeights& w, F::V* totals) {
+  V acc[rows][vectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      acc[r][v] = broadcast(0);
+    }
+  }
+  const int8_t* const a = g.a.codes + row * g.a.row + block * g.a.block;
+  const auto add_quads = [&](int64_t quad, const V* first, const V* second)
+                             __attribute__((always_inline)) {
+                               typename Way::Codes c[2][vectors];
+#pragma GCC unroll 4
+                               for (int v = 0; v < vectors; v++) {
+                                 c[0][v] = Way::codes(first[v]);
+                                 c[1][v] = Way::codes(second[v]);
+                               }
+#pragma GCC unroll 8
+                               for (int r = 0; r < rows; r++) {
+                                 const int8_t* const from = a + r * g.a.row + quad * int8_group;
+                                 int32_t one;  // apart, as processors broadcast from memory
+                                 int32_t two;
+                                 std::memcpy(&one, from, sizeof(one));
+                                 std::memcpy(&two, from + int8_group, sizeof(two));
+                                 const typename Way::Weights x = Way::weights(broadcast(one));
+                                 const typename Way::Weights y = Way::weights(broadcast(two));
+#pragma GCC unroll 4
+                                 for (int v = 0; v < vectors; v++) {
+                                   acc[r][v] = add_two<Way>(acc[r][v], c[0][v], x, c[1][v], y);
+                                 }
+                               }
+                             };
+  const int64_t quads = g.a.block / int8_group;
+  for (int64_t q = 0; q < quads; q += 2) {
+    V first[vectors];
+    V second[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      const int64_t at = v * static_cast<int64_t>(sizeof(V));
+      if constexpr (bits == 4) {
+        const V both_halves = load(panel + q / 2 * int8_panel_bytes(1) + at);
+        first[v] = both(both_halves, broadcast(0x0f0f0f0f));
+        second[v] = both(upper_halves(both_halves), broadcast(0x0f0f0f0f));
+      } else {
+        first[v] = load(panel + q * int8_panel_bytes(1) + at);
+        second[v] = load(panel + (q + 1) * int8_panel_bytes(1) + at);
+      }
+    }
+    add_quads(q, first, second);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; r++) {
+    const int64_t at = (row + r) * g.a.blocks + block;
+    const F::V step = F::set1(g.a.steps[at]);
+    const V sum = broadcast(g.a.sums[at]);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      const V whole = subtract(acc[r][v], multiply_lanes(w.zeros[v], sum));
+      F::V& total = totals[r * vectors + v];
+      total = F::add(total, F::mul(F::mul(step, w.scales[v]), to_floats(whole)));
+    }
+  }
+}
+
+// The results of some rows and a panel.
+template <class Way, int bits, int rows>
+void multiply_panel(const BlockGemm& g, int64_t row, int64_t p) {
+  F::V totals[rows * vectors];
+  for (auto& total : totals) {
+    total = F::zero();
+  }
+  const int64_t block_bytes = g.a.block / int8_group * int8_panel_bytes(1) * bits / 8;
+  const uint8_t* const panel = g.panels + p * g.a.blocks * block_bytes;
+  const int64_t column = p * int8_panel;
+  for (int64_t b = 0; b < g.a.blocks; b++) {
+    add_block<Way, bits, rows>(g, row, panel + b * block_bytes, b, weights_of(g, b, column),
+                               totals);
+  }
+  const int64_t n = std::min(int8_panel, g.columns - column);
+  for (int r = 0; r < rows; r++) {
+    float y[int8_panel];
+    for (int v = 0; v < vectors; v++) {
+      F::store(y + v * lanes, totals[r * vectors + v]);
+    }
+    float* const to = g.out + (row + r) * g.columns + column;
+    for (int64_t j = 0; j < n; j++) {
+      to[j] = g.bias == nullptr ? y[j] : y[j] + g.bias[column + j];
+    }
+  }
+}
+
+using Multiply = void (*)(const BlockGemm&, int64_t row, int64_t panel);
+using ByRows = std::array<Multiply, most_rows>;  // less 1
+
+template <class Way, int bits, size_t... i>
+constexpr ByRows for_each_rows(std::index_sequence<i...>) {
+  return {multiply_panel<Way, bits, i + 1>...};
+}
+template <class Way, int bits>
+constexpr ByRows by_rows = for_each_rows<Way, bits>(std::make_index_sequence<most_rows>());
+
+const ByRows& choose(int64_t bits) {
+#if defined(__AVX2__)
+  if (has_one_instruction()) {
+    return bits == 4 ? by_rows<OneInstruction, 4> : by_rows<OneInstruction, 8>;
+  }
+#endif
+  return bits == 4 ? by_rows<FourBits, 4> : by_rows<Widened, 8>;
+}
+
+void multiply(const BlockGemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,
+              int64_t last_panel) {
+  const ByRows& kernels = choose(g.bits);
+  const int64_t parts = (last_row - first_row + most_rows - 1) / most_rows;
+  for (int64_t p = first_panel; p < last_panel; p++) {
+    for (int64_t b = 0; b < parts; b++) {
+      const int64_t i = first_row + (last_row - first_row) * b / parts;
+      const int64_t rows = first_row + (last_row - first_row) * (b + 1) / parts - i;
+      kernels[rows - 1](g, i, p);
+    }
+  }
+}
+
+}  // namespace
+
+const BlockKernels block_kernels = {most_rows, round_row, multiply};
+
+}  // namespace rushlight::cpu::RL_ISA

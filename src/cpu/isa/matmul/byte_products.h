@@ -1,0 +1,111 @@
+// Four products of bytes, exact, added to a sum of 32 bits: in one instruction where the processor
+// has it; by pairs in 16 bits where codes have seven bits; and with terms widened to 16 bits.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace rushlight::cpu::RL_ISA {
+
+// ---- vectors of 32-bit lanes, each also four bytes or two numbers of 16 bits ----
+
+#if defined(__AVX512BW__)
+using V = __m512i;
+inline V load(const void* p) { return _mm512_loadu_si512(p); }
+inline void store(void* p, V v) { _mm512_storeu_si512(p, v); }
+inline V broadcast(int32_t x) { return _mm512_set1_epi32(x); }
+inline V add(V a, V b) { return _mm512_add_epi32(a, b); }
+inline V both(V a, V b) { return _mm512_and_si512(a, b); }
+inline V add_pairs(V a, V b) { return _mm512_madd_epi16(a, b); }
+inline V add_byte_pairs(V a, V b) { return _mm512_maddubs_epi16(a, b); }
+inline V shifted_left(V a) { return _mm512_slli_epi16(a, 8); }
+inline V shifted_right(V a) { return _mm512_srai_epi16(a, 8); }
+inline V high_bytes(V a) { return _mm512_srli_epi16(a, 8); }
+#elif defined(__AVX2__)
+using V = __m256i;
+inline V load(const void* p) { return _mm256_loadu_si256(static_cast<const V*>(p)); }
+inline void store(void* p, V v) { _mm256_storeu_si256(static_cast<V*>(p), v); }
+inline V broadcast(int32_t x) { return _mm256_set1_epi32(x); }
+inline V add(V a, V b) { return _mm256_add_epi32(a, b); }
+inline V both(V a, V b) { return _mm256_and_si256(a, b); }
+inline V add_pairs(V a, V b) { return _mm256_madd_epi16(a, b); }
+inline V add_byte_pairs(V a, V b) { return _mm256_maddubs_epi16(a, b); }
+inline V shifted_left(V a) { return _mm256_slli_epi16(a, 8); }
+inline V shifted_right(V a) { return _mm256_srai_epi16(a, 8); }
+inline V high_bytes(V a) { return _mm256_srli_epi16(a, 8); }
+#else
+using V = __m128i;
+inline V load(const void* p) { return _mm_loadu_si128(static_cast<const V*>(p)); }
+inline void store(void* p, V v) { _mm_storeu_si128(static_cast<V*>(p), v); }
+inline V broadcast(int32_t x) { return _mm_set1_epi32(x); }
+inline V add(V a, V b) { return _mm_add_epi32(a, b); }
+inline V both(V a, V b) { return _mm_and_si128(a, b); }
+inline V add_pairs(V a, V b) { return _mm_madd_epi16(a, b); }
+inline V add_byte_pairs(V a, V b) { return _mm_maddubs_epi16(a, b); }
+inline V shifted_left(V a) { return _mm_slli_epi16(a, 8); }
+inline V shifted_right(V a) { return _mm_srai_epi16(a, 8); }
+inline V high_bytes(V a) { return _mm_srli_epi16(a, 8); }
+#endif
+constexpr int64_t lanes = sizeof(V) / sizeof(int32_t);
+
+// ---- ways to add four products of a code without a sign and a weight with one to each lane ----
+
+#if defined(__AVX2__)
+// Written as an instruction: the code is compiled for processors without it.
+struct OneInstruction {
+  using Codes = V;
+  using Weights = V;
+  static V codes(V x) { return x; }
+  static V weights(V w) { return w; }
+  static V add_products(V sum, V codes, V weights) {
+#if defined(__AVX512BW__)
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(weights));
+#else
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(codes), "x"(weights));
+#endif
+    return sum;
+  }
+};
+#endif
+
+// Two products of a code below 128 are at most 2 * 127 * 128 in size, which 16 bits hold.
+struct SevenBits {
+  using Codes = V;
+  using Weights = V;
+  static V codes(V x) { return x; }
+  static V weights(V w) { return w; }
+  static V add_products(V sum, V codes, V weights) {
+    return add(sum, add_pairs(add_byte_pairs(codes, weights), broadcast(0x00010001)));
+  }
+};
+
+struct Widened {
+  struct Pairs {
+    V even;  // bytes 0 and 2 of a lane
+    V odd;
+  };
+  using Codes = Pairs;
+  using Weights = Pairs;
+  static Pairs codes(V x) { return {both(x, broadcast(0x00ff00ff)), high_bytes(x)}; }
+  static Pairs weights(V w) { return {shifted_right(shifted_left(w)), shifted_right(w)}; }
+  static V add_products(V sum, const Pairs& codes, const Pairs& weights) {
+    return add(sum, add(add_pairs(codes.even, weights.even), add_pairs(codes.odd, weights.odd)));
+  }
+};
+
+#if defined(__AVX2__)
+inline bool has_one_instruction() {
+  static const bool has = [] {
+    __builtin_cpu_init();
+#if defined(__AVX512BW__)
+    return __builtin_cpu_supports("avx512vnni") != 0;
+#else
+    return __builtin_cpu_supports("avxvnni") != 0;
+#endif
+  }();
+  return has;
+}
+#endif
+
+}  // namespace rushlight::cpu::RL_ISA

@@ -1,0 +1,322 @@
+// Products of codes: cpu/int8_gemm.h.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "cpu/int8_gemm.h"
+#include "cpu/isa/matmul/byte_products.h"
+#include "cpu/isa/simd.h"
+
+namespace rushlight::cpu::RL_ISA {
+namespace {
+
+// Rows and panels whose sums fit the registers.
+#if defined(__AVX512BW__)
+constexpr int64_t most_rows = 12;
+constexpr int64_t most_panels = 2;
+#elif defined(__AVX2__)
+constexpr int64_t most_rows = 4;
+constexpr int64_t most_panels = 1;
+#else
+constexpr int64_t most_rows = 2;
+constexpr int64_t most_panels = 1;
+#endif
+constexpr int64_t most_columns = most_panels * int8_panel;
+
+// ---- tiles ----
+
+// The sums of some rows of codes and all columns of some panels; most_columns lie between rows.
+using Tile = void (*)(const uint8_t* a, int64_t a_row, const int8_t* panel, int64_t groups,
+                      int32_t* sums);
+
+template <class Way, int rows, int panels, int ways>
+void add_up(const uint8_t* a, int64_t a_row, const int8_t* panel, int64_t groups, int32_t* sums) {
+  constexpr int in_panel = int8_panel / lanes;
+  constexpr int vectors = panels * in_panel;
+  V acc[ways][rows][vectors];
+#pragma GCC unroll 4
+  for (int u = 0; u < ways; u++) {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; v++) {
+        acc[u][r][v] = broadcast(0);
+      }
+    }
+  }
+  const int64_t panel_bytes = int8_panel_bytes(groups);
+  const auto step = [&](int64_t g, int u) __attribute__((always_inline)) {
+    typename Way::Weights w[vectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+      w[v] = Way::weights(load(panel + v / in_panel * panel_bytes + g * int8_panel_bytes(1) +
+                               v % in_panel * static_cast<int64_t>(sizeof(V))));
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) {
+      int32_t four;
+      std::memcpy(&four, a + r * a_row + g * int8_group, sizeof(four));
+      const typename Way::Codes x = Way::codes(broadcast(four));
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; v++) {
+        acc[u][r][v] = Way::add_products(acc[u][r][v], x, w[v]);
+      }
+    }
+  };
+  int64_t g = 0;
+  for (; g + ways <= groups; g += ways) {
+#pragma GCC unroll 4
+    for (int u = 0; u < ways; u++) {
+      step(g + u, u);
+    }
+  }
+  for (; g < groups; g++) {
+    step(g, 0);
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+      V sum = acc[0][r][v];
+#pragma GCC unroll 4
+      for (int u = 1; u < ways; u++) {
+        sum = add(sum, acc[u][r][v]);
+      }
+      store(sums + r * most_columns + v * lanes, sum);
+    }
+  }
+}
+
+// Sums of few rows are each cut into several, as an addition waits for the one before.
+template <class Way, int rows, int panels>
+void tile(const uint8_t* a, int64_t a_row, const int8_t* panel, int64_t groups, int32_t* sums) {
+  add_up<Way, rows, panels, rows == 1 ? 4 : rows == 2 ? 2 : 1>(a, a_row, panel, groups, sums);
+}
+
+// By rows less 1.
+using Tiles = std::array<Tile, most_rows>;
+template <class Way, int panels, size_t... i>
+constexpr Tiles tiles_of_rows(std::index_sequence<i...>) {
+  return {tile<Way, i + 1, panels>...};
+}
+template <class Way, int panels>
+constexpr Tiles tiles = tiles_of_rows<Way, panels>(std::make_index_sequence<most_rows>());
+
+template <int panels>
+const Tiles& choose_tiles(bool seven_bits) {
+#if defined(__AVX2__)
+  if (has_one_instruction()) {
+    return tiles<OneInstruction, panels>;
+  }
+#endif
+  return seven_bits ? tiles<SevenBits, panels> : tiles<Widened, panels>;
+}
+
+// ---- results ----
+
+// A row of n <= most_columns codes from column j on.
+inline __attribute__((always_inline)) void write_some_codes(const Int8Result& to, const int32_t* s,
+                                                            int64_t i, int64_t j, int64_t n) {
+  float y[most_columns];
+  for (int64_t x = 0; x < n; x++) {
+    y[x] = static_cast<float>(s[x]);
+  }
+  if (to.bias != nullptr) {
+    for (int64_t x = 0; x < n; x++) {
+      y[x] += to.bias[j + x];
+    }
+  }
+  int32_t codes[most_columns];
+  for (int64_t x = 0; x < n; x++) {
+    const float code = std::nearbyint(y[x] * to.factors[j + x]) + to.zero_point;
+    const float least = code > to.first ? code : to.first;
+    codes[x] = static_cast<int32_t>(least < to.last ? least : to.last);
+  }
+  auto* const out = static_cast<uint8_t*>(to.data) + i * to.row + j;
+  for (int64_t x = 0; x < n; x++) {
+    out[x] = static_cast<uint8_t>(codes[x]);
+  }
+}
+
+void write_codes(const Int8Result& to, const int32_t* s, int64_t i, int64_t j, int64_t n) {
+  if (n == most_columns) {  // a length that the compiler knows
+    write_some_codes(to, s, i, j, most_columns);
+  } else {
+    write_some_codes(to, s, i, j, n);
+  }
+}
+
+void write_numbers(const Int8Result& to, const int32_t* s, int64_t i, int64_t j, int64_t n) {
+  float y[most_columns];
+  const float row_factor = to.row_factors == nullptr ? 1 : to.row_factors[i];
+  for (int64_t x = 0; x < n; x++) {
+    y[x] = static_cast<float>(s[x]) * row_factor * to.factors[j + x];
+  }
+  if (to.bias != nullptr) {
+    for (int64_t x = 0; x < n; x++) {
+      y[x] += to.bias[j + x];
+    }
+  }
+  if (to.relu) {
+    for (int64_t x = 0; x < n; x++) {
+      y[x] = y[x] < 0.0F ? 0.0F : y[x];
+    }
+  }
+  std::memcpy(static_cast<float*>(to.data) + i * to.row + j, y, n * sizeof(float));
+}
+
+// Part of a row of results: n <= most_columns columns from column j on.
+void finish(const Int8Result& to, const int32_t* s, int64_t i, int64_t j, int64_t n) {
+  switch (to.kind) {
+    case Int8Result::sums:
+      std::memcpy(static_cast<int32_t*>(to.data) + i * to.row + j, s, n * sizeof(int32_t));
+      return;
+    case Int8Result::numbers:
+      return write_numbers(to, s, i, j, n);
+    case Int8Result::codes:
+      return write_codes(to, s, i, j, n);
+  }
+}
+
+// What the zero point of the codes of A has added.
+void subtract_zero_point(const Int8Gemm& g, int32_t* s, int64_t j, int64_t n) {
+  const auto zero = static_cast<uint32_t>(g.zero_point);
+  for (int64_t x = 0; x < n; x++) {
+    const auto sum = static_cast<uint32_t>(g.column_sums[j + x]);
+    s[x] = static_cast<int32_t>(static_cast<uint32_t>(s[x]) - zero * sum);
+  }
+}
+
+void multiply(const Int8Gemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,
+              int64_t last_panel) {
+  const Tiles& one = choose_tiles<1>(g.seven_bits);
+  const Tiles& several = choose_tiles<most_panels>(g.seven_bits);
+  alignas(64) int32_t sums[most_rows * most_columns];
+  const int64_t blocks = (last_row - first_row + most_rows - 1) / most_rows;
+  for (int64_t p = first_panel; p < last_panel;) {
+    const int64_t panels = last_panel - p < most_panels ? 1 : most_panels;
+    const int8_t* const from = g.panels + p * int8_panel_bytes(g.groups);
+    const int64_t j = p * int8_panel;
+    const int64_t n = std::min(panels * int8_panel, g.columns - j);
+    for (int64_t b = 0; b < blocks; b++) {
+      // Blocks are nearly equal, as few rows take as long to come to their sums as many.
+      const int64_t i = first_row + (last_row - first_row) * b / blocks;
+      const int64_t rows = first_row + (last_row - first_row) * (b + 1) / blocks - i;
+      (panels == 1 ? one : several)[rows - 1](g.a + i * g.a_row, g.a_row, from, g.groups, sums);
+      for (int64_t r = 0; r < rows; r++) {
+        int32_t* const row = sums + r * most_columns;
+        if (g.column_sums != nullptr) {
+          subtract_zero_point(g, row, j, n);
+        }
+        finish(g.result, row, i + r, j, n);
+      }
+    }
+    p += panels;
+  }
+}
+
+// ---- one channel for itself ----
+
+// The sums of n <= most_columns channels from c on.
+inline __attribute__((always_inline)) void add_taps(const Int8Depthwise& d,
+                                                    const uint8_t* const* taps, int64_t c,
+                                                    int64_t n, int32_t* sums) {
+  const auto zero = static_cast<int16_t>(d.zero_point);
+  for (int64_t t = 0; t < d.count; t++) {
+    if (taps[t] == nullptr) {
+      continue;
+    }
+    const uint8_t* const x = taps[t] + c;
+    const int8_t* const w = d.weight + t * d.channels + c;
+    for (int64_t q = 0; q < n; q++) {
+      // At most 255 * 128 in size, which 16 bits hold.
+      const auto from_zero = static_cast<int16_t>(x[q] - zero);
+      sums[q] += static_cast<int16_t>(from_zero * w[q]);
+    }
+  }
+}
+
+void depthwise(const Int8Depthwise& d, int64_t first, int64_t last) {
+  for (int64_t i = first; i < last; i++) {
+    const uint8_t* const* const taps = d.taps + i * d.count;
+    for (int64_t c = 0; c < d.channels; c += most_columns) {
+      const int64_t n = std::min(most_columns, d.channels - c);
+      int32_t sums[most_columns] = {};
+      if (n == most_columns) {  // a length that the compiler knows
+        add_taps(d, taps, c, most_columns, sums);
+      } else {
+        add_taps(d, taps, c, n, sums);
+      }
+      finish(d.result, sums, i, c, n);
+    }
+  }
+}
+
+// ---- codes ----
+
+void limits(const float* x, int64_t n, float& low, float& high) {
+  using S = Simd<float>;
+  S::V least = S::set1(x[0]);
+  S::V most = least;
+  S::Flags nan = S::unordered(least, least);
+  int64_t i = 0;
+  for (; i + S::width <= n; i += S::width) {
+    const S::V v = S::load(x + i);
+    least = S::min(least, v);
+    most = S::max(most, v);
+    nan = S::either(nan, S::unordered(v, v));
+  }
+  float lows[S::width];
+  float highs[S::width];
+  S::store(lows, least);
+  S::store(highs, most);
+  low = *std::min_element(lows, lows + S::width);
+  high = *std::max_element(highs, highs + S::width);
+  bool any_nan = S::any(nan);
+  for (; i < n; i++) {
+    low = std::min(low, x[i]);
+    high = std::max(high, x[i]);
+    any_nan |= x[i] != x[i];
+  }
+  if (any_nan) {
+    low = high = std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
+void to_codes(const float* x, int64_t n, Int8Codes how, uint8_t* codes) {
+  constexpr int64_t block = 64;
+  for (int64_t i = 0; i < n; i += block) {
+    const int64_t some = std::min(block, n - i);
+    int32_t whole[block];
+    for (int64_t q = 0; q < some; q++) {
+      const float place = std::nearbyint(x[i + q] * how.inverse + how.zero_point);
+      const float most = place < 255.0F ? place : 255.0F;
+      whole[q] = static_cast<int32_t>(most > 0.0F ? most : 0.0F);
+    }
+    for (int64_t q = 0; q < some; q++) {
+      codes[i + q] = static_cast<uint8_t>(whole[q]);
+    }
+  }
+}
+
+bool are_seven_bits(const uint8_t* codes, int64_t n) {
+#if defined(__AVX2__)
+  if (has_one_instruction()) {
+    return false;
+  }
+#endif
+  uint8_t all = 0;
+  for (int64_t i = 0; i < n; i++) {
+    all |= codes[i];
+  }
+  return all < 128;
+}
+
+}  // namespace
+
+const Int8Kernels int8_kernels = {most_rows, multiply, depthwise, limits, to_codes, are_seven_bits};
+
+}  // namespace rushlight::cpu::RL_ISA

@@ -1,0 +1,145 @@
+"""Weights of 4 and 8 bits as tensors: how near they are, what is done with them, and files of them."""
+
+import copy
+import io
+import subprocess
+import sys
+
+import pytest
+
+import rushlight as torch
+from rushlight import ao, nn
+from rushlight.ao import _integer_weights
+
+CONFIGS = [
+    (ao.Int8WeightOnlyConfig(), 0.02),
+    (ao.Int8WeightOnlyConfig(group_size=32), 0.02),
+    (ao.Int4WeightOnlyConfig(group_size=32), 0.15),
+    (ao.Int4WeightOnlyConfig(group_size=64), 0.15),
+    (ao.Int4WeightOnlyConfig(), 0.15),
+    (ao.Int8DynamicActivationInt8WeightConfig(), 0.02),
+]
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(256, 50), nn.ReLU(), nn.Linear(50, 7))
+
+
+def quantised(config):
+    net = network()
+    ao.quantize_(net, config)
+    return net
+
+
+@pytest.mark.parametrize(("config", "most"), CONFIGS)
+@pytest.mark.parametrize("rows", [1, 8, 33])
+def test_layers_are_near_those_of_numbers(config, most, rows):
+    net, plain = quantised(config), network()
+    x = torch.randn(2, rows, 256)
+    first, expected = net[0](x), plain[0](x)
+    assert isinstance(net[0].weight, _integer_weights.IntegerWeight)
+    assert (first - expected).abs().max() < most * expected.abs().max()
+    # Beside the weight only the input is rounded, to 8 bits.
+    exact = nn.functional.linear(x, net[0].weight.dequantize(), plain[0].bias)
+    assert (first - exact).abs().max() < 0.02 * expected.abs().max()
+
+
+@pytest.mark.parametrize(("config", "most"), CONFIGS)
+def test_codes_are_the_nearest_ones(config, most):
+    weight, numbers = quantised(config)[0].weight, network()[0].weight.detach()
+    layout = weight._layout
+    found = weight.dequantize()
+    assert found.shape == weight.shape == numbers.shape
+    if type(layout) is _integer_weights.Rows:
+        steps = layout.steps.unsqueeze(1).expand(-1, 256)
+    else:
+        steps = layout.scales.t().repeat_interleave(layout.block, 1)
+    assert ((found - numbers).abs() <= steps * 0.50001).all()
+
+
+def test_layers_that_do_not_fit_stay():
+    net = quantised(ao.Int4WeightOnlyConfig(group_size=64))
+    assert type(net[2].weight) is nn.Parameter  # of 50 inputs
+    net = network()
+    chosen = {"0": ao.Int8WeightOnlyConfig(), "_default": None}
+    ao.quantize_(net, ao.FqnToConfig(chosen))
+    assert not isinstance(net[2].weight, _integer_weights.IntegerWeight)
+    net = network()
+    ao.quantize_(net, ao.Int8WeightOnlyConfig(), lambda module, name: name == "2")
+    assert type(net[0].weight) is nn.Parameter
+    with pytest.raises(TypeError, match="expects a configuration"):
+        ao.quantize_(net, "int8")
+
+
+@pytest.mark.parametrize(("config", "most"), CONFIGS)
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_files_hold_codes(config, most, weights_only):
+    net, x = quantised(config), torch.randn(3, 256)
+    stream = io.BytesIO()
+    torch.save(net.state_dict(), stream)
+    assert len(stream.getvalue()) < 30_000  # float32 takes 52,000
+    stream.seek(0)
+    read = torch.load(stream, weights_only=weights_only)
+    other = quantised(config)
+    other[0].bias.data.zero_()
+    other.load_state_dict(read)
+    assert torch.equal(other(x), net(x))
+    assigned = network()
+    assigned.load_state_dict(read, assign=True)
+    assert torch.equal(assigned(x), net(x))
+
+
+def test_files_are_not_trusted():
+    layout = quantised(ao.Int4WeightOnlyConfig(32))[0].weight._layout
+    for parts in (
+        layout._replace(codes=layout.codes[:1]),
+        layout._replace(scales=layout.scales[:, :3]),
+        layout._replace(block=0),
+        layout._replace(bits=3),
+        layout._replace(zeros=layout.zeros.float()),
+        layout._replace(block="32"),
+    ):
+        with pytest.raises((TypeError, RuntimeError)):
+            _integer_weights.rebuilt("blocks", tuple(parts), torch.float32)
+    with pytest.raises((TypeError, RuntimeError)):
+        _integer_weights.rebuilt("blocks", tuple(layout), torch.int8)
+
+
+def test_weights_are_copied_moved_and_refuse_the_rest():
+    net = quantised(ao.Int8WeightOnlyConfig(32))
+    x = torch.randn(3, 256)
+    twin = copy.deepcopy(net)
+    assert isinstance(twin[0].weight, nn.Parameter) and not twin[0].weight.requires_grad
+    assert torch.equal(twin(x), net(x))
+    half = copy.deepcopy(net).to(torch.bfloat16)
+    assert half[0].weight.dtype == torch.bfloat16
+    assert half(x.bfloat16()).dtype == torch.bfloat16
+    assert (half(x.bfloat16()).float() - net(x)).abs().max() < 0.1
+    assert torch.equal(net[0].weight.detach().dequantize(), net[0].weight.dequantize())
+    with pytest.raises(NotImplementedError, match="dequantize"):
+        net[0].weight + 1
+    assert "8 bits in blocks of 32, size=(50, 256)" in repr(net[0].weight)
+
+
+def test_gradients_of_inputs_are_those_of_the_numbers():
+    net = quantised(ao.Int4WeightOnlyConfig(32))
+    x = torch.randn(3, 256, requires_grad=True)
+    net[0](x).sum().backward()
+    assert torch.allclose(x.grad, net[0].weight.dequantize().sum(0).expand(3, -1), atol=1e-5)
+
+
+def test_programs_import_torchao():
+    code = """
+import rushlight.as_torch
+import torch
+from torchao.quantization import quantize_, Int8WeightOnlyConfig
+import torchao
+net = torch.nn.Sequential(torch.nn.Linear(64, 3))
+torchao.quantize_(net, Int8WeightOnlyConfig())
+print(net(torch.ones(1, 64)).shape)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.stdout == "torch.Size([1, 3])\n", done.stderr
