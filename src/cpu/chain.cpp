@@ -98,6 +98,11 @@ Notebook* Notebook::of_thread() {
 
 Notebook& Notebook::numbered(uint32_t number) { return *notebooks[number - 1]; }
 
+ChainCounts Notebook::counts() {
+  const std::lock_guard guard(lock_);
+  return counts_;
+}
+
 uint32_t Notebook::writer_number(const StorageImpl* storage) {
   return storage->noted_.load(std::memory_order_acquire) / StorageImpl::one_writer;
 }

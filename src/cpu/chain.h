@@ -47,7 +47,7 @@ class RL_API Notebook {
   bool note(const TensorIterator& it, const cpu::PointwiseKernel& kernel, const char* attributes,
             const cpu::ProgramRunner& runner);
   void complete_all();
-  const ChainCounts& counts() const { return counts_; }
+  ChainCounts counts();
 
   // The notebook of this thread, which it keeps; null where there are too many threads.
   static Notebook* of_thread();
