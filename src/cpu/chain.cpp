@@ -21,8 +21,9 @@ constexpr size_t max_steps = 64;  // of a chain
 std::mutex notebooks_lock;
 Notebook* notebooks[max_notebooks];  // from number 1 on; they stay for ever
 size_t num_notebooks = 0;
-std::vector<Notebook*> unused;  // of threads that have ended
-std::mutex memory_lock;         // while memory is taken that was to be taken later
+// Of threads that have ended. Never destroyed: threads may end after main().
+std::vector<Notebook*>& unused = *new std::vector<Notebook*>;
+std::mutex memory_lock;  // while memory is taken that was to be taken later
 
 // Whether elements of t lie as those of a chain's results do.
 bool lies_as(const Chain& chain, const Tensor& t) {

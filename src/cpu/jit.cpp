@@ -550,8 +550,8 @@ int jit_formula(const char* name) {
   if (isa_level() == IsaLevel::v2) {
     return -1;
   }
-  static const std::unordered_map<std::string_view, int> numbers = [] {
-    std::unordered_map<std::string_view, int> made;
+  static const auto& numbers = [] -> const auto& {  // never destroyed
+    auto& made = *new std::unordered_map<std::string_view, int>;
     for (const Formula& formula : formulas) {
       made.emplace(formula.name, static_cast<int>(made.size()));
     }
