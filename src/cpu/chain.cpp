@@ -21,8 +21,9 @@ constexpr size_t max_notebooks = 4096;
 std::mutex notebooks_lock;
 Notebook* notebooks[max_notebooks];  // from number 1 on; they stay for ever
 size_t num_notebooks = 0;
-std::vector<Notebook*> unused;  // of threads that have ended
-std::mutex memory_lock;         // while memory is taken that was to be taken later
+// Of threads that have ended. Never destroyed: threads may end after main().
+std::vector<Notebook*>& unused = *new std::vector<Notebook*>;
+std::mutex memory_lock;  // while memory is taken that was to be taken later
 
 }  // namespace
 
@@ -59,6 +60,227 @@ Notebook* Notebook::of_thread() {
 
 Notebook& Notebook::numbered(uint32_t number) { return *notebooks[number - 1]; }
 
+<<<<<<< HEAD
+=======
+ChainCounts Notebook::counts() {
+  const std::lock_guard guard(lock_);
+  return counts_;
+}
+
+uint32_t Notebook::writer_number(const StorageImpl* storage) {
+  return storage->noted_.load(std::memory_order_acquire) / StorageImpl::one_writer;
+}
+
+// ---- noting ----
+
+// One call of note(): what is in the way, and what is written down.
+struct Notebook::Noter {
+  Notebook& book;
+  const TensorIterator& it;
+  std::unique_lock<std::mutex> lock{book.lock_};
+
+  enum class Way { Clear, Changed, None };
+
+  // The chain of this shape, which is begun where there is none or the one there is has grown long.
+  Chain& chain() {
+    const Tensor& out = it.output(0);
+    for (const auto& open : book.open_) {
+      if (lies_as(*open, out)) {
+        if (open->steps.size() < max_steps) {
+          return *open;
+        }
+        book.complete(*open);
+        break;
+      }
+    }
+    if (book.open_.size() == max_open) {
+      book.complete(*book.open_.front());
+    }
+    if (book.spare_.empty()) {
+      book.spare_.push_back(std::make_unique<Chain>());
+    }
+    book.open_.push_back(std::move(book.spare_.back()));
+    book.spare_.pop_back();
+    Chain& fresh = *book.open_.back();
+    fresh.dim = out.dim();
+    std::copy(out.sizes().begin(), out.sizes().end(), fresh.sizes);
+    std::copy(out.strides().begin(), out.strides().end(), fresh.strides);
+    fresh.numel = out.numel();
+    return fresh;
+  }
+
+  // Whether `t` is known here as it is: its memory is there, or will be what a step of this chain
+  // gives.
+  Way way_to(const Chain& chain, const Tensor& t) {
+    const StorageImpl* storage = t.storage().get();
+    const uint32_t writer = writer_number(storage);
+    if (writer == 0) {
+      return storage->exposed() && t.numel() != 1 ? Way::None : Way::Clear;
+    }
+    if (writer != book.number_) {
+      lock.unlock();
+      storage->complete();
+      lock.lock();
+      return Way::Changed;
+    }
+    if (step_of(chain, t) >= 0) {
+      return Way::Clear;
+    }
+    book.complete(*book.writer_of(storage));
+    return Way::Changed;
+  }
+
+  // The same for a tensor that is given to be written. Nobody else may still have to read it, and
+  // this chain only element by element.
+  Way way_to_write(const Chain& chain, const Tensor& t) {
+    const StorageImpl* storage = t.storage().get();
+    if (storage->exposed()) {
+      return Way::None;
+    }
+    const Way way = way_to(chain, t);
+    if (way != Way::Clear) {
+      return way;
+    }
+    uint32_t readers = storage->noted_.load(std::memory_order_acquire) % StorageImpl::one_writer;
+    for (const auto& open : book.open_) {
+      for (const cpu::Leaf& leaf : open->leaves) {
+        if (leaf.storage.get() != storage) {
+          continue;
+        }
+        if (open.get() != &chain || !leaf.linear || leaf.offset != bytes_before(t) ||
+            leaf.dtype != t.dtype()) {
+          book.complete(*open);
+          return Way::Changed;
+        }
+        readers--;
+      }
+    }
+    if (readers != 0) {
+      lock.unlock();
+      complete_readers(storage);
+      lock.lock();
+      return Way::Changed;
+    }
+    return Way::Clear;
+  }
+
+  Way way(const Chain& chain) {
+    const Tensor& out = it.output(0);
+    const bool given = !it.allocates(0);
+    for (int i = 1; i < it.num_operands(); i++) {
+      const Tensor* in = it.tensor(i);
+      if (in == nullptr) {
+        continue;
+      }
+      if (given && in->storage() == out.storage() &&
+          !(lies_as(chain, *in) && bytes_before(*in) == bytes_before(out) &&
+            in->dtype() == out.dtype())) {
+        return Way::None;
+      }
+      if (const Way way = way_to(chain, *in); way != Way::Clear) {
+        return way;
+      }
+    }
+    return given ? way_to_write(chain, out) : Way::Clear;
+  }
+
+  static int16_t leaf_number(Chain& chain, cpu::Leaf&& leaf) {
+    for (size_t i = 0; i < chain.leaves.size(); i++) {
+      if (leaf.storage && chain.leaves[i].same_as(leaf, chain.dim)) {
+        return static_cast<int16_t>(i);
+      }
+    }
+    if (leaf.storage) {
+      leaf.storage->noted_.fetch_add(1, std::memory_order_acq_rel);
+    }
+    chain.leaves.push_back(std::move(leaf));
+    return static_cast<int16_t>(chain.leaves.size() - 1);
+  }
+
+  cpu::Input input(Chain& chain, int operand) {
+    const Tensor* t = it.tensor(operand);
+    if (t != nullptr) {
+      if (const int step = step_of(chain, *t); step >= 0) {
+        return {true, static_cast<int16_t>(step)};
+      }
+    }
+    cpu::Leaf leaf;
+    leaf.dtype = it.dtype(operand);
+    if (t == nullptr || t->numel() == 1) {  // a number, as it is now
+      const void* value = t == nullptr
+                              ? it.number(operand)
+                              : static_cast<const char*>(t->storage()->data_) + bytes_before(*t);
+      std::memcpy(leaf.number, value, static_cast<size_t>(itemsize(leaf.dtype)));
+      return {false, leaf_number(chain, std::move(leaf))};
+    }
+    leaf.storage = t->storage();
+    leaf.offset = bytes_before(*t);
+    leaf.linear = lies_as(chain, *t);
+    const int64_t missing = chain.dim - t->dim();
+    for (int64_t d = 0; d < chain.dim; d++) {
+      const bool repeats = d < missing || (t->sizes()[d - missing] == 1 && chain.sizes[d] != 1);
+      leaf.strides[d] = repeats ? 0 : t->strides()[d - missing] * itemsize(leaf.dtype);
+    }
+    return {false, leaf_number(chain, std::move(leaf))};
+  }
+
+  // The memory of the result waits for it.
+  void claim(Chain& chain, cpu::Step& step) {
+    const Tensor& out = it.output(0);
+    StorageImpl* storage = out.storage().get();
+    step.stored = out.dtype();
+    step.offset = bytes_before(out);
+    const uint32_t writer = writer_number(storage);
+    if (writer == book.number_) {  // written once more
+      forget_result(chain, storage);
+    } else {
+      storage->noted_.fetch_add((book.number_ - writer) * StorageImpl::one_writer,
+                                std::memory_order_acq_rel);
+    }
+    step.result = storage;
+  }
+};
+
+bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel,
+                    const char* attributes, const cpu::ProgramRunner& runner) {
+  const Tensor& out = it.output(0);
+  if (it.num_outputs() != 1 || out.dim() > cpu::Strided::max_dims ||
+      !out.impl()->is_non_overlapping_and_dense()) {
+    return false;
+  }
+  Noter noter{*this, it};
+  Chain* chain = &noter.chain();
+  for (Noter::Way way; (way = noter.way(*chain)) != Noter::Way::Clear;) {
+    if (way == Noter::Way::None) {
+      return false;
+    }
+    chain = &noter.chain();
+  }
+  cpu::Step step;
+  step.kernel = &kernel;
+  step.common = it.common_dtype();
+  step.light = light_number(kernel);
+  for (int i = 0; i < kernel.num_inputs; i++) {
+    step.in[i] = noter.input(*chain, i + 1);
+  }
+  const int64_t size = itemsize(kernel.compute(step.common));
+  std::memcpy(step.attributes, attributes, static_cast<size_t>(kernel.num_attributes * size));
+  noter.claim(*chain, step);
+  chain->steps.push_back(step);
+  chain->runner = &runner;
+  return true;
+}
+
+// The number of a kernel's formula in register code, remembered by the kernel's address.
+int16_t Notebook::light_number(const cpu::PointwiseKernel& kernel) {
+  Light& known = known_[reinterpret_cast<uintptr_t>(&kernel) / 64 % std::size(known_)];
+  if (known.kernel != &kernel) {
+    known = {&kernel, static_cast<int16_t>(cpu::jit_formula(kernel.name))};
+  }
+  return known.number;
+}
+
+>>>>>>> wt/faults
 // ---- completing ----
 
 // Computes what can be seen of it and empties it. The caller holds the lock.
