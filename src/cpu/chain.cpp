@@ -59,6 +59,11 @@ Notebook* Notebook::of_thread() {
 
 Notebook& Notebook::numbered(uint32_t number) { return *notebooks[number - 1]; }
 
+ChainCounts Notebook::counts() {
+  const std::lock_guard guard(lock_);
+  return counts_;
+}
+
 // ---- completing ----
 
 // Computes what can be seen of it and empties it. The caller holds the lock.

@@ -52,7 +52,7 @@ class RL_API Notebook {
                  const void* formula, size_t size, const cpu::ProgramRunner& runner);
   bool writes(const StorageImpl* storage) const;
   void complete_all();
-  const ChainCounts& counts() const { return counts_; }
+  ChainCounts counts();
 
   // The notebook of this thread, which it keeps; null where there are too many threads.
   static Notebook* of_thread();

@@ -34,7 +34,7 @@ PyObject* call_now(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* nam
 
 // _chain_counts(): passes, steps, results never written, bytes of those; of this thread, ever.
 PyObject* chain_counts(PyObject*, PyObject*) {
-  const Notebook* const notebook = Notebook::of_thread();
+  Notebook* const notebook = Notebook::of_thread();
   const ChainCounts counts = notebook != nullptr ? notebook->counts() : ChainCounts();
   return Py_BuildValue("(LLLL)", static_cast<long long>(counts.chains),
                        static_cast<long long>(counts.steps), static_cast<long long>(counts.unseen),

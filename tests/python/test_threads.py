@@ -1,4 +1,4 @@
-"""Several Python threads at once: backward, shared graphs, saved tensors, allocation, random numbers.
+"""Several Python threads at once: backward, shared graphs, saved tensors, allocation, random numbers, regions.
 
 `./dev sanitize` runs this file under ThreadSanitizer, too.
 """
@@ -12,6 +12,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.utils._python_dispatch import TorchDispatchMode
+from tests.fuzz import chains
 
 THREADS, ROUNDS = 4, 12
 
@@ -290,6 +291,146 @@ def test_readers_of_one_checkpoint(tmp_path):
     together(work, threads=8)
     assert len(keys) == 41
     assert all(sorted(f) == sorted(found[0]) for f in found)
+
+
+# ---- regions of `compile` ----
+
+NOTED = 10_000  # elements that an op needs to be noted
+
+
+def test_networks_learn_in_regions_of_their_own():
+    """Forward, backward and the optimiser's step of each thread are noted; all threads read one batch."""
+    x = torch.linspace(-1, 1, 120 * 100).reshape(120, 100)
+
+    def learned(step):
+        generator = torch.Generator().manual_seed(5)
+        weight = torch.randn(100, 100, generator=generator).mul_(0.1).requires_grad_()
+        optimiser = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+        for _ in range(ROUNDS):
+            step(weight, optimiser)
+        return weight.detach()
+
+    def step(weight, optimiser):
+        optimiser.zero_grad()
+        loss = (((x @ weight).tanh() * 2 - x) ** 2).mean()
+        loss.backward()
+        optimiser.step()
+
+    expected = learned(step)
+    noted = torch.compile(step)
+
+    def work(i):
+        assert torch.equal(learned(noted), expected)
+
+    together(work)
+
+
+def test_a_thread_reads_what_others_have_noted():
+    """One that notes goes on with its results while others look at them, in a region or not."""
+    shared = torch.linspace(0, 1, NOTED)
+    box, lock = [], threading.Lock()
+    looks = [
+        lambda t: t[-1].item(),
+        lambda t: t.numpy()[-1],
+        lambda t: t.max().item(),
+        lambda t: (t * 1)[-1].item(),
+        lambda t: t.clone().tolist()[-1],
+        lambda t: (t.view(100, 100) @ torch.ones(100, 1))[-1, 0].item() / 100,
+    ]
+
+    def steps(i):
+        for k in range(ROUNDS * 3):
+            noted = shared * 0 + (i + 1)
+            more = noted + shared
+            with lock:
+                box.append((i + 1, noted))
+                value, other = box.pop(k % len(box))
+            assert looks[k % len(looks)](other) == pytest.approx(value, rel=1e-4)
+            assert more[-1] == i + 2
+
+    noted_steps = torch.compile(steps)
+    together(lambda i: (noted_steps if i else steps)(i))
+
+
+def test_a_write_comes_after_what_another_thread_has_noted_to_read():
+    x = torch.zeros(NOTED)
+    phase = threading.Barrier(2)
+
+    @torch.compile
+    def read(written):
+        for k in range(ROUNDS):
+            noted = x * 2 + 1
+            phase.wait(60)
+            phase.wait(60)  # x has been written
+            assert noted[0] == noted[-1] == 2 * (written + k) + 1
+            phase.wait(60)
+
+    def write():
+        for _ in range(ROUNDS):
+            phase.wait(60)
+            x.add_(1)
+            phase.wait(60)
+            phase.wait(60)
+
+    together(lambda i: write() if i else read(0), threads=2)
+    noted_write = torch.compile(write)
+    together(lambda i: noted_write() if i else read(ROUNDS), threads=2)
+    assert x.tolist() == [2 * ROUNDS] * NOTED
+
+
+def test_what_has_been_noted_dies_in_other_threads():
+    shared = torch.linspace(0, 1, NOTED)
+    box, lock = [], threading.Lock()
+
+    @torch.compile
+    def work(i):
+        for k in range(ROUNDS * 8):
+            noted = shared + i
+            kept = noted * 2
+            with lock:
+                box.extend((noted + 1, shared * k))
+                gone = [box.pop(k % len(box)) for _ in range(min(2, len(box)))]
+            del noted, gone
+            if k % 5 == 0:
+                assert kept[-1] == 2 * (i + 1)
+
+    together(work)
+
+
+def test_code_is_forgotten_and_explained_while_it_runs():
+    shared = torch.linspace(0, 1, NOTED)
+
+    def function(length):
+        x = shared
+        for k in range(length):
+            x = x * 2 if k % 2 else x + 1
+        return x
+
+    expected = [function(length) for length in range(8)]
+    compiled = torch.compile(function)
+
+    def work(i):
+        for k in range(ROUNDS * 4):
+            if i == 0:
+                torch.compiler.reset()
+                explained = torch._dynamo.explain(function)(3)
+                assert "1 chain of 3 steps" in str(explained)
+            else:
+                assert torch.equal(compiled((i + k) % 8), expected[(i + k) % 8])
+
+    together(work)
+
+
+def test_random_programs_in_regions_of_their_own():
+    """The fuzzer's, each with the bits that it has when it is alone and nothing is noted."""
+    lines = [chains.program(seed) for seed in range(THREADS * 5)]
+    expected = [chains.outcome(program) for program in lines]
+
+    def work(i):
+        for k in range(i, len(lines), THREADS):
+            assert chains.compiled_outcome(lines[k]) == expected[k], k
+
+    together(work)
 
 
 DAEMONS = {
