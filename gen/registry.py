@@ -386,14 +386,14 @@ def parts_source(ops: list[Op]) -> str:
         }}  // namespace
 
         PartsFunction parts_of(const OpFunction& function) {{
-          static const Table known = {{
+          static const auto& known = *new const Table{{
               {each(rows(composed, "parts::"))}
           }};
           return found_in(known, function);
         }}
 
         PartsFunction traced_as(const OpFunction& function) {{
-          static const Table known = {{
+          static const auto& known = *new const Table{{
               {each(rows([op for op, _ in traced], "traced_") + rows(bodies, "composite::"))}
           }};
           return found_in(known, function);
@@ -414,7 +414,7 @@ def meanings_source(ops: list[Op]) -> str:
         {each(f"extern const OpFunction {function};" for function in rows)}
 
         batching::Meanings batching::meanings_of(const OpFunction& function) {{
-          static const std::unordered_map<const OpFunction*, Meanings> known = {{
+          static const auto& known = *new const std::unordered_map<const OpFunction*, Meanings>{{
               {each(f"{{&{function}, {{{masks}}}}}," for function, masks in rows.items())}
           }};
           const auto found = known.find(&function);

@@ -1,4 +1,5 @@
-"""What object files may share: nothing compiled for one processor may run on a lesser one.
+"""What object files may share and do: nothing compiled for one processor may run on a lesser one, and nothing that
+threads use is destroyed when the process ends.
 
 Of an inline function that several objects hold the linker keeps the first copy. So the core must
 be linked first, then the kernels from the lowest level up, and a lower level may not count on an
@@ -52,3 +53,33 @@ def test_no_level_takes_inline_functions_from_a_higher_one():
         assert not (weak - inline) & taken
         inline |= weak
         taken |= needed
+
+
+# Sources of the core that destroy something when main() has ended, and why no thread minds.
+DESTROYED = {
+    "builtins_dict": "rows of a table, which are read once, before there is a graph to run",
+    "builtins_list": "the same",
+    "builtins_math": "the same",
+    "builtins_number": "the same",
+    "builtins_string": "the same",
+    "builtins_tensor": "the same",
+    "file_store": "the name of a key, too short to be anywhere else",
+    "tcp_store": "the same",
+    "internal_functions": "std::cout is flushed",
+    "make": "names of nodes (function.h)",
+    "products": "the same",
+    "pocket_double": "plans that pocketfft keeps",
+    "pocket_float": "the same",
+}
+
+
+def test_what_threads_use_is_never_destroyed():
+    """Threads of Python, and of the library, compute until the process is gone."""
+    files = [f for level in LEVELS for f in (BUILD / "CMakeFiles" / f"{level}.dir").rglob("*.o")]
+    listed = subprocess.run(["nm", "-uA", *files], check=True, capture_output=True, text=True)
+    found = {
+        Path(line.split(":")[0]).name.partition(".")[0]
+        for line in listed.stdout.splitlines()
+        if line.endswith(" __cxa_atexit")
+    }
+    assert found == set(DESTROYED)

@@ -67,7 +67,7 @@ Tensor SavedVariable::unpack(const std::shared_ptr<Node>& saved_for) const {
            "tensor");
   RL_CHECK(saved_for != nullptr || !is_output_,
            "unpack: the tensor is an output of the node that saved it: pass that node");
-  static Node nobody;  // an owner to name in errors
+  static Node& nobody = *new Node;  // an owner to name in errors
   return saved_.unpack(saved_for != nullptr ? *saved_for : nobody);
 }
 

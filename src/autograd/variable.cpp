@@ -160,7 +160,7 @@ class AccumulationQueue {
   };
 
   static AccumulationQueue& of(const TensorImpl* leaf) {
-    static AccumulationQueue queues[64];
+    static auto* const queues = new AccumulationQueue[64];  // never destroyed: threads may wait
     return queues[(reinterpret_cast<uintptr_t>(leaf) >> 6) % 64];
   }
   enum class Turn : uint8_t { Mine, MineAlready, Left };
@@ -373,7 +373,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
 }
 
 const Tensor& Tensor::grad() const {
-  static const Tensor none;
+  static const Tensor& none = *new Tensor;
   const AutogradMeta* meta = checked_impl().autograd();
   if (meta == nullptr) {
     return none;

@@ -39,7 +39,7 @@ __attribute__((constructor)) void watch_forks() { pthread_atfork(nullptr, nullpt
 struct Watch {
   std::atomic<bool> on{false};
   std::mutex mutex;
-  std::vector<int64_t> cuts;
+  std::vector<int64_t>& cuts = *new std::vector<int64_t>;  // never destroyed
 };
 Watch watch;
 

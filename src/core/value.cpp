@@ -220,7 +220,7 @@ std::vector<T> Value::items_as() const {
 }
 
 const Tensor& Value::toTensor() const& {
-  static const Tensor undefined;
+  static const Tensor& undefined = *new Tensor;
   if (kind_ != Kind::Tensor && kind_ != Kind::None) {
     refuse("a Tensor");
   }

@@ -21,8 +21,9 @@ constexpr size_t max_notebooks = 4096;
 std::mutex notebooks_lock;
 Notebook* notebooks[max_notebooks];  // from number 1 on; they stay for ever
 size_t num_notebooks = 0;
-std::vector<Notebook*> unused;  // of threads that have ended
-std::mutex memory_lock;         // while memory is taken that was to be taken later
+// Of threads that have ended. Never destroyed: threads may end after main().
+std::vector<Notebook*>& unused = *new std::vector<Notebook*>;
+std::mutex memory_lock;  // while memory is taken that was to be taken later
 
 }  // namespace
 

@@ -269,8 +269,8 @@ int jit_formula(const char* name) {
   if (isa_level() == IsaLevel::v2) {
     return -1;
   }
-  static const std::unordered_map<std::string_view, int> numbers = [] {
-    std::unordered_map<std::string_view, int> made;
+  static const auto& numbers = [] -> const auto& {  // never destroyed
+    auto& made = *new std::unordered_map<std::string_view, int>;
     const JitFormulas all = jit_formulas();
     for (size_t i = 0; i < all.size; i++) {
       made.emplace(all.begin[i].name, static_cast<int>(i));

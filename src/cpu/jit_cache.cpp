@@ -16,7 +16,8 @@ struct Entry {
 };
 constexpr size_t max_entries = 1024;
 std::mutex cache_lock;
-std::unordered_map<std::string, Entry> cache;
+// Never destroyed: threads may compute while the process ends.
+auto& cache = *new std::unordered_map<std::string, Entry>;
 std::atomic<int64_t> age{0};
 
 void forget() {

@@ -88,7 +88,7 @@ std::string plugin_path(const std::string& name) {
 
 const Plugin& load_plugin(const std::string& name) {
   static std::mutex mutex;
-  static std::map<std::string, const Plugin*> loaded;
+  static auto& loaded = *new std::map<std::string, const Plugin*>;
   const std::lock_guard<std::mutex> lock(mutex);
   if (const auto found = loaded.find(name); found != loaded.end()) {
     return *found->second;

@@ -32,7 +32,7 @@ Milliseconds time_left(Clock::time_point deadline) {
 // The servers of this process that stores share, by port.
 std::mutex servers_mutex;
 std::map<uint16_t, std::weak_ptr<TcpServer>>& servers() {
-  static std::map<uint16_t, std::weak_ptr<TcpServer>> all;
+  static auto& all = *new std::map<uint16_t, std::weak_ptr<TcpServer>>;
   return all;
 }
 

@@ -33,7 +33,7 @@ class Lifetimes {
   using Dead = std::unordered_map<Key, std::vector<const Value*>>;
   template <class Key>
   static const std::vector<const Value*>& values_at(const Dead<Key>& dead, Key key) {
-    static const std::vector<const Value*> none;
+    static const auto& none = *new std::vector<const Value*>;
     const auto found = dead.find(key);
     return found == dead.end() ? none : found->second;
   }

@@ -19,7 +19,7 @@ struct Row {
 
 template <class T>
 TypePtr make_plain(const Plain& type) {
-  static const TypePtr only = std::make_shared<T>(T::Kind, type);
+  static const auto& only = *new TypePtr(std::make_shared<T>(T::Kind, type));
   return only;
 }
 template <class T>

@@ -73,7 +73,7 @@ Definition::Definition(std::string text, uint32_t tags, std::string python_modul
     : OpFunction{run_library_op, {}, {}},
       text_(std::move(text)),
       python_module_(std::move(python_module)) {
-  static const BoundClasses bound;
+  static const auto& bound = *new BoundClasses;
   schema_ = graph::parse_schema(text_, &bound);
   for (const graph::Argument& a : schema_.arguments) {
     arguments_.push_back({a.name.c_str(), type_info(a), default_info(a), a.keyword_only});

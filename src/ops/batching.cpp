@@ -386,7 +386,7 @@ std::vector<Value> formula(const Call& c, const Rule& rule) {
 
 void warn_once(const Call& c) {
   static std::mutex mutex;
-  static std::set<std::string> known;
+  static auto& known = *new std::set<std::string>;
   {
     const std::lock_guard lock(mutex);
     if (!known.insert(c.name()).second && !fallback().warns_always) {
@@ -515,7 +515,7 @@ std::vector<Value> in_place(const Call& c) {
 }  // namespace
 
 Fallback& fallback() {
-  static Fallback fallback;
+  static Fallback& fallback = *new Fallback;
   return fallback;
 }
 

@@ -454,6 +454,11 @@ DAEMONS = {
    return super().__torch_function__(function, types, args, kwargs or {})
  a = torch.randn(99, 99).as_subclass(Own)
  while True: (a + a).sum()""",
+    "regions": """function = torch.compile(lambda x, k: ((x * 2 + k).relu() - x) * k)
+ a = torch.randn(99, 99)
+ while True:
+  threading.Thread(target=lambda: [function(a, k) for k in range(3)], daemon=True).start()
+  function(a, 1).sum().item()""",
     "numbers": """class Number:
   def __index__(self): return sum(range(500)) // 124750
  a = torch.ones(3)

@@ -70,7 +70,7 @@ class PowerFft {
   // Plans are kept for the sizes that were used last.
   static std::shared_ptr<const PowerFft> of_size(int64_t n) {
     static std::mutex mutex;
-    static std::vector<std::shared_ptr<const PowerFft>> kept;
+    static auto& kept = *new std::vector<std::shared_ptr<const PowerFft>>;  // never destroyed
     const std::lock_guard<std::mutex> lock(mutex);
     for (size_t i = 0; i < kept.size(); i++) {
       if (kept[i]->n_ == n) {
