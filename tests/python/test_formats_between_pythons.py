@@ -2,7 +2,12 @@
 
 import enum
 import operator
+import os
+import shutil
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +19,46 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_what_is_written_is_read(tmp_path):
     files.write(tmp_path / "own")
     files.read(tmp_path / "own")
+
+
+def another_release():
+    """An interpreter of this machine that loads the same extension, of another release; None for none."""
+    name = "python{}.{}".format(*sys.version_info)
+    ask = "import sys, sysconfig; print(sys.version.split()[0], sysconfig.get_config_var('SOABI'))"
+    own = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout.split()
+    for folder in ("/usr/bin", "/usr/local/bin", *os.environ.get("PATH", "").split(os.pathsep)):
+        path = shutil.which(name, path=folder)
+        found = path and subprocess.run([path, "-c", ask], capture_output=True, text=True)
+        release, abi = (found.stdout.split() if found else None) or own
+        if release != own[0] and abi == own[1]:
+            return path
+    return None
+
+
+@pytest.mark.timeout(300)
+def test_another_release_reads_what_this_one_writes_and_the_other_way_round(tmp_path):
+    other = another_release()
+    if other is None:
+        pytest.skip("no other release of this Python")
+    root = Path(__file__).resolve().parents[2]
+    # What makes this process find the package, and no packages of others.
+    package = Path(files.torch.__file__).resolve().parents[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(package), str(root)))}
+    for python, deed, who in (
+        (other, "write", "other"),
+        (sys.executable, "write", "own"),
+        (other, "read", "own"),
+        (sys.executable, "read", "other"),
+    ):
+        command = [python, "-W", "ignore", "-m", "tests.python.files_between_pythons", deed]
+        done = subprocess.run(
+            [*command, str(tmp_path / who)],
+            cwd=root,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
 
 
 def members_by_name(monkeypatch):
