@@ -420,3 +420,14 @@ def test_empty_components():
     none = torch.nested.nested_tensor([torch.ones(0, 2)] * 2, layout=torch.jagged)
     assert none.to_padded_tensor(0.0).shape == (2, 0, 2) and none.sum(1).tolist() == [[0, 0]] * 2
     assert math.isnan(none.mean())
+
+
+def test_a_mode_that_answers_with_the_tensor_itself_is_not_asked_for_ever():
+    class Itself(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return args[0] if func.__name__ == "unbind" else func(*args, **(kwargs or {}))
+
+    made = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
+    with Itself(), pytest.raises(TypeError, match="tuple"):
+        iter(made)
+    assert [t.tolist() for t in made] == [[1.0] * 2, [1.0] * 3]

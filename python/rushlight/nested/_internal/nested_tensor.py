@@ -214,7 +214,8 @@ class NestedTensor(HandlesCalls, Tensor):
         return format(repr(self), spec)
 
     def __iter__(self):
-        return iter(self.unbind())
+        # A mode that answers with a nested tensor is refused, not asked once more.
+        return tuple.__iter__(self.unbind())
 
     def __hash__(self) -> int:
         return id(self)
