@@ -61,9 +61,9 @@ class Weights:
 
 
 class WeightsEnum(Enum):
-    """The weights that there are for a model; DEFAULT names the best.
+    """What a model may be filled with: a member for each training; DEFAULT is the most exact.
 
-    Such an enumeration stands beside each function that makes a model.
+    Each function that makes a model has one.
 
     Example:
         >>> torch.vision.models.AlexNet_Weights["IMAGENET1K_V1"].url
