@@ -210,6 +210,28 @@ def test_settings_of_optimisers_count():
     assert_same_bits(got, expected)
 
 
+@pytest.mark.parametrize("change", ["state", "group"])
+def test_what_optimisers_hold_counts(change):
+    results = []
+    for wrap in (lambda step: step, capture):
+        saved = {}
+        extra = nn.Parameter(torch.ones(3))
+
+        def before(i, model, optimizer, saved=saved, extra=extra):
+            if i == 2:
+                saved["state"] = copy.deepcopy(optimizer.state_dict())
+            if i == 6 and change == "state":
+                optimizer.load_state_dict(saved["state"])
+            if i == 6 and change == "group":
+                extra.grad = torch.ones(3)
+                optimizer.add_param_group({"params": [extra], "lr": 0.5})
+
+        step, got = trained("mlp", "adam", wrap, before=before)
+        results.append(got)
+    assert step.replays >= 3
+    assert_same_bits(*results)
+
+
 def test_a_schedule_of_every_step():
     def before(i, model, optimizer):
         optimizer.param_groups[0]["lr"] = 0.1 / (1 + i)
@@ -234,12 +256,18 @@ def test_modes_and_parameters_of_modules_count():
     assert replays >= 2
     model[0].weight = nn.Parameter(torch.ones(4, 4))
     assert torch.equal(step(x), model(x))
-    model.train()
-    state = torch.get_rng_state()
-    got = step(x)
-    torch.set_rng_state(state)
-    assert torch.equal(got, model(x))
-    assert step.replays == replays
+    for p in (0.25, 0.75):
+        model[1].p = p
+        model.train()
+        state = torch.get_rng_state()
+        for _ in range(4):
+            got = step(x)
+        torch.set_rng_state(state)
+        for _ in range(4):
+            expected = model(x)
+        assert torch.equal(got, expected)
+        model.eval()
+    assert step.replays > replays
 
 
 def test_parameters_that_are_written_in_place_are_used_as_they_are():

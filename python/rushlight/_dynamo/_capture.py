@@ -3,8 +3,8 @@
 A step is a function that does the same ops each time: forward, backward, an optimiser's step. Two
 calls of it are recorded, op by op below autograd (rushlight/capture.h); where both do the same, all
 later calls replay the ops. What the step depends on beside its arguments is looked at before: the
-parameters, buffers and modes of the modules that it calls, the settings of its optimisers, and the
-gradients that it begins with.
+parameters, buffers, modes and settings of the modules that it calls, settings and states of its
+optimisers, and the gradients that it begins with.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ def _place() -> str:
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def _is_setting(name: str, value: Any) -> bool:
+    """Whether an attribute of a module is one that decides what its forward does."""
+    return not name.startswith("_") and isinstance(value, (bool, int, float, str, tuple))
+
+
 class _Surroundings:
     """What a step met beside its arguments, and whether it still is as it was."""
 
@@ -42,7 +47,7 @@ class _Surroundings:
         self.modules: dict[int, nn.Module] = {}
         self.optimizers: dict[int, Any] = {}
         self.kept: list[tuple[dict[str, Any], str, Any]] = []
-        self.settings: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self.settings: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
 
     def watch(self, step: Callable[[], Any]) -> None:
         """Run the step and note the modules and optimisers that it calls."""
@@ -67,17 +72,25 @@ class _Surroundings:
         """Note how all is now."""
         for module in self.modules.values():
             own = vars(module)
-            self.kept.append((own, "training", own["training"]))
-            for table in (own["_parameters"], own["_buffers"]):
-                self.kept.extend((table, name, value) for name, value in table.items())
+            self._keep(own, *(name for name, value in own.items() if _is_setting(name, value)))
+            self._keep(own["_parameters"])
+            self._keep(own["_buffers"])
         for optimizer in self.optimizers.values():
-            self.settings.extend((group, dict(group)) for group in optimizer.param_groups)
+            self._keep(vars(optimizer), "state", "param_groups")
+            for state in optimizer.state.values():
+                self._keep(state)
+            groups = optimizer.param_groups
+            self.settings.append((groups, [dict(group) for group in groups]))
+
+    def _keep(self, table: dict[str, Any], *names: str) -> None:
+        """Note which objects a dict has under some names, or under all."""
+        self.kept.extend((table, name, table[name]) for name in names or table)
 
     def is_as_kept(self) -> bool:
         for table, name, value in self.kept:
             if table.get(name, _MISSING) is not value:
                 return False
-        return all(group == kept for group, kept in self.settings)
+        return all(groups == kept for groups, kept in self.settings)
 
 
 class _Gradient:
@@ -100,14 +113,14 @@ class Recorded:
 
     def __init__(self, step: Callable[..., Any], args: Any, kwargs: Any, strict: bool) -> None:
         self.surroundings = _Surroundings()
+        self.flat: list[Any] = []  # what it returned, until it is finished
         self.results: list[Any] = []
         self.out_spec: Any = None
         self.gradients: list[_Gradient] = []
         self.refusal = ""  # why a replay could not do what it does, in words
 
         def run() -> None:
-            flat, self.out_spec = pytree.tree_flatten(step(*args, **kwargs))
-            self.flat = flat
+            self.flat, self.out_spec = pytree.tree_flatten(step(*args, **kwargs))
 
         tensors = tensors_of(pytree.tree_leaves((args, kwargs)))
         self.recording = _C._record(tensors, lambda: self.surroundings.watch(run), strict, _place)
@@ -132,7 +145,7 @@ class Recorded:
             _C._set_recorded_outputs(self.recording, [*returned, *made])
         self.results, self.returned = without_tensors(self.flat), len(returned)
         self.gives_tensor = isinstance(result, Tensor)
-        del self.flat
+        self.flat = []
         return result
 
     def difference(self, other: Recorded) -> str:
