@@ -86,8 +86,7 @@ RL_TEST(recordings_that_differ_say_where) {
   const auto two = times(2);
   CHECK(times(2)->difference(*two).empty());
   const std::string difference = times(3)->difference(*two);
-  CHECK(difference.find("aten::mul") != std::string::npos);
-  CHECK(difference.find("{3}") != std::string::npos || difference.find("=3") != std::string::npos);
+  CHECK(difference.find("{3.0}]() of aten::mul was") != std::string::npos);
 }
 
 }  // namespace
