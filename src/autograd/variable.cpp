@@ -9,6 +9,7 @@
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
+#include "core/recording.h"
 #include "core/small_blocks.h"
 #include "core/sparse.h"
 
@@ -87,9 +88,9 @@ bool has_layout_of_leaf(const Tensor& grad, const Tensor& leaf) {
 Tensor copy_in_form_of(const Tensor& grad, const Tensor& leaf) {
   const bool dense = leaf.impl()->is_non_overlapping_and_dense();
   const DimVector strides = dense ? DimVector(leaf.strides()) : contiguous_strides(leaf.sizes());
-  const Tensor copy =  // a mode sees memory that an op makes
-      tls.lower() != nullptr ? empty_strided(leaf.sizes(), strides, grad.options())
-                             : new_like(grad, leaf.sizes(), strides);
+  const Tensor copy =  // what is recorded is made by an op
+      is_recording() ? empty_strided(leaf.sizes(), strides, grad.options())
+                     : new_like(grad, leaf.sizes(), strides);
   copy.copy_(grad);
   return copy;
 }

@@ -139,11 +139,16 @@ graph::Value* Lowering::choose_module(Value* modules, const std::vector<std::str
   Type type;
   const std::function<Value*(size_t)> from = [&](size_t i) -> Value* {
     if (i == names.size()) {
-      const auto text = [&](const char* words) { return constant(words, Type{TypeKind::String}); };
+      const auto text = [&](const std::string& words) {
+        return constant(words, Type{TypeKind::String});
+      };
       Value* message = asked;
       if (!by_name) {
         message = op("aten::add", {text("index "), op("aten::str", {asked}, span)}, span);
-        message = op("aten::add", {message, text(" is out of range")}, span);
+        message = op(
+            "aten::add",
+            {message, text(str(" is out of range: there are ", names.size(), " modules, from 0"))},
+            span);
       }
       Value* const kind = text(by_name ? "builtins.KeyError" : "builtins.IndexError");
       graph_->append(NodeKind::RaiseException, {message, kind}, 0);

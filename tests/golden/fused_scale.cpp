@@ -190,13 +190,13 @@ PartsFunction found_in(const Table& table, const OpFunction& function) {
 }  // namespace
 
 PartsFunction parts_of(const OpFunction& function) {
-  static const Table known = {
+  static const auto& known = *new const Table{
   };
   return found_in(known, function);
 }
 
 PartsFunction traced_as(const OpFunction& function) {
-  static const Table known = {
+  static const auto& known = *new const Table{
   };
   return found_in(known, function);
 }
@@ -214,7 +214,7 @@ namespace rushlight {
 
 
 batching::Meanings batching::meanings_of(const OpFunction& function) {
-  static const std::unordered_map<const OpFunction*, Meanings> known = {
+  static const auto& known = *new const std::unordered_map<const OpFunction*, Meanings>{
   };
   const auto found = known.find(&function);
   return found == known.end() ? Meanings() : found->second;
