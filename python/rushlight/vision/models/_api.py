@@ -66,8 +66,8 @@ class WeightsEnum(Enum):
     Each function that makes a model has one.
 
     Example:
-        >>> torch.vision.models.AlexNet_Weights["IMAGENET1K_V1"].url
-        'https://download.pytorch.org/models/alexnet-owt-7be5be79.pth'
+        >>> [weights.name for weights in torch.vision.models.ResNet50_Weights]
+        ['IMAGENET1K_V1', 'IMAGENET1K_V2']
     """
 
     @classmethod
