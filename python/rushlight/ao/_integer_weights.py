@@ -172,7 +172,7 @@ def rebuilt(name: Any, parts: Any, dtype: Any) -> IntegerWeight:
     kind: Any = _LAYOUTS.get(name) if type(name) is str else None
     fits = kind is not None and type(parts) is tuple and len(parts) == len(kind._fields)
     fits = fits and isinstance(dtype, rushlight.dtype) and dtype.is_floating_point
-    if not fits or not all(_may_be_part(v) for v in parts):
+    if kind is None or not fits or not all(_may_be_part(v) for v in parts):
         raise TypeError("what a file holds is no weight of codes")
     layout = kind(*parts)
     if kind is Rows:

@@ -176,6 +176,7 @@ class _Layer(nn.Module):
 
     def _multiply(self, codes: Any, input: Any, *window: Any) -> Any:
         """Codes of the result; those of the input have their channels last."""
+        assert self._packed is not None
         return _C.ops._int8_convolution(
             codes,
             input.q_scale(),
