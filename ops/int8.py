@@ -28,13 +28,12 @@ op(f"_int8_convolution(Tensor input, float scale, int zero_point, {_WEIGHT}, boo
        "group), whose results are codes of the input's dtype; without dimensions of a kernel it is "
        "a linear layer. A weight (taps, C) that is not packed is that of one group a channel.")
 op("_block_linear(Tensor input, Tensor weight, Tensor scales, Tensor? zeros, Tensor? bias, "
-   "int group, "
-   "int bits) -> Tensor",
+   "int group, int bits) -> Tensor",
    kernel=custom(place="once"), variants="function", grad="missing", own=True,
    batch="slices: a weight has no batch",
    doc="A linear layer whose weight has a scale, and perhaps a zero point, for each group of "
-       "inputs "
-       "of a result; `scales` and `zeros` are (groups of inputs, results). Codes of 4 or 8 bits "
-       "without a sign are packed into (panels of 16 results, groups of 4 inputs, 64), those of 4 "
-       "bits two groups at a time, the second in the upper bits. Without `zeros` the middle code "
-       "is 0. Each row of the input is rounded to codes from -127 to 127 in the same groups.")
+       "inputs of a result; `scales` and `zeros` are (groups of inputs, results). Codes of 4 or "
+       "8 bits without a sign are packed into (panels of 16 results, groups of 4 inputs, 64), "
+       "those of 4 bits two groups at a time, the second in the upper bits. Without `zeros` the "
+       "middle code is 0. Each row of the input is rounded to codes from -127 to 127 in the same"
+       " groups.")

@@ -11,6 +11,8 @@ namespace rushlight::graph {
 // Takes out nodes whose outputs nobody uses and that do nothing else, and outputs of ifs and loops
 // that nobody uses.
 RL_API bool remove_dead_code(Graph& graph);
+// The same, but for draws of random numbers, behind which others come.
+RL_API bool remove_dead_code_but_draws(Graph& graph);
 // One node in the place of equal ones, where nothing can tell the difference.
 RL_API bool merge_common_nodes(Graph& graph);
 // Equal constants become one, at the beginning of the graph.

@@ -159,6 +159,18 @@ struct Notebook::Noter {
     return given ? way_to_write(chain, out) : Way::Clear;
   }
 
+  // The chain of this shape once nothing is in the way any more; null where something stays.
+  template <class F>
+  Chain* clear_chain(const Tensor& shape, const F& way) {
+    for (;;) {
+      Chain& found = chain(shape);
+      const Way how = way(found);
+      if (how != Way::Changed) {
+        return how == Way::Clear ? &found : nullptr;
+      }
+    }
+  }
+
   static int16_t leaf_number(Chain& chain, cpu::Leaf&& leaf) {
     for (size_t i = 0; i < chain.leaves.size(); i++) {
       if (leaf.storage && chain.leaves[i].same_as(leaf, chain.dim)) {
@@ -204,8 +216,8 @@ struct Notebook::Noter {
     return {false, leaf_number(chain, std::move(leaf))};
   }
 
-  // The memory of the result waits for it.
-  void claim(Chain& chain, cpu::Step& step, const Tensor& out) {
+  // The last step, for whose result the memory of `out` waits.
+  void add(Chain& chain, cpu::Step& step, const Tensor& out, const cpu::ProgramRunner& runner) {
     StorageImpl* storage = out.storage().get();
     step.stored = out.dtype();
     step.offset = bytes_before(out);
@@ -217,6 +229,8 @@ struct Notebook::Noter {
                                 std::memory_order_acq_rel);
     }
     step.result = storage;
+    chain.steps.push_back(step);
+    chain.runner = &runner;
   }
 };
 
@@ -234,12 +248,9 @@ bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel
     if (out.numel() < TensorIterator::least_noted) {
       return false;
     }
-    chain = &noter.chain(out);
-    for (Noter::Way way; (way = noter.way(*chain, it)) != Noter::Way::Clear;) {
-      if (way == Noter::Way::None) {
-        return false;
-      }
-      chain = &noter.chain(out);
+    chain = noter.clear_chain(out, [&](const Chain& at) { return noter.way(at, it); });
+    if (chain == nullptr) {
+      return false;
     }
   }
   cpu::Step step;
@@ -252,9 +263,7 @@ bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel
   }
   const int64_t size = itemsize(kernel.compute(step.common));
   std::memcpy(step.attributes, attributes, static_cast<size_t>(kernel.num_attributes * size));
-  noter.claim(*chain, step, out);
-  chain->steps.push_back(step);
-  chain->runner = &runner;
+  noter.add(*chain, step, out, runner);
   return true;
 }
 
@@ -272,14 +281,8 @@ bool Notebook::note_fold(const Tensor& in, const Tensor& out, int64_t row, cpu::
     return false;
   }
   Noter noter{*this};
-  Chain* chain = &noter.chain(in);
-  for (Noter::Way way; (way = noter.way_to(*chain, in)) != Noter::Way::Clear;) {
-    if (way == Noter::Way::None) {
-      return false;
-    }
-    chain = &noter.chain(in);
-  }
-  if (chain->row != 0 && chain->row != row) {
+  Chain* const chain = noter.clear_chain(in, [&](const Chain& at) { return noter.way_to(at, in); });
+  if (chain == nullptr || (chain->row != 0 && chain->row != row)) {
     return false;
   }
   const int made_by = step_of(*chain, in);
@@ -295,9 +298,7 @@ bool Notebook::note_fold(const Tensor& in, const Tensor& out, int64_t row, cpu::
   step.in[0] =
       made_by >= 0 ? cpu::Input{true, static_cast<int16_t>(made_by)} : Noter::memory(*chain, in);
   std::memcpy(step.attributes, formula, size);
-  noter.claim(*chain, step, out);
-  chain->steps.push_back(step);
-  chain->runner = &runner;
+  noter.add(*chain, step, out, runner);
   return true;
 }
 

@@ -10,8 +10,9 @@ namespace {
 
 using Register = Emitter::Register;
 
-// A number wins over a NaN in `loser`, which both instructions would give.
-void extreme(Emitter& g, const Register& out, const Register* in, bool largest, int tested) {
+// Where either operand is NaN both instructions give in[1]; in[0] where in[tested] is.
+template <bool largest, int tested>
+void extreme(Emitter& g, const Register& out, const Register* in) {
   if (largest) {
     g.vmaxps(out, in[0], in[1]);
   } else {
@@ -175,18 +176,12 @@ constexpr JitFormula formulas[] = {
        g.load_zero(out);
        g.vmaxps(out, out, in[0]);  // the second where either is NaN or both are zeros
      }},
-    {"maximum", false,
-     [](Emitter& g, const Register& out, const Register* in) { extreme(g, out, in, true, 0); }},
-    {"minimum", false,
-     [](Emitter& g, const Register& out, const Register* in) { extreme(g, out, in, false, 0); }},
-    {"fmax", false,
-     [](Emitter& g, const Register& out, const Register* in) { extreme(g, out, in, true, 1); }},
-    {"fmin", false,
-     [](Emitter& g, const Register& out, const Register* in) { extreme(g, out, in, false, 1); }},
-    {"clamp_min", false,
-     [](Emitter& g, const Register& out, const Register* in) { extreme(g, out, in, true, 0); }},
-    {"clamp_max", false,
-     [](Emitter& g, const Register& out, const Register* in) { extreme(g, out, in, false, 0); }},
+    {"maximum", false, extreme<true, 0>},
+    {"minimum", false, extreme<false, 0>},
+    {"fmax", false, extreme<true, 1>},
+    {"fmin", false, extreme<false, 1>},
+    {"clamp_min", false, extreme<true, 0>},
+    {"clamp_max", false, extreme<false, 0>},
     {"threshold", false,
      [](Emitter& g, const Register& out, const Register* in) {
        g.compare(in[0], in[1], Emitter::less_equal);

@@ -5,6 +5,7 @@
 
 #include <rushlight/executor.h>
 #include <rushlight/functions.h>
+#include <rushlight/graph_passes.h>
 
 #include "core/recording.h"
 #include "core/region.h"
@@ -59,20 +60,6 @@ class WatchedMemory {
  private:
   uint64_t number_;
 };
-
-// What nobody uses, but for draws of random numbers, behind which others come.
-void remove_unused(const graph::Graph& graph) {
-  graph::Node* node = graph.block().return_node()->previous();
-  while (node != graph.block().param_node()) {
-    graph::Node* const before = node->previous();
-    const bool is_used = std::any_of(node->outputs().begin(), node->outputs().end(),
-                                     [](const graph::Value* output) { return output->is_used(); });
-    if (!is_used && node->is_pure()) {
-      node->erase();
-    }
-    node = before;
-  }
-}
 
 }  // namespace
 
@@ -218,7 +205,8 @@ class Recording::Recorder final : public graph::Recorder, public Refusal {
       return false;
     }
     const Tensor& t = results[0].toTensor();
-    return memory_of(t) != nullptr && window_in(*memory_of(t), t) != nullptr;
+    const WatchedMemory* const memory = memory_of(t);
+    return memory != nullptr && window_in(*memory, t) != nullptr;
   }
 
   graph::Value* constant(const Tensor& t) override {
@@ -256,12 +244,15 @@ Recording::~Recording() = default;
 const std::string& Recording::refusal() const { return recorder_->refusal(); }
 
 void Recording::set_outputs(const std::vector<Tensor>& outputs) {
+  RL_CHECK(program_ == nullptr && refusal().empty(),
+           "capture: expected outputs once, of a step that can be replayed");
   for (const Tensor& t : outputs) {
+    RL_CHECK(t.defined(), "capture: an output is undefined");
     graph::Value* const found = recorder_->find(t);
     graph_->add_output(found != nullptr ? found : graph_->constant(t.detach()));
   }
   recorder_->close();
-  remove_unused(*graph_);
+  graph::remove_dead_code_but_draws(*graph_);
   graph_->verify();
   program_ = std::make_unique<graph::Program>(*graph_, "the step");
 }
@@ -334,6 +325,7 @@ std::string Recording::difference(const Recording& other) const {
 // ---- replaying ----
 
 std::vector<Tensor> Recording::replay(const std::vector<Tensor>& inputs) const {
+  RL_CHECK(program_ != nullptr, "capture: a recording is replayed once its outputs are known");
   struct Plain {  // what the ops ran under: casts and records stand in the graph
     const uint8_t autocast = tls.exchange_autocast(0);
     const NoGradGuard no_grad;

@@ -4,8 +4,10 @@
 #include <rushlight/graph.h>
 
 #include "core/recording.h"
+#include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/graph.h"
+#include "python/parser.h"
 
 namespace rushlight::python {
 
@@ -22,27 +24,6 @@ Recording& recording_in(PyObject* capsule) {
 }
 void delete_recording(PyObject* capsule) {
   delete static_cast<Recording*>(PyCapsule_GetPointer(capsule, capsule_name));
-}
-
-std::vector<Tensor> tensors_in(PyObject* list) {
-  const Object items = Object::check(PySequence_Fast(list, "expected a list of tensors"));
-  std::vector<Tensor> out;
-  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.get())));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
-    PyObject* const item = PySequence_Fast_GET_ITEM(items.get(), i);
-    if (!is_tensor(item)) {
-      raise(PyExc_TypeError, str("expected tensors, but item ", i, " is ", type_name(item)));
-    }
-    out.push_back(unwrap(item));
-  }
-  return out;
-}
-PyObject* list_of(const std::vector<Tensor>& tensors) {
-  Object out = Object::check(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
-  for (size_t i = 0; i < tensors.size(); i++) {
-    PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), wrap(tensors[i]));
-  }
-  return out.release();
 }
 
 struct PythonStep final : Recording::Step {
@@ -64,8 +45,8 @@ PyObject* record(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OOpO:_record", &inputs, &step, &strict, &place)) {
       throw PythonError();
     }
-    auto made =
-        std::make_unique<Recording>(tensors_in(inputs), PythonStep(step, place), strict != 0);
+    auto made = std::make_unique<Recording>(unwrap_tuple(inputs, "what a recording takes"),
+                                            PythonStep(step, place), strict != 0);
     PyObject* const capsule = check(PyCapsule_New(made.get(), capsule_name, delete_recording));
     made.release();
     return capsule;
@@ -78,7 +59,7 @@ PyObject* set_outputs(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OO:_set_recorded_outputs", &recording, &outputs)) {
       throw PythonError();
     }
-    recording_in(recording).set_outputs(tensors_in(outputs));
+    recording_in(recording).set_outputs(unwrap_tuple(outputs, "what a recording takes"));
     Py_RETURN_NONE;
   });
 }
@@ -87,7 +68,7 @@ PyObject* refusal(PyObject*, PyObject* recording) {
       [&] { return PyUnicode_FromString(recording_in(recording).refusal().c_str()); });
 }
 PyObject* leaves(PyObject*, PyObject* recording) {
-  return translate_errors([&] { return list_of(recording_in(recording).leaves()); });
+  return translate_errors([&] { return wrap_result(recording_in(recording).leaves()); });
 }
 // _recorded_finds(recording, tensor)
 PyObject* finds(PyObject*, PyObject* args) {
@@ -120,13 +101,13 @@ PyObject* replay(PyObject*, PyObject* const* args, Py_ssize_t n) {
       raise(PyExc_TypeError, "_replay takes a recording and its inputs");
     }
     const Recording& recording = recording_in(args[0]);
-    const std::vector<Tensor> inputs = tensors_in(args[1]);
+    const std::vector<Tensor> inputs = unwrap_tuple(args[1], "what a recording takes");
     std::vector<Tensor> outputs;
     {
       const WithoutGil free;
       outputs = recording.replay(inputs);
     }
-    return list_of(outputs);
+    return wrap_result(outputs);
   });
 }
 

@@ -46,18 +46,18 @@ bool drop_unused_loop_values(Node* node) {
   return changed;
 }
 
-bool sweep(const Block& block) {
+bool sweep(const Block& block, bool (*may_go)(const Node&)) {
   bool changed = false;
   for (Node* node = block.return_node()->previous(); node != block.param_node();) {
     Node* const before = node->previous();
-    if (is_unused(*node) && !node->has_side_effects() && node->kind != Kind::Loop) {
+    if (is_unused(*node) && may_go(*node) && node->kind != Kind::Loop) {
       node->erase();
       changed = true;
     } else {
       changed = (node->kind == Kind::If && drop_outputs_of_if(node)) || changed;
       changed = (node->kind == Kind::Loop && drop_unused_loop_values(node)) || changed;
       for (const Block* const inner : node->blocks()) {
-        changed = sweep(*inner) || changed;
+        changed = sweep(*inner, may_go) || changed;
       }
     }
     node = before;
@@ -65,15 +65,22 @@ bool sweep(const Block& block) {
   return changed;
 }
 
-}  // namespace
-
 // A loop stays even where nobody uses what it makes: it may not end.
-bool remove_dead_code(Graph& graph) {
+bool remove_unused(const Graph& graph, bool (*may_go)(const Node&)) {
   bool changed = false;
-  while (sweep(graph.block())) {
+  while (sweep(graph.block(), may_go)) {
     changed = true;
   }
   return changed;
+}
+
+}  // namespace
+
+bool remove_dead_code(Graph& graph) {
+  return remove_unused(graph, [](const Node& node) { return !node.has_side_effects(); });
+}
+bool remove_dead_code_but_draws(Graph& graph) {
+  return remove_unused(graph, [](const Node& node) { return node.is_pure(); });
 }
 
 }  // namespace rushlight::graph

@@ -117,9 +117,10 @@ class Pass {
     const int64_t row = program_.shape[0];
     return !program_.strided.empty() && program_.dim > 1 && row % least_piece == 0 &&
            row >= 4 * least_piece &&
-           std::all_of(program_.strided.begin(), program_.strided.end(), [](const Strided& from) {
-             return from.strides[0] == from.size || from.strides[0] == 0;
-           });
+           std::all_of(program_.strided.begin(), program_.strided.end(), lies_in_rows);
+  }
+  static bool lies_in_rows(const Strided& from) {
+    return from.strides[0] == from.size || from.strides[0] == 0;
   }
 
   void run_rows(int64_t begin, int64_t end) {
@@ -178,8 +179,8 @@ class Pass {
     strided_rows_.resize(program_.strided.size());
     for (size_t i = 0; i < strided_rows_.size(); i++) {
       const Strided& from = program_.strided[i];
-      const bool lies = from.strides[0] == from.size || from.strides[0] == 0;
-      strided_rows_[i] = lies ? const_cast<char*>(from.address) + offset(from, cursor) : nullptr;
+      strided_rows_[i] =
+          lies_in_rows(from) ? const_cast<char*>(from.address) + offset(from, cursor) : nullptr;
     }
   }
 
