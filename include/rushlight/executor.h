@@ -23,10 +23,6 @@ class RL_API Raised : public Error {
   std::string text_;
 };
 
-// What programs ask now and then while they loop and call: it throws where they have to end. Python
-// sets it, so that Ctrl-C ends them.
-RL_API void set_interrupt(void (*ask)());
-
 class RL_API Program {
  public:
   // Keeps nothing of the graph but the classes and functions that it names. RuntimeError where it

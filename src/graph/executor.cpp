@@ -1,12 +1,12 @@
 // Runs instructions.
 #include <algorithm>
-#include <atomic>
 #include <string_view>
 
 #include <rushlight/thread_state.h>
 
 #include "core/allowance.h"
 #include "core/boxed_arguments.h"
+#include "core/rounds.h"
 #include "graph/code.h"
 
 namespace rushlight::graph {
@@ -56,17 +56,13 @@ namespace {
 
 // ---- what ends a run ----
 
-std::atomic<void (*)()> interrupt{nullptr};
 constexpr int rounds_between_looks = 32;
 thread_local int rounds_until_look __attribute__((tls_model("initial-exec"))) =
     rounds_between_looks;
 
 void look() {
   rounds_until_look = rounds_between_looks;
-  Allowance::take_rounds(rounds_between_looks);
-  if (void (*const ask)() = interrupt.load(std::memory_order_relaxed)) {
-    ask();
-  }
+  begin_rounds(rounds_between_looks);
 }
 // At the beginning of each round of a loop, and at each call.
 void begin_round() {
@@ -571,8 +567,6 @@ std::vector<IValue> Program::run_plainly(std::vector<IValue> arguments) const {
     std::rethrow_exception(failure.cause);
   }
 }
-
-void set_interrupt(void (*ask)()) { interrupt.store(ask, std::memory_order_relaxed); }
 
 size_t Program::size() const { return code_->instructions.size(); }
 

@@ -6,6 +6,7 @@
 
 #include <rushlight/batching.h>
 
+#include "core/rounds.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/lapack.h"
@@ -452,6 +453,7 @@ std::tuple<Tensor, Tensor, Tensor> svd_lowrank(const Tensor& A, std::optional<in
   Tensor Q = basis(target.matmul(
       rushlight::randn({target.size(-1), q.value_or(6)}, Generator(), target.options())));
   for (int64_t i = 0; i < niter.value_or(2); i++) {
+    begin_rounds(1);
     Q = basis(target.matmul(basis(adjoint.matmul(Q))));
   }
   const auto [U, S, Vh] = rushlight::linalg_svd(Q.adjoint().matmul(target), false);

@@ -2,7 +2,7 @@
 // What a program looks like in Python is python/rushlight/jit/_program.py.
 #include <chrono>
 
-#include <rushlight/executor.h>
+#include <rushlight/interrupt.h>
 #include <rushlight/script.h>
 
 #include "python/bindings.h"
@@ -454,7 +454,7 @@ intrusive_ptr<rushlight::Object> unwrap_object(PyObject* o) {
 }
 
 namespace {
-// Ctrl-C ends programs, which do not hold the interpreter lock.
+// Ctrl-C ends programs and long ops, which look at no signals themselves.
 void ask_for_signals() {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds between(20);
@@ -472,7 +472,7 @@ void ask_for_signals() {
 }  // namespace
 
 void init_script(PyObject* module) {
-  graph::set_interrupt(ask_for_signals);
+  set_interrupt(ask_for_signals);
   ready(handle_type);
   add(module, "_ProgramObject", reinterpret_cast<PyObject*>(&handle_type));
   check(PyModule_AddFunctions(module, functions));

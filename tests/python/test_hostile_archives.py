@@ -6,8 +6,6 @@ Ctrl-C ends it.
 
 import io
 import json
-import signal
-import threading
 
 import pytest
 
@@ -15,6 +13,8 @@ import rushlight as torch
 from rushlight import _C
 from rushlight._higher_order_ops import while_loop
 from tests.fuzz.archive_files import DEFLATED, STORED, Object, pickled, script, unzipped, zipped
+
+from .signals import ends_by_ctrl_c
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated")
 
@@ -189,16 +189,8 @@ def test_what_is_wrong_with_an_archive_is_a_runtime_error():
 
 def test_ctrl_c_ends_a_program():
     net = load(archive(module("while True:", "  x = torch.neg(x)")))
-    main = threading.get_ident()
-    timer = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            net(torch.ones(2))
-    finally:
-        timer.join()
-        signal.signal(signal.SIGINT, before)
+    with ends_by_ctrl_c():
+        net(torch.ones(2))
     assert load(archive(module()))(torch.ones(1)).item() == 1
 
 

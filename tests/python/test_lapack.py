@@ -6,6 +6,8 @@ import pytest
 import rushlight as torch
 from rushlight.autograd import gradcheck, gradgradcheck
 
+from .signals import ends_by_ctrl_c
+
 LINALG = torch.linalg
 DTYPES = [torch.float64, torch.complex128]
 
@@ -276,3 +278,10 @@ def test_matrix_exp_of_16_bits(dtype):
     assert torch.equal(a.to(dtype).matrix_exp(), a.matrix_exp().to(dtype))
     _, lower, upper = torch.lu_unpack(a.to(dtype), torch.tensor([1, 2], dtype=torch.int32))
     assert lower.tolist() == [[1, 0], [-1, 1]] and upper.tolist() == [[0.5, 1], [0, 0.25]]
+
+
+@pytest.mark.parametrize("op", [torch.svd_lowrank, torch.pca_lowrank])
+def test_ctrl_c_ends_rounds_without_end(op):
+    with ends_by_ctrl_c():
+        op(torch.eye(4), q=2, niter=2**63 - 1)
+    assert op(torch.eye(4), q=2, niter=1)[1].shape == (2,)
