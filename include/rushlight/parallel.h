@@ -11,8 +11,9 @@
 
 namespace rushlight {
 
-// Threads that parallel_for may use. From OMP_NUM_THREADS or the processor at first; 1 in a forked
-// child, because the pool's threads do not survive a fork.
+// Threads that parallel_for may use. At first what OMP_NUM_THREADS says, else the processors that
+// the process may run on, at most its container's share of their time; 1 in a forked child, because
+// the pool's threads do not survive a fork.
 RL_API int get_num_threads();
 // At least 1 (RuntimeError); a forked child stays at 1.
 RL_API void set_num_threads(int n);

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <vector>
@@ -16,6 +18,7 @@
 
 #include <rushlight/error.h>
 
+#include "core/container.h"
 #include "core/cuts.h"
 #include "core/denormals.h"
 #include "core/thread_pool.h"
@@ -128,6 +131,18 @@ struct Work {
   }
 };
 
+// OpenMP knows OMP_NUM_THREADS and the processors that this process may run on. A container's share
+// of their time it does not know: threads beyond that would only be held up together.
+int default_num_threads() {
+  const int n = std::max(1, omp_get_max_threads());
+  const char* const asked = std::getenv("OMP_NUM_THREADS");
+  if (asked != nullptr && *asked != '\0') {
+    return n;
+  }
+  const double share = std::ceil(container_limits().processors);
+  return share < n ? std::max(1, static_cast<int>(share)) : n;
+}
+
 }  // namespace
 
 int get_num_threads() {
@@ -136,8 +151,8 @@ int get_num_threads() {
   }
   int n = num_threads.load(std::memory_order_relaxed);
   if (n == 0) {
-    n = std::max(1, omp_get_max_threads());
-    num_threads.store(n, std::memory_order_relaxed);
+    n = default_num_threads();
+    set_num_threads(n);
   }
   return n;
 }

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <new>
 
 #include "core/allocator.h"
+#include "core/container.h"
 
 namespace rushlight::allocation {
 
@@ -107,17 +107,9 @@ void system_free(void* p, size_t bytes) {
 }
 
 size_t default_limit() {
-  size_t memory =
-      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  // A container may have less than the machine.
-  if (FILE* f = std::fopen("/sys/fs/cgroup/memory.max", "r")) {
-    unsigned long long value = 0;
-    if (std::fscanf(f, "%llu", &value) == 1) {
-      memory = std::min<size_t>(memory, value);
-    }
-    std::fclose(f);
-  }
-  return std::max<size_t>(memory / 4, 1);
+  const uint64_t memory =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::max<size_t>(std::min(memory, container_limits().bytes) / 4, 1);
 }
 
 }  // namespace rushlight::allocation

@@ -244,8 +244,11 @@ PyMethodDef functions[] = {
      "    >>> torch.set_default_dtype(torch.float32)"},
     {"get_num_threads", num_threads, METH_NOARGS,
      "get_num_threads()\n--\n\n"
-     "How many threads an op may use."
+     "How many threads an op may use.\n"
      "\n"
+     "At first what `OMP_NUM_THREADS` says; without it the processors that this process may run on, and\n"
+     "at most the share of their time that its container has (the quota of its control groups, rounded\n"
+     "up).\n"
      "\n"
      "Example:\n"
      "    >>> torch.get_num_threads() >= 1\n"
