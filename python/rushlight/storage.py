@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -476,10 +477,34 @@ def set_tensor(tensor, source, offset, size, stride):
         last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
         if (last + 1) * item > untyped.nbytes():
             untyped.resize_((last + 1) * item)
+    memory = _C._tensor_on(untyped, tensor.dtype, offset, size, stride)
+    if is_grad_enabled() and (tensor.requires_grad or (is_tensor and source.requires_grad)):
+        return _other_memory().apply(tensor, source, memory)
     with no_grad():
-        tensor.data = _C._tensor_on(untyped, tensor.dtype, offset, size, stride)
+        tensor.data = memory
     _C._increment_version(tensor)
     return tensor
+
+
+@functools.cache
+def _other_memory():
+    """`set_` where there is a history; which of the elements come from where, nobody knows."""
+    from rushlight.autograd import Function
+
+    class Set(Function):
+        @staticmethod
+        def forward(ctx, tensor, source, memory):
+            tensor.data = memory
+            ctx.mark_dirty(tensor)
+            return tensor
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise NotImplementedError(
+                "derivative for set_ is not implemented: the tensor has other memory; use copy_"
+            )
+
+    return Set
 
 
 class _StorageKind(type):

@@ -77,6 +77,7 @@ void init_ending();                     // ending.cpp: threads that compute whil
 void init_settings(PyObject* module);   // settings.cpp: default dtype, threads, finfo …
 void init_compiler(PyObject* module);   // compiler.cpp: calls whose formulas are noted
 void init_capture(PyObject* module);    // capture.cpp: recordings of steps
+void init_snapshot(PyObject* module);   // snapshot.cpp: what a step depends on
 void init_autocast(PyObject* module);   // autocast.cpp: for which devices it is on, and its dtypes
 void init_extension_api(PyObject* module);   // extension_api.cpp: what extensions are given
 void init_storage(PyObject* module);         // storage.cpp: UntypedStorage

@@ -138,6 +138,19 @@ PyObject* register_hook(PyObject* self, PyObject* hook) {
   });
 }
 
+// The dict of a tensor's hooks behind its gradient; null without one.
+PyObject* accumulate_hooks_of(const Tensor& t) {
+  const AutogradMeta* meta = t.impl()->autograd();
+  if (meta != nullptr && meta->hooks != nullptr) {
+    for (const auto& hook : meta->hooks->accumulate_hooks) {
+      if (const auto* python_hook = dynamic_cast<const PythonAccumulateHook*>(hook.get())) {
+        return python_hook->dict();
+      }
+    }
+  }
+  return nullptr;
+}
+
 PyObject* register_accumulate_hook(PyObject* self, PyObject* hook) {
   return translate_errors([&]() -> PyObject* {
     PyObject* result;
@@ -145,13 +158,8 @@ PyObject* register_accumulate_hook(PyObject* self, PyObject* hook) {
       return result;
     }
     const Tensor& t = unwrap(self);
-    const AutogradMeta* meta = t.impl()->autograd();
-    if (meta != nullptr && meta->hooks != nullptr) {
-      for (const auto& existing : meta->hooks->accumulate_hooks) {
-        if (const auto* python_hook = dynamic_cast<const PythonAccumulateHook*>(existing.get())) {
-          return add_hook(python_hook->dict(), hook);
-        }
-      }
+    if (PyObject* const hooks = accumulate_hooks_of(t)) {
+      return add_hook(hooks, hook);
     }
     auto made = std::make_shared<PythonAccumulateHook>(Object::check(ordered_dict()));
     add_accumulate_hook(t, made);
@@ -163,6 +171,13 @@ PyObject* backward_hooks(PyObject* self, void*) {
   return translate_errors([&]() -> PyObject* {
     PyObject* hooks = hooks_of(unwrap(self), false);
     return hooks != nullptr ? hooks : Py_NewRef(Py_None);
+  });
+}
+
+PyObject* post_accumulate_grad_hooks(PyObject* self, void*) {
+  return translate_errors([&]() -> PyObject* {
+    PyObject* const hooks = accumulate_hooks_of(unwrap(self));
+    return Py_NewRef(hooks != nullptr ? hooks : Py_None);
   });
 }
 
@@ -327,6 +342,7 @@ const PyMethodDef tensor_methods[] = {
 
 const PyGetSetDef tensor_getset[] = {
     {"_backward_hooks", backward_hooks, set_backward_hooks, nullptr, nullptr},
+    {"_post_accumulate_grad_hooks", post_accumulate_grad_hooks, nullptr, nullptr, nullptr},
     {},
 };
 

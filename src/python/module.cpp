@@ -74,6 +74,7 @@ void init(PyObject* module) {
   init_settings(module);
   init_compiler(module);
   init_capture(module);
+  init_snapshot(module);
   init_autocast(module);
   init_calls(module);
   init_library(module);

@@ -60,6 +60,28 @@ def test_tensors_set_on_other_memory():
         torch.ones(2).set_(x, 0)
 
 
+def test_other_memory_has_no_derivative():
+    """Which element came from where is not known: backward refuses, and does not cut or invent a graph."""
+    a = torch.ones(3, requires_grad=True)
+    other = torch.full((3,), 5.0)
+    takes = {
+        "of another": lambda: (a * 2).set_(other),
+        "of a result": lambda: torch.ones(3).set_(a * 7),
+        "of a leaf": lambda: torch.ones(2).set_(a),
+        "a part": lambda: (a * 2).set_(other.untyped_storage(), 1, (2,)),
+        "into a view": lambda: (a * 2)[:2].set_(other),
+    }
+    for name, take in takes.items():
+        y = take()
+        assert y.requires_grad, name
+        with pytest.raises(RuntimeError, match="derivative for set_ is not implemented"):
+            y.sum().backward()
+    y = a * 2
+    with torch.no_grad():
+        y.set_(other)
+    assert y.grad_fn.name() == "MulBackward0" and y.tolist() == [5, 5, 5]
+
+
 def test_sizes_of_storages_are_those_of_their_bytes():
     empty, full = (torch.zeros(n).untyped_storage() for n in (0, 1000))
     assert sys.getsizeof(full) - sys.getsizeof(empty) == 4000

@@ -336,6 +336,43 @@ def test_custom_functions():
     assert Own.calls == 2
 
 
+@pytest.mark.parametrize(
+    "dims", [((None, 0), (0, None)), ((0, None), (None, 0)), ((None, 0), (None, 0))]
+)
+def test_results_of_custom_functions_without_a_batch(dims):
+    """Their gradient counts once, whatever batches the other arguments have."""
+
+    class Two(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x, y):
+            return x * y.exp(), x.sum()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            x, y = ctx.saved_tensors
+            return g * y.exp() + h, g * x * y.exp()
+
+    def plain(x, y):
+        return x * y.exp(), x.sum()
+
+    def total(f, which, x, y):
+        inner = lambda p, q: which(f(p, q))
+        return vmap(vmap(inner, dims[0]), dims[1])(x, y).sum()
+
+    x, y = torch.randn(3, 3), torch.randn(3, 3)
+    for which in (lambda pair: pair[0].sum() + pair[1], lambda pair: pair[1]):
+        got = grad(total, (2, 3))(Two.apply, which, x, y)
+        want = grad(total, (2, 3))(plain, which, x, y)
+        close(got[0], want[0])
+        close(got[1], want[1])
+
+
 def test_custom_ops():
     @torch.library.custom_op("vmap_tests::twice", mutates_args=())
     def twice(x: torch.Tensor) -> torch.Tensor:

@@ -2,9 +2,8 @@
 
 A step is a function that does the same ops each time: forward, backward, an optimiser's step. Two
 calls of it are recorded, op by op below autograd (rushlight/capture.h); where both do the same, all
-later calls replay the ops. What the step depends on beside its arguments is looked at before: the
-parameters, buffers, modes and settings of the modules that it calls, settings and states of its
-optimisers, and the gradients that it begins with.
+later calls replay the ops. What the step depends on beside its arguments is looked at before: what
+its program can reach (_surroundings.py), and the gradients that it begins with.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
-from rushlight import _C, Tensor, nn
-from rushlight.optim.optimizer import register_optimizer_step_pre_hook
+from rushlight import _C, Tensor
 from rushlight.utils import _pytree as pytree
 
 from ._graphs import described_leaves, tensors_of, with_tensors, without_tensors
+from ._surroundings import Surroundings
 
-_MISSING = object()
 _MORE_TRIES = 3  # recordings beyond those that have to be alike
 _PACKAGE = rushlight.__path__[0]
 
@@ -33,64 +31,6 @@ def _place() -> str:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _is_setting(name: str, value: Any) -> bool:
-    """Whether an attribute of a module is one that decides what its forward does."""
-    return not name.startswith("_") and isinstance(value, (bool, int, float, str, tuple))
-
-
-class _Surroundings:
-    """What a step met beside its arguments, and whether it still is as it was."""
-
-    def __init__(self) -> None:
-        self.modules: dict[int, nn.Module] = {}
-        self.optimizers: dict[int, Any] = {}
-        self.kept: list[tuple[dict[str, Any], str, Any]] = []
-        self.settings: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
-
-    def watch(self, step: Callable[[], Any]) -> None:
-        """Run the step and note the modules and optimisers that it calls."""
-
-        def on_module(module: nn.Module, args: Any) -> None:
-            self.modules[id(module)] = module
-
-        def on_optimizer(optimizer: Any, args: Any, kwargs: Any) -> None:
-            self.optimizers[id(optimizer)] = optimizer
-
-        handles = [
-            nn.modules.module.register_module_forward_pre_hook(on_module),
-            register_optimizer_step_pre_hook(on_optimizer),
-        ]
-        try:
-            step()
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    def keep(self) -> None:
-        """Note how all is now."""
-        for module in self.modules.values():
-            own = vars(module)
-            self._keep(own, *(name for name, value in own.items() if _is_setting(name, value)))
-            self._keep(own["_parameters"])
-            self._keep(own["_buffers"])
-        for optimizer in self.optimizers.values():
-            self._keep(vars(optimizer), "state", "param_groups")
-            for state in optimizer.state.values():
-                self._keep(state)
-            groups = optimizer.param_groups
-            self.settings.append((groups, [dict(group) for group in groups]))
-
-    def _keep(self, table: dict[str, Any], *names: str) -> None:
-        """Note which objects a dict has under some names, or under all."""
-        self.kept.extend((table, name, table[name]) for name in names or table)
-
-    def is_as_kept(self) -> bool:
-        for table, name, value in self.kept:
-            if table.get(name, _MISSING) is not value:
-                return False
-        return all(groups == kept for groups, kept in self.settings)
 
 
 class _Gradient:
@@ -112,17 +52,19 @@ class Recorded:
     """A step for one kind of arguments, which can be replayed."""
 
     def __init__(self, step: Callable[..., Any], args: Any, kwargs: Any, strict: bool) -> None:
-        self.surroundings = _Surroundings()
+        self.surroundings = Surroundings()
         self.flat: list[Any] = []  # what it returned, until it is finished
         self.results: list[Any] = []
         self.out_spec: Any = None
         self.gradients: list[_Gradient] = []
         self.refusal = ""  # why a replay could not do what it does, in words
+        leaves = pytree.tree_leaves((args, kwargs))
+        self.named = [step, *(leaf for leaf in leaves if not isinstance(leaf, Tensor))]
 
         def run() -> None:
             self.flat, self.out_spec = pytree.tree_flatten(step(*args, **kwargs))
 
-        tensors = tensors_of(pytree.tree_leaves((args, kwargs)))
+        tensors = tensors_of(leaves)
         self.recording = _C._record(tensors, lambda: self.surroundings.watch(run), strict, _place)
 
     def finish(self, before: dict[int, Tensor | None]) -> Any:
@@ -131,7 +73,7 @@ class Recorded:
         Args:
             before: gradients before the step, by the `id` of the leaf, as far as they are known.
         """
-        self.surroundings.keep()
+        self.surroundings.keep(*self.named)
         leaves = _C._recorded_leaves(self.recording)
         self.gradients = [_Gradient(self.recording, x, before.get(id(x), x.grad)) for x in leaves]
         result = pytree.tree_unflatten(self.flat, self.out_spec)
@@ -192,6 +134,7 @@ class _Kind:
         self.alike = 0  # recordings, the latest among them, that do the same
         self.recordings = 0  # since the last replay
         self.as_written = False
+        self.change = ""  # what ended the replays, in words
 
     def forget(self) -> None:
         self.replayed = self.latest = None
@@ -233,6 +176,7 @@ class Captured:
                 self.replays += 1
                 kind.recordings = 0
                 return kind.replayed.replay(tensors)
+            kind.change = kind.replayed.surroundings.change()
             kind.forget()
         if kind.recordings == 0 and self.replays == 0:  # optimisers make their state in it
             kind.recordings = 1
@@ -273,7 +217,11 @@ class Captured:
             self._give_up(kind, recorded.refusal)
             return result
         found = "" if kind.latest is None else recorded.difference(kind.latest)
-        kind.alike = 1 if found or kind.latest is None else kind.alike + 1
+        if found or kind.latest is None:
+            kind.alike = 1
+        else:
+            kind.alike += 1
+            recorded.surroundings.free_what_differs(kind.latest.surroundings)
         kind.latest = recorded
         if kind.alike >= self.check:
             kind.replayed, kind.latest = recorded, None
@@ -283,7 +231,7 @@ class Captured:
 
     def _give_up(self, kind: _Kind, found: str) -> None:
         if not found:
-            found = "what it finds (settings of optimisers, parameters, modes) changes each time"
+            found = f"what it finds changes each time: {kind.change or 'a gradient'}"
         text = f"capture: the step cannot be replayed: {found}"
         kind.forget()
         kind.as_written = True

@@ -346,6 +346,25 @@ def by_rule(rule, args, what, kwargs=None):
     )
 
 
+def _with_all_batches(args):
+    """Tensors that all have the batches that one of them has.
+
+    A function may make a result of those alone that have none. Its gradient, the sum over the
+    slices, would then count in the backward of each slice.
+    """
+    for level, info in _levels:
+        has = [_is_tensor(v) and _has_batch(v, level) for v in args]
+        if any(has):
+            own = _add_batch_dim(rushlight.ones(info.batch_size, dtype=rushlight.bool), 0, level)
+            args = [
+                rushlight.where(own.to(v.device), v, v.detach())
+                if _is_tensor(v) and not h and (v.is_floating_point() or v.is_complex())
+                else v
+                for v, h in zip(args, has, strict=True)
+            ]
+    return args
+
+
 def apply_function(cls, args):
     """`cls.apply(*args)` in vmap; NotImplemented where it runs on slices as it is."""
     if not level_among(args):
@@ -358,7 +377,10 @@ def apply_function(cls, args):
                 f"{cls.__name__} is called in vmap, but it has both generate_vmap_rule=True and "
                 "its own rule, the static method `vmap`; only one of them can hold."
             )
-        return NotImplemented
+        whole = _with_all_batches(args)
+        if all(a is b for a, b in zip(whole, args, strict=True)):
+            return NotImplemented
+        return cls.apply(*whole)
     if not own:
         raise RuntimeError(
             f"{cls.__name__} is called in vmap, but it does not have vmap support: a static "

@@ -1,0 +1,290 @@
+// Snapshots of what a program can reach: which objects dicts, lists, cells and classes hold, for
+// _dynamo/_surroundings.py.
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "autograd/node.h"
+#include "python/bindings.h"
+#include "python/parser.h"
+
+namespace rushlight::python {
+
+namespace {
+
+// Values that a program cannot tell apart: the same object, equal numbers, texts, tuples of such.
+bool are_same(PyObject* a, PyObject* b) {
+  if (a == b) {
+    return true;
+  }
+  if (a == nullptr || b == nullptr || Py_TYPE(a) != Py_TYPE(b)) {
+    return false;
+  }
+  if (PyFloat_CheckExact(a)) {
+    const double x = PyFloat_AS_DOUBLE(a);
+    const double y = PyFloat_AS_DOUBLE(b);
+    return std::memcmp(&x, &y, sizeof x) == 0;
+  }
+  if (PyTuple_CheckExact(a)) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(a);
+    bool same = n == PyTuple_GET_SIZE(b);
+    for (Py_ssize_t i = 0; same && i < n; i++) {
+      same = are_same(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i));
+    }
+    return same;
+  }
+  if (PyMethod_Check(a)) {  // made anew whenever it is asked for
+    return PyMethod_GET_SELF(a) == PyMethod_GET_SELF(b) &&
+           PyMethod_GET_FUNCTION(a) == PyMethod_GET_FUNCTION(b);
+  }
+  if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) || PyBytes_CheckExact(a) ||
+      PyComplex_CheckExact(a)) {
+    return check(PyObject_RichCompareBool(a, b, Py_EQ)) != 0;
+  }
+  return false;
+}
+
+// What is looked at of an object.
+enum class PartKind { Dict, Name, List, Set, Cell, Class, Members, Tensor };
+
+PartKind kind_of(std::string_view name, PyObject* object) {
+  struct Row {
+    std::string_view name;
+    PartKind kind;
+    bool fits;
+  };
+  const Row rows[] = {
+      {"dict", PartKind::Dict, PyDict_Check(object) != 0},
+      {"name", PartKind::Name, PyDict_Check(object) != 0},  // one entry of a dict
+      {"list", PartKind::List, PyList_Check(object) != 0},
+      {"set", PartKind::Set, PyAnySet_Check(object) != 0},
+      {"cell", PartKind::Cell, PyCell_Check(object) != 0},
+      {"class", PartKind::Class, true},                           // which one it is of
+      {"members", PartKind::Members, PyType_Check(object) != 0},  // what a class defines
+      {"tensor", PartKind::Tensor, is_tensor(object)},            // but its values
+  };
+  for (const Row& row : rows) {
+    if (row.name == name && row.fits) {
+      return row.kind;
+    }
+  }
+  raise(PyExc_TypeError, str("no snapshot of the ", name, " of ", type_name(object)));
+}
+
+// One object and what it held.
+class Part {
+ public:
+  Part(PartKind kind, PyObject* object, PyObject* key)
+      : kind_(kind), object_(Object::borrow(object)), key_(Object::borrow(key)) {
+    walk([&](PyObject* name, PyObject* value) {
+      held_.push_back({Object::borrow(name), Object::borrow(value), false});
+      return true;
+    });
+    state_ = state();
+  }
+
+  // The first entry that is no longer as it was; the number of entries where only their number has
+  // changed; -1 where all is as it was.
+  Py_ssize_t change() const {
+    if (is_free_) {
+      return -1;
+    }
+    size_t i = 0;
+    const bool same = walk([&](PyObject* key, PyObject* value) {
+      return i < held_.size() && held_[i].is_now(key, value) && ++i != 0;
+    });
+    if (!same || i != held_.size()) {
+      return static_cast<Py_ssize_t>(i);
+    }
+    return state_ == state() ? -1 : 0;
+  }
+
+  // What differs from the same part of a snapshot before may differ again; it is not kept alive.
+  void free_what_differs(const Part& before) {
+    bool comparable = !before.is_free_ && held_.size() == before.held_.size();
+    for (size_t i = 0; comparable && i < held_.size(); i++) {
+      comparable = are_same(held_[i].key.get(), before.held_[i].key.get());
+    }
+    if (!comparable || state_ != before.state_) {
+      is_free_ = true;
+      held_.clear();
+      return;
+    }
+    for (size_t i = 0; i < held_.size(); i++) {
+      const Held& then = before.held_[i];
+      if (then.is_free || !are_same(held_[i].value.get(), then.value.get())) {
+        held_[i].is_free = true;
+        held_[i].value = Object();
+      }
+    }
+  }
+
+  auto identity() const { return std::tuple(kind_, object_.get(), key_.get()); }
+  PyObject* object() const { return object_.get(); }
+  // The name of an entry; None where it has none.
+  PyObject* name(size_t i) const {
+    if (kind_ == PartKind::Name) {
+      return key_.get();
+    }
+    return i < held_.size() && held_[i].key ? held_[i].key.get() : Py_None;
+  }
+
+ private:
+  struct Held {
+    Object key;  // may be null
+    Object value;
+    bool is_free;
+    bool is_now(PyObject* other_key, PyObject* other) const {
+      return (key.get() == other_key || are_same(key.get(), other_key)) &&
+             (is_free || are_same(value.get(), other));
+    }
+  };
+  // Of a tensor: its memory's owner, whether it wants a gradient, hooks on it.
+  using State = std::tuple<const TensorImpl*, bool, size_t, size_t>;
+
+  State state() const {
+    if (kind_ != PartKind::Tensor || !unwrap(object_.get()).defined()) {
+      return {};
+    }
+    const Tensor& t = unwrap(object_.get());
+    const AutogradMeta* const meta = t.impl()->autograd();
+    const AutogradMeta::Hooks* const hooks = meta != nullptr ? meta->hooks.get() : nullptr;
+    return {t.impl(), t.requires_grad(), hooks != nullptr ? hooks->tensor_hooks.size() : 0,
+            hooks != nullptr ? hooks->accumulate_hooks.size() : 0};
+  }
+
+  // Calls f(key, value) for each entry, until it is false.
+  template <class F>
+  bool walk(const F& f) const {
+    PyObject* const o = object_.get();
+    switch (kind_) {
+      case PartKind::Dict:
+        return walk_dict(o, f);
+      case PartKind::Name:
+        return f(nullptr, PyDict_GetItemWithError(o, key_.get()));
+      case PartKind::List:
+        return walk_list(o, f);
+      case PartKind::Set:  // one that nobody touched gives its items in the same order
+        return walk_list(Object::check(PySequence_List(o)).get(), f);
+      case PartKind::Cell:
+        return f(nullptr, PyCell_GET(o));
+      case PartKind::Members:
+#if PY_VERSION_HEX >= 0x030C0000
+        return walk_dict(Object::check(PyType_GetDict(reinterpret_cast<PyTypeObject*>(o))).get(),
+                         f);
+#else
+        return walk_dict(reinterpret_cast<PyTypeObject*>(o)->tp_dict, f);
+#endif
+      case PartKind::Class:
+      case PartKind::Tensor:
+        return f(nullptr, reinterpret_cast<PyObject*>(Py_TYPE(o)));
+    }
+    return true;
+  }
+  template <class F>
+  static bool walk_list(PyObject* list, const F& f) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+      if (!f(nullptr, PyList_GET_ITEM(list, i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+  template <class F>
+  static bool walk_dict(PyObject* dict, const F& f) {
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(dict, &at, &key, &value) != 0) {
+      if (!f(key, value)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  PartKind kind_;
+  Object object_;
+  Object key_;
+  std::vector<Held> held_;
+  State state_{};
+  bool is_free_ = false;
+};
+
+constexpr const char* capsule_name = "rushlight._C.Snapshot";
+using Snapshot = std::vector<Part>;
+
+Snapshot& snapshot_in(PyObject* capsule) {
+  void* const snapshot = PyCapsule_GetPointer(capsule, capsule_name);
+  if (snapshot == nullptr) {
+    throw PythonError();
+  }
+  return *static_cast<Snapshot*>(snapshot);
+}
+void delete_snapshot(PyObject* capsule) {
+  delete static_cast<Snapshot*>(PyCapsule_GetPointer(capsule, capsule_name));
+}
+
+// _snapshot(parts): how objects are now; a part is a tuple of a kind, an object and a name (None
+// but for "name").
+PyObject* take_snapshot(PyObject*, PyObject* parts) {
+  return translate_errors([&] {
+    const Object list = Object::check(PySequence_List(parts));
+    auto made = std::make_unique<Snapshot>();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); i++) {
+      const char* kind;
+      PyObject *object, *key;
+      if (!PyArg_ParseTuple(PyList_GET_ITEM(list.get(), i), "sOO:_snapshot", &kind, &object,
+                            &key)) {
+        throw PythonError();
+      }
+      made->emplace_back(kind_of(kind, object), object, key);
+    }
+    PyObject* const capsule = check(PyCapsule_New(made.get(), capsule_name, delete_snapshot));
+    made.release();
+    return capsule;
+  });
+}
+// _snapshot_change(snapshot): None where all is as it was, else the object that has changed and the
+// name of the entry.
+PyObject* snapshot_change(PyObject*, PyObject* capsule) {
+  return translate_errors([&]() -> PyObject* {
+    for (const Part& part : snapshot_in(capsule)) {
+      if (const Py_ssize_t at = part.change(); at >= 0) {
+        return Py_BuildValue("(OO)", part.object(), part.name(static_cast<size_t>(at)));
+      }
+    }
+    Py_RETURN_NONE;
+  });
+}
+// _free_what_differs(snapshot, before): entries that are not as in the snapshot before may change.
+PyObject* free_what_differs(PyObject*, PyObject* args) {
+  return translate_errors([&]() -> PyObject* {
+    PyObject *capsule, *before;
+    if (!PyArg_ParseTuple(args, "OO:_free_what_differs", &capsule, &before)) {
+      throw PythonError();
+    }
+    std::map<decltype(std::declval<Part>().identity()), const Part*> known;
+    for (const Part& part : snapshot_in(before)) {
+      known.emplace(part.identity(), &part);
+    }
+    for (Part& part : snapshot_in(capsule)) {
+      if (const auto found = known.find(part.identity()); found != known.end()) {
+        part.free_what_differs(*found->second);
+      }
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_snapshot", take_snapshot, METH_O, nullptr},
+    {"_snapshot_change", snapshot_change, METH_O, nullptr},
+    {"_free_what_differs", free_what_differs, METH_VARARGS, nullptr},
+    {},
+};
+
+}  // namespace
+
+void init_snapshot(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace rushlight::python
