@@ -47,11 +47,21 @@ class RL_API Recording {
   // Leaves that want a gradient, among what the step found.
   std::vector<Tensor> leaves() const;
   // Where another recording of the step does not do the same, in words; empty where it does.
-  std::string difference(const Recording& other) const;
+  // Floats that ops are given may differ where `but_for_numbers`.
+  std::string difference(const Recording& other, bool but_for_numbers = false) const;
+  // The floats that ops are given, and which nodes of the graph they are.
+  struct Number {
+    size_t node;
+    double value;
+  };
+  std::vector<Number> numbers() const;
+  // From now on replays are given these numbers behind their inputs. Once, behind set_outputs.
+  void take_numbers(const std::vector<size_t>& nodes);
   const std::shared_ptr<graph::Graph>& graph() const { return graph_; }
 
   // Runs the ops, unrecorded, on tensors of the inputs' shapes, dtypes and strides.
-  std::vector<Tensor> replay(const std::vector<Tensor>& inputs) const;
+  std::vector<Tensor> replay(const std::vector<Tensor>& inputs,
+                             const std::vector<double>& numbers = {}) const;
 
  private:
   class Recorder;
@@ -64,6 +74,7 @@ class RL_API Recording {
   std::shared_ptr<graph::Graph> graph_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<graph::Program> program_;
+  std::vector<Tensor> given_as_;  // of numbers that are given: what they were; undefined for floats
 };
 
 }  // namespace rushlight

@@ -110,15 +110,7 @@ def compile(
         >>> gelu(torch.tensor([-1.5, 0.5]))
         tensor([-0.1004,  0.3457])
     """
-    if mode is not None and options is not None:
-        raise RuntimeError(
-            "Either mode or options can be given to compile: a mode stands for some options"
-        )
-    _check_backend(backend)
-    if backend == "inductor" and mode is not None and mode not in _MODES:
-        raise RuntimeError(
-            f"Unrecognized mode={mode!r}: compile() takes one of {', '.join(_MODES)}"
-        )
+    call = _call_for(backend, mode, options, fullgraph)
     if model is None:
         return functools.partial(
             compile,
@@ -134,12 +126,6 @@ def compile(
         raise RuntimeError(f"torch.compile expects a function or module, but got {type(model)}")
     if disable:
         return model
-    if callable(backend):
-        call = _graphs.GraphCall(backend, fullgraph)
-    elif mode == "reduce-overhead" and has_effect(backend):
-        call = _capture.captured_call(_C._call_noted)
-    else:
-        call = _C._call_noted if has_effect(backend) else _call_as_it_is
     if isinstance(model, nn.Module):
         return OptimizedModule(model, call)
     if inspect.isclass(model):
@@ -150,6 +136,7 @@ def compile(
         return call(model, *args, **kwargs)
 
     call_model._torchdynamo_orig_callable = model  # type: ignore
+    call_model._call = call  # type: ignore
     return call_model
 
 
@@ -163,10 +150,12 @@ def capture(step, check: int = 2):
     then. Results are those of the step, bit for bit; they have no history. Random ops draw in the
     same order.
 
-    Parameters, buffers and other tensors that the step finds are used as they are then. Where one
-    of them is replaced, a module changes its mode, or an optimiser its settings, the step is
-    recorded anew. What a step does beside ops is not replayed (it appends to a list, counts in an
-    attribute); reading values (`item`, `tolist`, `if tensor:`) and seeding raise where they stand.
+    Parameters, buffers and other tensors that the step finds are used as they are then. Where
+    something is replaced or changed that its program can reach (parameters, modules, hooks, modes,
+    settings, attributes, variables), the step is recorded anew; floats that change each time, as a
+    learning rate by a schedule, are looked up. What a step does beside ops is not replayed (it
+    appends to a list, counts in an attribute); reading values (`item`, `tolist`, `if tensor:`) and
+    seeding raise where they stand.
 
     Args:
         step: a function of tensors and hashable values; its tensors want no gradient.
@@ -198,9 +187,22 @@ def capture(step, check: int = 2):
     return _capture.Captured(step, check)
 
 
-def has_effect(backend="inductor", disable: bool = False):
-    """Whether `compile` with these arguments computes ops together."""
-    return not disable and isinstance(backend, str) and backend not in _AS_IT_IS
+def _call_for(backend: Any, mode: str | None, options: Any, fullgraph: bool):
+    """What calls a function that is compiled so, given it and its arguments."""
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "Either mode or options can be given to compile: a mode stands for some options"
+        )
+    _check_backend(backend)
+    if backend == "inductor" and mode is not None and mode not in _MODES:
+        raise RuntimeError(
+            f"Unrecognized mode={mode!r}: compile() takes one of {', '.join(_MODES)}"
+        )
+    if callable(backend):
+        return _graphs.GraphCall(backend, fullgraph)
+    if backend in _AS_IT_IS:
+        return _call_as_it_is
+    return _capture.CapturedCall(_C._call_noted) if mode == "reduce-overhead" else _C._call_noted
 
 
 def _call_as_it_is(function, *args, **kwargs):

@@ -7,6 +7,7 @@
 #include <rushlight/functions.h>
 #include <rushlight/graph_passes.h>
 
+#include "core/op_support.h"
 #include "core/recording.h"
 #include "core/region.h"
 #include "core/sparse.h"
@@ -275,7 +276,40 @@ std::vector<Tensor> Recording::leaves() const {
 
 // ---- comparing ----
 
-std::string Recording::difference(const Recording& other) const {
+namespace {
+// What a node is, where it is a constant; null otherwise.
+const IValue* constant_of(const graph::Node* node) {
+  return node->kind == graph::Kind::Constant ? node->output()->constant() : nullptr;
+}
+// A float that an op is given, itself or as a tensor.
+std::optional<double> number_of(const graph::Node* node) {
+  const IValue* const value = constant_of(node);
+  if (value != nullptr && value->isDouble()) {
+    return value->toDouble();
+  }
+  if (value == nullptr || !value->isTensor() || !value->toTensor().defined()) {
+    return std::nullopt;
+  }
+  const Tensor& t = value->toTensor();
+  return t.impl()->is_wrapped_number() && is_floating(t.dtype())
+             ? std::optional(t.item().toDouble())
+             : std::nullopt;
+}
+}  // namespace
+
+std::vector<Recording::Number> Recording::numbers() const {
+  std::vector<Number> out;
+  size_t at = 0;
+  for (const graph::Node* node : graph_->block()) {
+    if (const std::optional<double> number = number_of(node)) {
+      out.push_back({at, *number});
+    }
+    at++;
+  }
+  return out;
+}
+
+std::string Recording::difference(const Recording& other, bool but_for_numbers) const {
   const auto place = [](const graph::Node* node) {
     const std::string text = node->range.place();
     return text.empty() ? "" : ", at " + text;
@@ -287,8 +321,7 @@ std::string Recording::difference(const Recording& other) const {
     return feeds ? str(text, " of ", node->output()->uses()[0].node->kind_name()) : text;
   };
   const auto tensor_of = [](const graph::Node* node) {
-    const IValue* const value =
-        node->kind == graph::Kind::Constant ? node->output()->constant() : nullptr;
+    const IValue* const value = constant_of(node);
     const Tensor t = value != nullptr && value->isTensor() ? value->toTensor() : Tensor();
     return t.defined() && t.impl()->is_wrapped_number() ? Tensor() : t;  // a number says itself
   };
@@ -311,6 +344,9 @@ std::string Recording::difference(const Recording& other) const {
         return str("a tensor that the step finds", place((*mine)->next()),
                    ", is another each time, of other values or written by the step");
       }
+    } else if (but_for_numbers && number_of(*mine) && number_of(*theirs) &&
+               (*mine)->output()->type == (*theirs)->output()->type) {
+      continue;
     } else if ((*mine)->str(false) != (*theirs)->str(false)) {
       return str(words(*mine), place(*mine), " was ", words(*theirs), place(*theirs));
     }
@@ -324,15 +360,43 @@ std::string Recording::difference(const Recording& other) const {
 
 // ---- replaying ----
 
-std::vector<Tensor> Recording::replay(const std::vector<Tensor>& inputs) const {
+void Recording::take_numbers(const std::vector<size_t>& nodes) {
+  RL_CHECK(program_ != nullptr && given_as_.empty(),
+           "capture: numbers are taken once, of a recording whose outputs are known");
+  std::vector<graph::Node*> all;
+  for (graph::Node* node : graph_->block()) {
+    all.push_back(node);
+  }
+  for (const size_t place : nodes) {
+    RL_CHECK(place < all.size() && number_of(all[place]), "capture: node ", place, " is no number");
+    graph::Node* const node = all[place];
+    const IValue& value = *node->output()->constant();
+    given_as_.push_back(value.isTensor() ? value.toTensor() : Tensor());
+    node->output()->replace_all_uses(graph_->add_input(node->output()->type));
+    node->erase();
+  }
+  graph_->verify();
+  program_ = std::make_unique<graph::Program>(*graph_, "the step");
+}
+
+std::vector<Tensor> Recording::replay(const std::vector<Tensor>& inputs,
+                                      const std::vector<double>& numbers) const {
   RL_CHECK(program_ != nullptr, "capture: a recording is replayed once its outputs are known");
   struct Plain {  // what the ops ran under: casts and records stand in the graph
     const uint8_t autocast = tls.exchange_autocast(0);
     const NoGradGuard no_grad;
     ~Plain() { tls.exchange_autocast(autocast); }
   } const plain;
+  RL_CHECK(numbers.size() == given_as_.size(), "capture: expected ", given_as_.size(),
+           " numbers, but got ", numbers.size());
+  std::vector<IValue> arguments(inputs.begin(), inputs.end());
+  for (size_t i = 0; i < numbers.size(); i++) {
+    const Tensor& was = given_as_[i];
+    arguments.push_back(was.defined() ? IValue(make_number(numbers[i], was.device()))
+                                      : IValue(numbers[i]));
+  }
   Region region;
-  std::vector<IValue> results = program_->run_plainly({inputs.begin(), inputs.end()});
+  std::vector<IValue> results = program_->run_plainly(std::move(arguments));
   std::vector<Tensor> out;
   out.reserve(results.size());
   for (const IValue& one : results) {

@@ -80,32 +80,72 @@ PyObject* finds(PyObject*, PyObject* args) {
     return PyBool_FromLong(recording_in(recording).finds(expect_tensor(tensor, "tensor")));
   });
 }
-// _recorded_difference(recording, other): in words; empty where both do the same.
+// _recorded_difference(recording, other, but_for_numbers): in words; empty where both do the same.
 PyObject* difference(PyObject*, PyObject* args) {
   return translate_errors([&] {
     PyObject *recording, *other;
-    if (!PyArg_ParseTuple(args, "OO:_recorded_difference", &recording, &other)) {
+    int but_for_numbers = 0;
+    if (!PyArg_ParseTuple(args, "OOp:_recorded_difference", &recording, &other, &but_for_numbers)) {
       throw PythonError();
     }
-    const std::string text = recording_in(recording).difference(recording_in(other));
+    const std::string text =
+        recording_in(recording).difference(recording_in(other), but_for_numbers != 0);
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+// _recorded_numbers(recording): the floats that ops are given, by their node.
+PyObject* numbers(PyObject*, PyObject* recording) {
+  return translate_errors([&] {
+    Object out = Object::check(PyDict_New());
+    for (const Recording::Number& number : recording_in(recording).numbers()) {
+      const Object node = Object::check(PyLong_FromSize_t(number.node));
+      const Object value = Object::check(PyFloat_FromDouble(number.value));
+      check(PyDict_SetItem(out.get(), node.get(), value.get()));
+    }
+    return out.release();
+  });
+}
+// _take_numbers(recording, nodes): replays are given these.
+PyObject* take_numbers(PyObject*, PyObject* args) {
+  return translate_errors([&]() -> PyObject* {
+    PyObject *recording, *nodes;
+    if (!PyArg_ParseTuple(args, "OO:_take_numbers", &recording, &nodes)) {
+      throw PythonError();
+    }
+    std::vector<size_t> places;
+    const Object list = Object::check(PySequence_List(nodes));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); i++) {
+      places.push_back(PyLong_AsSize_t(PyList_GET_ITEM(list.get(), i)));
+      if (PyErr_Occurred() != nullptr) {
+        throw PythonError();
+      }
+    }
+    recording_in(recording).take_numbers(places);
+    Py_RETURN_NONE;
   });
 }
 PyObject* recorded_graph(PyObject*, PyObject* recording) {
   return translate_errors([&] { return wrap_graph(recording_in(recording).graph()); });
 }
-// _replay(recording, inputs): the outputs.
+// _replay(recording, inputs, numbers): the outputs.
 PyObject* replay(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return translate_errors([&] {
-    if (n != 2) {
-      raise(PyExc_TypeError, "_replay takes a recording and its inputs");
+    if (n != 3 || !PyList_Check(args[2])) {
+      raise(PyExc_TypeError, "_replay takes a recording, its inputs and a list of numbers");
     }
     const Recording& recording = recording_in(args[0]);
     const std::vector<Tensor> inputs = unwrap_tuple(args[1], "what a recording takes");
+    std::vector<double> numbers;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[2]); i++) {
+      numbers.push_back(PyFloat_AsDouble(PyList_GET_ITEM(args[2], i)));
+      if (PyErr_Occurred() != nullptr) {
+        throw PythonError();
+      }
+    }
     std::vector<Tensor> outputs;
     {
       const WithoutGil free;
-      outputs = recording.replay(inputs);
+      outputs = recording.replay(inputs, numbers);
     }
     return wrap_result(outputs);
   });
@@ -217,6 +257,8 @@ PyMethodDef functions[] = {
     {"_recorded_leaves", leaves, METH_O, nullptr},
     {"_recorded_finds", finds, METH_VARARGS, nullptr},
     {"_recorded_difference", difference, METH_VARARGS, nullptr},
+    {"_recorded_numbers", numbers, METH_O, nullptr},
+    {"_take_numbers", take_numbers, METH_VARARGS, nullptr},
     {"_recorded_graph", recorded_graph, METH_O, nullptr},
     {"_replay", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(replay)), METH_FASTCALL,
      nullptr},

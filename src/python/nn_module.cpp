@@ -22,7 +22,8 @@ struct Names {
   PyObject* tables[3];
   PyObject* hooks[4];
   PyObject* forward;
-  PyObject* is_compiled;  // in the dict of an instance whose calls are noted (cpu/chain.h)
+  PyObject* is_compiled;  // in the dict of an instance: True where its calls are noted
+                          // (cpu/chain.h), else what is called in their place
   PyObject* getattr;
   PyObject* getattribute;
 };
@@ -160,15 +161,47 @@ void pass_on_error(PyObject* self, PyObject* args) {
   PyErr_Restore(type, value, trace);
 }
 
+// The module whose next call runs as it is written: `Module.compile` gave it another call, which is
+// being asked.
+thread_local PyObject* as_written = nullptr;
+
+// What Module.compile put in the place of a module's call: null where it put nothing there, and
+// where that itself calls the module.
+PyObject* compiled_call(PyObject* self, PyObject* dict) {
+  PyObject* const call = PyDict_GetItemWithError(dict, names.is_compiled);
+  if (RL_LIKELY(call == nullptr)) {
+    return nullptr;
+  }
+  if (as_written == self) {
+    as_written = nullptr;
+    return nullptr;
+  }
+  return call;
+}
+
+PyObject* run_compiled_call(PyObject* call, PyObject* self, PyObject* args, PyObject* kwargs) {
+  const Object held = Object::borrow(call);
+  const Object first = Object::check(PyTuple_Pack(1, self));
+  const Object all = Object::check(PySequence_Concat(first.get(), args));
+  PyObject* const before = std::exchange(as_written, self);
+  PyObject* const result = PyObject_Call(call, all.get(), kwargs);
+  as_written = before;
+  return result;
+}
+
 PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return translate_errors([&]() -> PyObject* {
     const Object dict = Object::check(PyObject_GenericGetDict(self, nullptr));
+    PyObject* const compiled = compiled_call(self, dict.get());
+    if (RL_UNLIKELY(compiled != nullptr && compiled != Py_True)) {
+      return run_compiled_call(compiled, self, args, kwargs);
+    }
     ModuleWatcher* const watcher = module_watcher;
     if (watcher != nullptr) {
       watcher->begin_module(self);
     }
     std::optional<Region> region;
-    if (RL_UNLIKELY(PyDict_GetItemWithError(dict.get(), names.is_compiled) != nullptr)) {
+    if (RL_UNLIKELY(compiled != nullptr)) {
       region.emplace();
     }
     PyObject* result = nullptr;

@@ -44,6 +44,29 @@ bool are_same(PyObject* a, PyObject* b) {
   return false;
 }
 
+bool is_number(PyObject* o) {
+  return o != nullptr && (PyFloat_CheckExact(o) || PyLong_CheckExact(o));
+}
+bool is_number(PyObject* o, double value) {
+  if (!is_number(o)) {
+    return false;
+  }
+  const double own = PyFloat_AsDouble(o);
+  if (PyErr_Occurred() != nullptr) {  // an int that is too large
+    PyErr_Clear();
+    return false;
+  }
+  return own == value;
+}
+
+bool is_tuple_of_numbers(PyObject* o) {
+  bool numbers = o != nullptr && PyTuple_CheckExact(o);
+  for (Py_ssize_t i = 0; numbers && i < PyTuple_GET_SIZE(o); i++) {
+    numbers = is_number(PyTuple_GET_ITEM(o, i));
+  }
+  return numbers;
+}
+
 // What is looked at of an object.
 enum class PartKind { Dict, Name, List, Set, Cell, Class, Members, Tensor };
 
@@ -114,7 +137,37 @@ class Part {
       const Held& then = before.held_[i];
       if (then.is_free || !are_same(held_[i].value.get(), then.value.get())) {
         held_[i].is_free = true;
-        held_[i].value = Object();
+        if (!is_number(held_[i].value.get()) && !is_tuple_of_numbers(held_[i].value.get())) {
+          held_[i].value = Object();
+        }
+      }
+    }
+  }
+
+  // Calls f(name, index) for each entry that was one number in the snapshot before and is another
+  // one now; the index is that of an item where the entry is a tuple, else null.
+  template <class F>
+  void find_number(const Part& before, double then, double now, const F& f) const {
+    for (size_t i = 0; i < std::min(held_.size(), before.held_.size()); i++) {
+      PyObject* const value = held_[i].value.get();
+      PyObject* const earlier = before.held_[i].value.get();
+      if (held_[i].key.get() != before.held_[i].key.get()) {
+        continue;
+      }
+      const auto name_of = [&] {
+        return kind_ == PartKind::List ? Object::check(PyLong_FromSize_t(i))
+                                       : Object::borrow(name(i));
+      };
+      if (is_number(value, now) && is_number(earlier, then)) {
+        f(name_of(), Object());
+      } else if (is_tuple_of_numbers(value) && is_tuple_of_numbers(earlier)) {
+        const Py_ssize_t n = std::min(PyTuple_GET_SIZE(value), PyTuple_GET_SIZE(earlier));
+        for (Py_ssize_t k = 0; k < n; k++) {
+          if (is_number(PyTuple_GET_ITEM(value, k), now) &&
+              is_number(PyTuple_GET_ITEM(earlier, k), then)) {
+            f(name_of(), Object::check(PyLong_FromSsize_t(k)));
+          }
+        }
       }
     }
   }
@@ -220,6 +273,20 @@ Snapshot& snapshot_in(PyObject* capsule) {
   }
   return *static_cast<Snapshot*>(snapshot);
 }
+// Calls f for each part of a snapshot that an earlier one has, too.
+template <class F>
+void for_parts_of_both(Snapshot& snapshot, const Snapshot& before, const F& f) {
+  std::map<decltype(std::declval<Part>().identity()), const Part*> known;
+  for (const Part& part : before) {
+    known.emplace(part.identity(), &part);
+  }
+  for (Part& part : snapshot) {
+    if (const auto found = known.find(part.identity()); found != known.end()) {
+      f(part, *found->second);
+    }
+  }
+}
+
 void delete_snapshot(PyObject* capsule) {
   delete static_cast<Snapshot*>(PyCapsule_GetPointer(capsule, capsule_name));
 }
@@ -263,16 +330,30 @@ PyObject* free_what_differs(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OO:_free_what_differs", &capsule, &before)) {
       throw PythonError();
     }
-    std::map<decltype(std::declval<Part>().identity()), const Part*> known;
-    for (const Part& part : snapshot_in(before)) {
-      known.emplace(part.identity(), &part);
-    }
-    for (Part& part : snapshot_in(capsule)) {
-      if (const auto found = known.find(part.identity()); found != known.end()) {
-        part.free_what_differs(*found->second);
-      }
-    }
+    for_parts_of_both(snapshot_in(capsule), snapshot_in(before),
+                      [](Part& part, const Part& then) { part.free_what_differs(then); });
     Py_RETURN_NONE;
+  });
+}
+// _places_of_number(snapshot, before, then, now): where one number was and another one is, as an
+// owner, a name, and an index or None.
+PyObject* places_of_number(PyObject*, PyObject* args) {
+  return translate_errors([&]() -> PyObject* {
+    PyObject *capsule, *before;
+    double then, now;
+    if (!PyArg_ParseTuple(args, "OOdd:_places_of_number", &capsule, &before, &then, &now)) {
+      throw PythonError();
+    }
+    Object out = Object::check(PyList_New(0));
+    for_parts_of_both(
+        snapshot_in(capsule), snapshot_in(before), [&](const Part& part, const Part& earlier) {
+          part.find_number(earlier, then, now, [&](const Object& name, const Object& index) {
+            const Object place = Object::check(
+                PyTuple_Pack(3, part.object(), name.get(), index ? index.get() : Py_None));
+            check(PyList_Append(out.get(), place.get()));
+          });
+        });
+    return out.release();
   });
 }
 
@@ -280,6 +361,7 @@ PyMethodDef functions[] = {
     {"_snapshot", take_snapshot, METH_O, nullptr},
     {"_snapshot_change", snapshot_change, METH_O, nullptr},
     {"_free_what_differs", free_what_differs, METH_VARARGS, nullptr},
+    {"_places_of_number", places_of_number, METH_VARARGS, nullptr},
     {},
 };
 

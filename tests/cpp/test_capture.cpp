@@ -87,6 +87,28 @@ RL_TEST(recordings_that_differ_say_where) {
   CHECK(times(2)->difference(*two).empty());
   const std::string difference = times(3)->difference(*two);
   CHECK(difference.find("{3.0}]() of aten::mul was") != std::string::npos);
+  CHECK(times(3)->difference(*two, /*but_for_numbers=*/true).empty());
+}
+
+RL_TEST(numbers_are_given_to_replays) {
+  const Tensor x = ones({3});
+  Tensor result;
+  Recording made({x}, [&] { result = (x * 2.5).add(x, 0.5).pow(2); });
+  CHECK_THROWS(Error, "outputs are known", made.take_numbers({0}));  // its outputs are not known yet
+  made.set_outputs({result});
+  std::vector<size_t> nodes;
+  for (const Recording::Number& number : made.numbers()) {
+    if (number.value == 2.5 || number.value == 0.5) {
+      nodes.push_back(number.node);
+    }
+  }
+  CHECK(nodes.size() == 2);
+  CHECK_THROWS(Error, "node 1000 is no number", made.take_numbers({1000}));
+  made.take_numbers(nodes);
+  CHECK(equal(made.replay({x}, {2.5, 0.5})[0], result));
+  CHECK(equal(made.replay({x}, {3, 1})[0], full({3}, 16.0)));
+  CHECK_THROWS(Error, "expected 2 numbers", made.replay({x}));
+  CHECK_THROWS(Error, "taken once", made.take_numbers(nodes));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import pickle
 import threading
 import weakref
 
@@ -230,19 +231,6 @@ def test_what_optimisers_hold_counts(change):
         results.append(got)
     assert step.replays >= 3
     assert_same_bits(*results)
-
-
-def test_a_schedule_of_every_step():
-    def before(i, model, optimizer):
-        optimizer.param_groups[0]["lr"] = 0.1 / (1 + i)
-
-    _, expected = trained("mlp", "sgd", lambda step: step, before=before)
-    with pytest.raises(RuntimeError, match="cannot be replayed"):
-        trained("mlp", "sgd", capture, before=before)
-    _, got = trained(
-        "mlp", "sgd", lambda step: torch.compile(step, mode="reduce-overhead"), before=before
-    )
-    assert_same_bits(got, expected)
 
 
 def test_modes_and_parameters_of_modules_count():
@@ -513,3 +501,141 @@ def test_reset_forgets_recordings():
     torch.compiler.reset()
     assert not step.graphs
     assert torch.equal(step(torch.ones(2)), torch.full((2,), 2.0))
+
+
+# ---- numbers that change ----
+
+SCHEDULES = {
+    "cosine": lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 20),
+    "steps": lambda o: torch.optim.lr_scheduler.StepLR(o, 3),
+    "one cycle": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.2, total_steps=30),
+    "exponential": lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9),
+}
+
+
+class Scheduled:
+    """A training with a schedule, a weight of the loss that grows, and two groups of parameters."""
+
+    def __init__(self, optimizer, schedule, groups):
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+        parameters = [
+            {"params": self.model[0].parameters(), "lr": 0.01},
+            {"params": self.model[2].parameters()},
+        ]
+        self.optimizer = OPTIMIZERS[optimizer](parameters if groups else self.model.parameters())
+        self.schedule = SCHEDULES[schedule](self.optimizer)
+        self.weight = 0.5
+
+    def step(self, x):
+        self.optimizer.zero_grad()
+        loss = (self.model(x).square() * self.weight).mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def results(self, wrap, change=lambda i, run: None):
+        step = wrap(self.step)
+        out = []
+        for i in range(20):
+            change(i, self)
+            out.append(step(torch.full((3, 4), i / 7.0)).detach().clone())
+            self.schedule.step()
+            self.weight = 0.5 + i / 7
+        return step, out + [p.detach() for p in self.model.parameters()]
+
+
+@pytest.mark.parametrize("groups", [False, True])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("optimizer", ["momentum", "adam", "adamw", "rmsprop"])
+def test_numbers_that_change_are_looked_up(optimizer, schedule, groups):
+    _, expected = Scheduled(optimizer, schedule, groups).results(lambda step: step)
+    step, got = Scheduled(optimizer, schedule, groups).results(capture)
+    assert step.replays >= 14
+    assert_same_bits(got, expected)
+
+
+def test_numbers_that_went_together_and_part():
+    """Two groups have one rate until one of them gets another."""
+
+    def change(i, run):
+        if i >= 12:
+            run.optimizer.param_groups[1]["lr"] = 0.3 / i
+
+    def made():
+        case = Scheduled("momentum", "exponential", groups=True)
+        for group in case.optimizer.param_groups:
+            group["lr"] = group["initial_lr"] = 0.05
+        case.schedule.base_lrs = [0.05, 0.05]
+        return case
+
+    _, expected = made().results(lambda step: step, change)
+    step, got = made().results(capture, change)
+    assert step.replays >= 8
+    assert_same_bits(got, expected)
+
+
+def test_numbers_that_are_computed_are_refused():
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    state = {"i": 1.0}
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).sum() * (1 / state["i"])
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    captured = capture(step)
+    with pytest.raises(RuntimeError, match="cannot be replayed.* of aten::mul"):
+        for _ in range(10):
+            captured(torch.ones(1, 2))
+            state["i"] += 1.0
+
+
+def test_a_schedule_within_the_step_is_refused():
+    case = Scheduled("momentum", "exponential", groups=False)
+
+    def step(x):
+        loss = case.step(x)
+        case.schedule.step()
+        return loss
+
+    captured = capture(step)
+    with pytest.raises(RuntimeError, match="cannot be replayed"):
+        for _ in range(10):
+            captured(torch.ones(3, 4))
+
+
+def test_modules_compiled_in_place_heed_the_mode():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4)).eval()
+    x = torch.randn(5, 8)
+    with torch.no_grad():
+        expected = net(x)
+        net.compile(mode="reduce-overhead")
+        for _ in range(6):
+            assert torch.equal(net(x), expected)
+        call = vars(net)["_is_compiled"]
+        assert call.captured.replays >= 3
+        for made in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+            assert torch.equal(made(x), expected)
+            assert vars(made)["_is_compiled"].captured is not call.captured
+        net.compile(disable=True)
+        assert "_is_compiled" not in vars(net) and torch.equal(net(x), expected)
+
+
+def test_modules_compiled_in_place_by_a_backend():
+    seen = []
+
+    def backend(graph, inputs):
+        seen.append(graph)
+        return graph
+
+    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    x = torch.ones(2, 3)
+    expected = net(x)
+    net.compile(backend=backend)
+    assert torch.equal(net(x), expected) and torch.equal(net(x), expected)
+    assert len(seen) == 1

@@ -19,7 +19,7 @@ from rushlight import _C, Tensor
 from rushlight.utils import _pytree as pytree
 
 from ._graphs import described_leaves, tensors_of, with_tensors, without_tensors
-from ._surroundings import Surroundings
+from ._surroundings import Place, Surroundings, value_at
 
 _MORE_TRIES = 3  # recordings beyond those that have to be alike
 _PACKAGE = rushlight.__path__[0]
@@ -48,6 +48,10 @@ class _Gradient:
         return self.before is not None or not self.is_new or self.leaf.grad is None
 
 
+def _is_among(place: Place, places: list[Place]) -> bool:
+    return any(place[0] is owner and place[1:] == (name, index) for owner, name, index in places)
+
+
 class Recorded:
     """A step for one kind of arguments, which can be replayed."""
 
@@ -58,6 +62,7 @@ class Recorded:
         self.out_spec: Any = None
         self.gradients: list[_Gradient] = []
         self.refusal = ""  # why a replay could not do what it does, in words
+        self.sources: dict[int, list[Place]] = {}  # of numbers that change from step to step
         leaves = pytree.tree_leaves((args, kwargs))
         self.named = [step, *(leaf for leaf in leaves if not isinstance(leaf, Tensor))]
 
@@ -91,12 +96,30 @@ class Recorded:
         return result
 
     def difference(self, other: Recorded) -> str:
-        """Where it does not do what another recording does, in words; empty where it does."""
+        """Where it does not do what the recording before did, in words; empty where it does.
+
+        A number that an op is given may be another one, as a learning rate that follows a schedule,
+        where the program has it: replays look there.
+        """
         if any(g.is_read and g.is_new for g in self.gradients):
             return "it adds gradients to those of the step before, into new tensors"
         if (self.out_spec, self.results) != (other.out_spec, other.results):
             return f"it returned {other.results} and then {self.results}"
-        return _C._recorded_difference(self.recording, other.recording)
+        found = _C._recorded_difference(self.recording, other.recording, True)
+        if found:
+            return found
+        now, then = (_C._recorded_numbers(r.recording) for r in (self, other))
+        for node, number in now.items():
+            if number != then[node]:
+                places = self.surroundings.places_of(then[node], number, other.surroundings)
+                known = other.sources.get(node, places)
+                self.sources[node] = [place for place in places if _is_among(place, known)]
+            elif node in other.sources:
+                self.sources[node] = [p for p in other.sources[node] if value_at(p) == number]
+        if all(self.sources.values()):
+            return ""
+        self.sources = {}
+        return _C._recorded_difference(self.recording, other.recording, False)
 
     def gradients_now(self) -> dict[int, Tensor | None]:
         """Those of its leaves, by their `id`."""
@@ -106,13 +129,31 @@ class Recorded:
     def graph(self) -> Any:
         return _C._recorded_graph(self.recording)
 
+    def prepare(self) -> None:
+        """Behind the last comparison, before the first replay."""
+        if self.sources:
+            _C._take_numbers(self.recording, list(self.sources))
+
     def fits(self) -> bool:
         """Whether all that it depends on is as it was."""
         return self.surroundings.is_as_kept() and all(g.fits() for g in self.gradients)
 
-    def replay(self, tensors: list[Tensor]) -> Any:
+    def numbers(self) -> list[float] | None:
+        """Those that change from step to step; None where their places no longer agree."""
+        out = []
+        for places in self.sources.values():
+            try:
+                first, *others = [value_at(place) for place in places]
+            except (LookupError, TypeError, ValueError):  # nothing is there any more
+                return None
+            if type(first) not in (int, float) or any(other != first for other in others):
+                return None
+            out.append(first)
+        return out
+
+    def replay(self, tensors: list[Tensor], numbers: list[float]) -> Any:
         """What the step returns, and what it does to tensors."""
-        made = _C._replay(self.recording, tensors)
+        made = _C._replay(self.recording, tensors, numbers)
         at = self.returned
         for gradient in self.gradients:
             if gradient.is_new:
@@ -172,10 +213,11 @@ class Captured:
         if kind.as_written:
             return self._as_written(args, kwargs)
         if kind.replayed is not None:
-            if kind.replayed.fits():
+            numbers = kind.replayed.numbers() if kind.replayed.fits() else None
+            if numbers is not None:
                 self.replays += 1
                 kind.recordings = 0
-                return kind.replayed.replay(tensors)
+                return kind.replayed.replay(tensors, numbers)
             kind.change = kind.replayed.surroundings.change()
             kind.forget()
         if kind.recordings == 0 and self.replays == 0:  # optimisers make their state in it
@@ -223,7 +265,9 @@ class Captured:
             kind.alike += 1
             recorded.surroundings.free_what_differs(kind.latest.surroundings)
         kind.latest = recorded
-        if kind.alike >= self.check:
+        # Where numbers change, one more tells that their places were guessed right.
+        if kind.alike >= self.check + bool(recorded.sources):
+            recorded.prepare()
             kind.replayed, kind.latest = recorded, None
         elif kind.recordings > self.check + _MORE_TRIES:
             self._give_up(kind, found)
@@ -248,14 +292,17 @@ def forget_recordings() -> None:
         captured.reset()
 
 
-def captured_call(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+class CapturedCall:
     """A call of a function that is replayed where it can be, else made by `otherwise`."""
-    captured: Captured | None = None
 
-    def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        nonlocal captured
-        if captured is None or captured.step is not function:
-            captured = Captured(function, 2, otherwise)
-        return captured(*args, **kwargs)
+    def __init__(self, otherwise: Callable[..., Any]) -> None:
+        self.otherwise = otherwise
+        self.captured: Captured | None = None
 
-    return call
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if self.captured is None or self.captured.step is not function:
+            self.captured = Captured(function, 2, self.otherwise)
+        return self.captured(*args, **kwargs)
+
+    def __reduce__(self) -> Any:  # a copy records for itself
+        return CapturedCall, (self.otherwise,)

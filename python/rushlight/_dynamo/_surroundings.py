@@ -144,7 +144,7 @@ class _Walk:
         if _is_standard(_package_of(kind)) and kind not in _NAMESPACES:
             return
         if kind.__module__ == __package__ + "._capture":
-            self._reach(value.step)
+            self._reach(getattr(value, "step", None))
             return
         if kind.__module__.startswith("rushlight.utils.data"):
             return  # what loads data goes on by itself
@@ -152,6 +152,20 @@ class _Walk:
         if isinstance(attributes, dict):
             self.parts.append(("class", value, None))
             self._reach(attributes, kind)
+
+
+# Where a number is: an object, the name or index of its part (None of a cell), and the index within
+# that where it is a tuple.
+Place = tuple[Any, Any, "int | None"]
+
+
+def value_at(place: Place) -> Any:
+    owner, name, index = place
+    if isinstance(owner, types.CellType):
+        found = owner.cell_contents
+    else:
+        found = vars(owner)[name] if isinstance(owner, type) else owner[name]
+    return found if index is None else found[index]
 
 
 class Surroundings:
@@ -187,6 +201,10 @@ class Surroundings:
     def free_what_differs(self, before: Surroundings) -> None:
         """What a step that does the same found otherwise does not matter to it."""
         _C._free_what_differs(self._snapshot, before._snapshot)
+
+    def places_of(self, then: float, now: float, before: Surroundings) -> list[Place]:
+        """Where a number is found that was another one when `before` was noted."""
+        return _C._places_of_number(self._snapshot, before._snapshot, then, now)
 
     def is_as_kept(self) -> bool:
         return _C._snapshot_change(self._snapshot) is None

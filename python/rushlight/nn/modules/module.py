@@ -119,6 +119,11 @@ def _name_check(kind, name):
         raise KeyError(f'{kind} name can\'t be empty string ""')
 
 
+def _calls(module, *args, **kwargs):
+    """What `Module.compile` compiles."""
+    return module(*args, **kwargs)
+
+
 class Module(ModuleChanges):
     """Base class for neural networks and their layers; subclasses define `forward`.
 
@@ -209,12 +214,13 @@ class Module(ModuleChanges):
     _call_impl = _C._ModuleBase.__call__
     __signature__ = _CallSignature()
 
-    def compile(self, *args, **kwargs):
+    def compile(self, **kwargs):
         """Compile the calls of this module in place; arguments are those of `rushlight.compile`."""
-        compiler.compile(self._call_impl, *args, **kwargs)
+        call = getattr(compiler.compile(_calls, **kwargs), "_call", None)
         self._compiled_call_impl = self._call_impl
-        if compiler.has_effect(kwargs.get("backend", "inductor"), kwargs.get("disable", False)):
-            self.__dict__["_is_compiled"] = True
+        self.__dict__.pop("_is_compiled", None)
+        if call is not None:
+            self.__dict__["_is_compiled"] = True if call is _C._call_noted else call
 
     # ---- attributes ----------------------------------------------------------------------------
 
