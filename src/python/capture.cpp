@@ -3,11 +3,14 @@
 #include <rushlight/capture.h>
 #include <rushlight/graph.h>
 
+#include "core/op_support.h"
 #include "core/recording.h"
 #include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/graph.h"
 #include "python/parser.h"
+#include "python/torch_function.h"
+#include "python/types.h"
 
 namespace rushlight::python {
 
@@ -160,10 +163,16 @@ class Kind {
     add(tls.autocast());
     add(autocast::get_dtype(kCPU));
     add(get_default_dtype());
+    const Device made_on = default_device().value_or(kCPU);
+    add(made_on.type());
+    add(made_on.index());
   }
-  // False of what is no tensor, number, text or None.
+  // False of what is no dense tensor, number, text or None.
   bool take(PyObject* o) {
     if (is_exact_tensor(o)) {
+      if (unwrap(o).layout() != kStrided || is_special(unwrap(o))) {
+        return false;
+      }
       take(unwrap(o));
       tensors_.push_back(o);
     } else if (o == Py_None || o == Py_True || o == Py_False) {
@@ -205,14 +214,13 @@ class Kind {
   void take(const Tensor& t) {
     bytes_ += 't';
     add(t.dtype());
-    add(t.layout());
     add(t.device().type());
     add(t.device().index());
     add(t.requires_grad());
     add(t.dim());
     for (int64_t d = 0; d < t.dim(); d++) {
       add(t.sizes()[d]);
-      add(t.layout() == kStrided ? t.strides()[d] : 0);
+      add(t.strides()[d]);
     }
   }
 
@@ -220,12 +228,22 @@ class Kind {
   std::vector<PyObject*> tensors_;
 };
 
+// Whether something around a call sees or changes what its ops do: modes, vmap, tangents, hooks of
+// saved tensors, anomaly mode.
+bool is_watched() {
+  return (tls.asks() & ~ask::autocast) != 0 || (process_asks & ask::tangents) != 0 ||
+         tls.anomaly_mode || tls.saved_hooks != nullptr || tls.transforming || mode_active();
+}
+
 // _kind_of_call(args, kwargs): the kind of a call, as bytes, and its tensors; None where a value is
-// no tensor, number, text or None.
+// no tensor, number, text or None; False where the call runs as it is written.
 PyObject* kind_of_call(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return translate_errors([&]() -> PyObject* {
     if (n != 2 || !PyTuple_Check(args[0]) || !PyDict_Check(args[1])) {
       raise(PyExc_TypeError, "_kind_of_call takes a tuple and a dict");
+    }
+    if (is_watched()) {
+      Py_RETURN_FALSE;
     }
     Kind kind;
     bool known = true;

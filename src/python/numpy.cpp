@@ -302,12 +302,27 @@ Tensor from_buffer(PyObject* object, bool& read_only) {
   return from_view(buffer.release(), object);
 }
 
+namespace {
+// Whether objects of a type keep their memory when the collector clears them: a memoryview lets go
+// of it, and an array of ctypes frees it, whoever still reads it. Classes in Python clear their
+// attributes alone.
+bool keeps_memory(const PyTypeObject* type) {
+  const inquiry clears_attributes = tensor_class->tp_clear;
+  for (; type != nullptr; type = type->tp_base) {
+    if (type->tp_clear != nullptr && type->tp_clear != clears_attributes) {
+      return false;
+    }
+  }
+  return true;
+}
+}  // namespace
+
 PyObject* buffer_owner(const TensorImpl& impl) {
   if (owners.empty() || !impl.storage() || impl.storage()->use_count() != 1) {
     return nullptr;
   }
   const auto found = owners.find(impl.storage().get());
-  return found != owners.end() ? found->second : nullptr;
+  return found != owners.end() && keeps_memory(Py_TYPE(found->second)) ? found->second : nullptr;
 }
 
 Tensor from_numpy(PyObject* array, bool warns) {

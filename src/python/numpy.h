@@ -34,7 +34,7 @@ Tensor of_buffer(PyObject* buffer, ScalarType t, int64_t count, int64_t offset);
 Tensor from_buffer(PyObject* object, bool& read_only);
 
 // What the memory of a tensor belongs to, if that is the tensor's alone to keep and a Python object
-// that may refer back to it; else null.
+// that may refer back to it; else null. The collector may clear it.
 PyObject* buffer_owner(const TensorImpl& impl);
 
 }  // namespace rushlight::python

@@ -8,6 +8,7 @@ import gc
 import types
 import weakref
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -229,3 +230,122 @@ def test_steps_that_name_captured_steps():
     for _ in range(6):
         assert torch.equal(trainer.step(x), trainer.model(x))
     assert trainer.step.replays >= 3
+
+
+# ---- what is around a call ----
+
+
+def compiled(function):
+    return torch.compile(function, mode="reduce-overhead")
+
+
+def test_arguments_that_want_gradients_later():
+    f = compiled(lambda x: x.sin().sum())
+    for _ in range(6):
+        f(torch.zeros(2))
+    for _ in range(4):
+        x = torch.zeros(2, requires_grad=True)
+        f(x).backward()
+        assert x.grad.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("wrap", [capture, compiled])
+def test_transforms_see_the_step(wrap):
+    f = wrap(lambda x: x.sin().sum())
+    x = torch.zeros(3)
+    for _ in range(6):
+        f(x)
+    for _ in range(4):
+        assert torch.func.grad(f)(x).tolist() == [1, 1, 1]
+        assert torch.func.jvp(f, (x,), (torch.ones(3),))[1].item() == 3
+        assert torch.vmap(f)(torch.ones(2, 3)).shape == (2,)
+
+
+def test_modes_see_the_step():
+    seen = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    f = compiled(lambda x: x.sin() + torch.ones(2))
+    for _ in range(6):
+        f(torch.zeros(2))
+    for _ in range(3):
+        seen.clear()
+        with Mode():
+            f(torch.zeros(2))
+        assert seen
+
+
+def test_default_devices_are_heeded():
+    f = compiled(lambda: torch.ones(2))
+    for _ in range(6):
+        assert not f().is_meta
+    with torch.device("meta"):
+        assert f().is_meta
+
+
+@pytest.mark.parametrize("kind", ["subclass", "sparse", "nested", "quantised", "array"])
+def test_other_arguments_run_as_written(kind):
+    class Sub(torch.Tensor):
+        pass
+
+    value = {
+        "subclass": lambda: torch.ones(3).as_subclass(Sub),
+        "sparse": lambda: torch.eye(3).to_sparse(),
+        "nested": lambda: torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged),
+        "quantised": lambda: torch.quantize_per_tensor(torch.ones(3), 0.5, 0, torch.quint8),
+        "array": lambda: np.ones(3),
+    }[kind]()
+    f = compiled(lambda x: x)
+    for _ in range(6):
+        assert type(f(value)) is type(value)
+    with pytest.raises(TypeError, match="expected dense tensors"):
+        capture(lambda x: x)(value)
+
+
+def test_what_calls_leave_behind_is_left_behind():
+    class Holder:
+        pass
+
+    holder, kept = Holder(), []
+
+    def attribute(x):
+        holder.h = x * 2
+        return x + 1
+
+    def appends(x):
+        kept.append(x * 3)
+        return x + 1
+
+    def marks(x):
+        x.requires_grad_()
+        return x.detach() + 1
+
+    for step in (attribute, appends, marks):
+        f = compiled(step)
+        kept.clear()
+        for i in range(8):
+            x = torch.full((2,), float(i))
+            f(x)
+            if step is attribute:
+                assert holder.h.tolist() == [2 * i, 2 * i]
+            elif step is appends:
+                assert len(kept) == i + 1
+            else:
+                assert x.requires_grad
+
+
+def test_an_argument_that_the_step_finds_itself():
+    h = torch.ones(2)
+
+    def step(x):
+        h.add_(1)
+        return x * 2
+
+    f = capture(step)
+    with pytest.raises(RuntimeError, match="also finds by itself"):
+        for _ in range(8):
+            f(h)

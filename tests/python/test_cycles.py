@@ -1,6 +1,10 @@
 """Cycles of references that go through C++: Python's collector sees them, and takes none that lives."""
 
+import array
+import ctypes
 import gc
+import io
+import mmap
 import subprocess
 import sys
 import threading
@@ -179,6 +183,45 @@ def test_an_owner_of_memory_that_lives_keeps_its_tensor():
     assert gone() is not None and len(storage) == 16
     del storage
     gc.collect()
+    assert gone() is None
+
+
+def an_mmap():
+    return mmap.mmap(-1, 64)
+
+
+OWNERS = {
+    "bytearray": lambda: bytearray(64),
+    "memoryview": lambda: memoryview(bytearray(64)),
+    "part of a memoryview": lambda: memoryview(bytearray(80))[16:],
+    "memoryview of BytesIO": lambda: io.BytesIO(b"x" * 64).getbuffer(),
+    "array": lambda: array.array("f", [0.0] * 16),
+    "ctypes": lambda: (ctypes.c_float * 16)(),
+    "mmap": an_mmap,
+    "numpy": lambda: np.zeros(16, np.float32),
+    "numpy on a memoryview": lambda: np.frombuffer(memoryview(bytearray(64)), np.float32),
+}
+
+
+@pytest.mark.parametrize("kind", OWNERS)
+@pytest.mark.parametrize("tie", ["attribute", "hook", "owner"])
+def test_a_cycle_on_memory_of_others(kind, tie):
+    """The collector does not take memory from under a tensor: a memoryview that it cleared would be gone."""
+    owner = OWNERS[kind]()
+    from_memory = torch.from_numpy if isinstance(owner, np.ndarray) else None
+    t = from_memory(owner) if from_memory else torch.frombuffer(owner, dtype=torch.float32)
+    witness = Witness()
+    gone = weakref.ref(witness)
+    if tie == "attribute":
+        t.itself, t.witness = t, witness
+    elif tie == "hook":
+        t.requires_grad_().register_hook(lambda grad, t=t, witness=witness: grad * 1)
+        (t * 2).sum().backward()
+    else:
+        t.owner, t.itself, t.witness = owner, [t], witness
+    del t, owner, witness
+    for _ in range(3):
+        gc.collect()
     assert gone() is None
 
 

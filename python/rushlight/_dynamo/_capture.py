@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
-from rushlight import _C, Tensor
+from rushlight import _C, Tensor, nn
 from rushlight.utils import _pytree as pytree
 
 from ._graphs import described_leaves, tensors_of, with_tensors, without_tensors
@@ -48,6 +48,17 @@ class _Gradient:
         return self.before is not None or not self.is_new or self.leaf.grad is None
 
 
+def _is_plain(t: Tensor) -> bool:
+    return (
+        type(t) in (Tensor, nn.Parameter) and t.layout is rushlight.strided and not t.is_quantized
+    )
+
+
+def _window(t: Tensor) -> Any:
+    """Which memory a tensor is."""
+    return t.untyped_storage().data_ptr(), t.storage_offset(), t.shape, t.stride()
+
+
 def _is_among(place: Place, places: list[Place]) -> bool:
     return any(place[0] is owner and place[1:] == (name, index) for owner, name, index in places)
 
@@ -64,13 +75,18 @@ class Recorded:
         self.refusal = ""  # why a replay could not do what it does, in words
         self.sources: dict[int, list[Place]] = {}  # of numbers that change from step to step
         leaves = pytree.tree_leaves((args, kwargs))
+        self.given = [_window(t) for t in tensors_of(leaves)]
         self.named = [step, *(leaf for leaf in leaves if not isinstance(leaf, Tensor))]
 
         def run() -> None:
             self.flat, self.out_spec = pytree.tree_flatten(step(*args, **kwargs))
 
-        tensors = tensors_of(leaves)
-        self.recording = _C._record(tensors, lambda: self.surroundings.watch(run), strict, _place)
+        # Only who insists on replays gives up what a step leaves behind in Python.
+        begin = None if strict else Surroundings().keep([*self.named, *tensors_of(leaves)])
+        self.recording = _C._record(
+            tensors_of(leaves), lambda: self.surroundings.watch(run), strict, _place
+        )
+        self.leaves_behind = "" if begin is None else begin.change()
 
     def finish(self, before: dict[int, Tensor | None]) -> Any:
         """What the step returned; from now on the recording can be compared and replayed.
@@ -78,7 +94,7 @@ class Recorded:
         Args:
             before: gradients before the step, by the `id` of the leaf, as far as they are known.
         """
-        self.surroundings.keep(*self.named)
+        self.surroundings.keep(self.named)
         leaves = _C._recorded_leaves(self.recording)
         self.gradients = [_Gradient(self.recording, x, before.get(id(x), x.grad)) for x in leaves]
         result = pytree.tree_unflatten(self.flat, self.out_spec)
@@ -88,6 +104,8 @@ class Recorded:
         differentiates = any(g.is_new or g.is_read for g in self.gradients)
         if before and not differentiates and any(t.grad_fn is not None for t in returned):
             self.refusal = "what it returns is to be differentiated, which is no part of it"
+        if self.leaves_behind:
+            self.refusal = f"it leaves more behind than tensors: {self.leaves_behind}"
         if not self.refusal:
             _C._set_recorded_outputs(self.recording, [*returned, *made])
         self.results, self.returned = without_tensors(self.flat), len(returned)
@@ -108,6 +126,8 @@ class Recorded:
         found = _C._recorded_difference(self.recording, other.recording, True)
         if found:
             return found
+        if any(_window(t) in self.given and _window(t) in other.given for t in self._known(other)):
+            return "one of its arguments is a tensor that it also finds by itself"
         now, then = (_C._recorded_numbers(r.recording) for r in (self, other))
         for node, number in now.items():
             if number != then[node]:
@@ -120,6 +140,11 @@ class Recorded:
             return ""
         self.sources = {}
         return _C._recorded_difference(self.recording, other.recording, False)
+
+    def _known(self, other: Recorded) -> list[Tensor]:
+        """Tensors that this and another recording could reach."""
+        before = {id(t) for t in other.surroundings.tensors}
+        return [t for t in self.surroundings.tensors if id(t) in before]
 
     def gradients_now(self) -> dict[int, Tensor | None]:
         """Those of its leaves, by their `id`."""
@@ -203,13 +228,15 @@ class Captured:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         found = _C._kind_of_call(args, kwargs)
         if found is None:
-            leaves, spec = pytree.tree_flatten((args, kwargs))
-            key, tensors = self._key_of(leaves, spec), tensors_of(leaves)
-        else:
-            key, tensors = found
+            found = self._kind_of_leaves(*pytree.tree_flatten((args, kwargs)))
+        if found is False:
+            return self._as_written(args, kwargs)
+        key, tensors = found
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = _Kind()
+            if rushlight.is_grad_enabled() and any(t.requires_grad for t in tensors):
+                self._give_up(kind, "its arguments want gradients")
         if kind.as_written:
             return self._as_written(args, kwargs)
         if kind.replayed is not None:
@@ -222,8 +249,6 @@ class Captured:
             kind.forget()
         if kind.recordings == 0 and self.replays == 0:  # optimisers make their state in it
             kind.recordings = 1
-            if rushlight.is_grad_enabled() and any(t.requires_grad for t in tensors):
-                self._give_up(kind, "its arguments want gradients")
             return self._as_written(args, kwargs)
         return self._record(kind, args, kwargs)
 
@@ -237,14 +262,18 @@ class Captured:
         """The graphs that are replayed, one for each kind of arguments."""
         return [kind.replayed.graph for kind in self._kinds.values() if kind.replayed is not None]
 
-    def _key_of(self, leaves: list[Any], spec: Any) -> Any:
+    def _kind_of_leaves(self, leaves: list[Any], spec: Any) -> Any:
+        """The kind of a call and its tensors; False where it runs as it is written."""
         described = described_leaves(leaves)
-        if described is None:
-            raise TypeError(
-                "capture: expected tensors and hashable values as arguments of the step, but got "
-                f"{', '.join(type(leaf).__name__ for leaf in leaves)}"
-            )
-        return str(spec), described, _C._kind_of_call((), {})[0]
+        tensors = tensors_of(leaves)
+        if described is not None and all(map(_is_plain, tensors)):
+            return (str(spec), described, _C._kind_of_call((), {})[0]), tensors
+        if self.otherwise is not None:
+            return False
+        raise TypeError(
+            "capture: expected dense tensors and hashable values as arguments of the step, but got "
+            f"{', '.join(type(leaf).__name__ for leaf in leaves)}"
+        )
 
     def _as_written(self, args: Any, kwargs: Any) -> Any:
         call = self.otherwise

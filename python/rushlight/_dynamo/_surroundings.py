@@ -172,6 +172,7 @@ class Surroundings:
     """What a step met beside its arguments."""
 
     def __init__(self) -> None:
+        self.tensors: list[Tensor] = []  # that can be reached
         self._roots: dict[int, Any] = {}
         self._snapshot: Any = None
 
@@ -194,9 +195,12 @@ class Surroundings:
             for handle in handles:
                 handle.remove()
 
-    def keep(self, *roots: Any) -> None:
+    def keep(self, roots: list[Any]) -> Surroundings:
         """Note how all is now that can be reached from what was met, and from some objects."""
-        self._snapshot = _C._snapshot(_Walk([*roots, *self._roots.values()]).parts)
+        parts = _Walk([*roots, *self._roots.values()]).parts
+        self._snapshot = _C._snapshot(parts)
+        self.tensors = [value for kind, value, _ in parts if kind == "tensor"]
+        return self
 
     def free_what_differs(self, before: Surroundings) -> None:
         """What a step that does the same found otherwise does not matter to it."""
