@@ -13,6 +13,7 @@ import io
 import mmap as _mmap
 import os
 import pickle
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -390,6 +391,11 @@ def load(
             "file that is open, like io.BytesIO"
         )
     pickle_load_args.setdefault("encoding", "utf-8")
+    if is_path and _is_pipe(f):
+        if mmap:
+            raise ValueError(f"load: {f} is a pipe, which cannot be mapped (mmap=True)")
+        with open(f, "rb") as stream:  # once: what was read is gone
+            f, is_path = io.BytesIO(stream.read()), False
     if is_path:
         source = os.fsdecode(os.fspath(f))
         with open(source, "rb") as stream:
@@ -418,6 +424,12 @@ def load(
         if not is_path and begin is not None:
             f.seek(begin + used)  # another one may follow
         return loaded
+
+
+def _is_pipe(path: Any) -> bool:
+    with contextlib.suppress(OSError):
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    return False
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <istream>
 #include <iterator>
 #include <string>
@@ -143,6 +144,28 @@ std::shared_ptr<Source> stream_source(std::istream& stream) {
   return memory_source(bytes->data(), bytes->size(), bytes);
 }
 
+namespace {
+// The file that a path names, also where it does not exist yet, whatever the current folder
+// becomes.
+std::string behind_links(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr int most = 40;  // as the system follows
+  std::error_code error;
+  fs::path at = fs::absolute(path, error);
+  if (error) {
+    return path;
+  }
+  for (int i = 0; i < most && fs::is_symlink(at, error); i++) {
+    const fs::path target = fs::read_symlink(at, error);
+    if (error) {
+      break;
+    }
+    at = target.is_absolute() ? target : at.parent_path() / target;
+  }
+  return at.string();
+}
+}  // namespace
+
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   struct stat info{};
   const bool exists = stat(path.c_str(), &info) == 0;
@@ -150,10 +173,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
     fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
     replaces_ = exists;
-    if (char* real = realpath(path.c_str(), nullptr)) {
-      path_ = real;
-      std::free(real);
-    }
+    path_ = behind_links(path);
     // A file that may not be written must not be replaced either.
     if (exists && access(path_.c_str(), W_OK) != 0) {
       throw FileError(errno, path);

@@ -556,3 +556,43 @@ def test_what_is_no_state_is_refused_at_once(state, error, said):
         loader.load_state_dict(state)
     assert "expected what state_dict() of a DataLoader gave" in str(refusal.value)
     assert [int(batch) for batch in loader] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_number_of_an_epoch_is_part_of_the_state(wrapped):
+    """A sampler whose order depends on it, as that of distributed training."""
+
+    def made():
+        sampler = data.distributed.DistributedSampler(range(20), num_replicas=2, rank=0)
+        if wrapped:
+            batches = data.BatchSampler(sampler, 2, False)
+            return sampler, data.DataLoader(range(20), batch_sampler=batches)
+        return sampler, data.DataLoader(range(20), 2, sampler=sampler)
+
+    sampler, loader = made()
+    sampler.set_epoch(3)
+    iterator = iter(loader)
+    next(iterator)
+    state = through_a_file(loader.state_dict())
+    expected = plain([*iterator])
+    other, resumed = made()
+    resumed.load_state_dict(state)
+    assert plain([*resumed]) == expected and other.epoch == 3
+
+
+def test_a_state_of_other_batches_is_refused():
+    loader = data.DataLoader(range(20), 2, shuffle=True)
+    next(iter(loader))
+    state = loader.state_dict()
+    for other in (
+        data.DataLoader(range(30), 2, shuffle=True),
+        data.DataLoader(range(20), 3, shuffle=True),
+        data.DataLoader(range(20), 2, shuffle=True, drop_last=True),
+    ):
+        with pytest.raises(ValueError, match="samples=20, batch_size=2"):
+            other.load_state_dict(state)
+    for _ in loader:
+        pass
+    data.DataLoader(range(30), 3).load_state_dict(loader.state_dict())  # between epochs
+    del state["sizes"], state["numbers"]  # of an earlier version
+    data.DataLoader(range(20), 2, shuffle=True).load_state_dict(state)

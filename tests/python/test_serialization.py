@@ -8,6 +8,7 @@ import pathlib
 import pickle
 import random
 import struct
+import threading
 import warnings
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
@@ -606,3 +607,30 @@ def test_messages_do_not_show_what_is_nested_deep():
     bad.seek(0)
     with pytest.raises(pickle.UnpicklingError, match="a list is no type of storage"):
         torch.load(bad)
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("exists", [False, True])
+def test_links_stay_links(tmp_path, exists, legacy):
+    target, link = tmp_path / "there" / "target.pt", tmp_path / "link.pt"
+    target.parent.mkdir()
+    link.symlink_to(target.relative_to(tmp_path))
+    if exists:
+        target.write_bytes(b"before")
+    torch.save(torch.ones(2), link, _use_new_zipfile_serialization=not legacy)
+    assert link.is_symlink() and torch.load(target).tolist() == [1, 1]
+    assert [path.name for path in target.parent.iterdir()] == ["target.pt"]
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_pipe_is_read_once(tmp_path, legacy):
+    """A named pipe, or /dev/stdin behind one."""
+    pipe, data = tmp_path / "pipe", io.BytesIO()
+    torch.save({"a": torch.ones(2)}, data, _use_new_zipfile_serialization=not legacy)
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(data.getvalue(),))
+    writer.start()
+    assert torch.load(pipe)["a"].tolist() == [1, 1]
+    writer.join()
+    with pytest.raises(ValueError, match="a pipe, which cannot be mapped"):
+        torch.load(pipe, mmap=True)

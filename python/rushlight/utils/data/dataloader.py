@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import multiprocessing.context
+import operator
 import os
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -18,7 +19,12 @@ from rushlight import _C
 from rushlight._warnings import warn
 
 from ._utils.collate import default_collate, default_convert
-from ._utils.epoch import _BaseDataLoaderIter, _SingleProcessDataLoaderIter, generators_of
+from ._utils.epoch import (
+    _BaseDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+    generators_of,
+    numbered_samplers_of,
+)
 from ._utils.fetch import create_fetcher
 from ._utils.processes import _MultiProcessingDataLoaderIter
 from ._utils.threads import _ThreadsDataLoaderIter
@@ -247,7 +253,17 @@ class DataLoader(Generic[_Sample]):
         state, which is not in it. Nor is the order of arrival without `in_order`.
         """
         epoch = self._saved if self._place is None else self._place.state()
-        return {"generators": self._before or self._generator_states(), "epoch": epoch}
+        return {
+            "generators": self._before or self._generator_states(),
+            "numbers": {place: s.epoch for place, s in numbered_samplers_of(self).items()},
+            "sizes": self._sizes(),
+            "epoch": epoch,
+        }
+
+    def _sizes(self) -> dict[str, Any]:
+        """What the number of a batch means nothing without."""
+        samples = None if self._is_stream else operator.length_hint(self.dataset, -1)
+        return {"samples": samples, "batch_size": self.batch_size, "drop_last": self.drop_last}
 
     def _generator_states(self):
         return {k: g.get_state() for k, g in generators_of(self).items()}
@@ -257,8 +273,9 @@ class DataLoader(Generic[_Sample]):
 
         Raises:
             TypeError: it is no such state, but something of another type.
-            ValueError: parts of it are missing, or the dataset is a stream, and the state is that
-                of another number of workers.
+            ValueError: parts of it are missing; it is within an epoch of another number of samples
+                or size of batches; the dataset is a stream, and the state is that of another number
+                of workers.
         """
         _check_state(state_dict)
         epoch = state_dict["epoch"]
@@ -269,9 +286,18 @@ class DataLoader(Generic[_Sample]):
                     f"the state is that of a stream in {workers} workers, and this DataLoader has "
                     f"{self.num_workers}"
                 )
+        sizes = state_dict.get("sizes", self._sizes())  # states of earlier versions have none
+        if epoch is not None and sizes != self._sizes():
+            raise ValueError(
+                "DataLoader.load_state_dict(): the state is within an epoch of a loader with "
+                f"{_words(sizes)}, but this one has {_words(self._sizes())}: its batches are others"
+            )
         for name, generator in generators_of(self).items():
             if name in state_dict["generators"]:
                 generator.set_state(state_dict["generators"][name])
+        for place, sampler in numbered_samplers_of(self).items():
+            if place in state_dict.get("numbers", {}):
+                sampler.set_epoch(state_dict["numbers"][place])
         self._saved, self._place, self._before = epoch, None, None
 
     def __len__(self) -> int:
@@ -283,6 +309,10 @@ class DataLoader(Generic[_Sample]):
         if self.drop_last:
             return length // self.batch_size
         return math.ceil(length / self.batch_size)
+
+
+def _words(sizes: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sizes.items())
 
 
 def _context(given: Any) -> Any:

@@ -25,21 +25,42 @@ from . import seeds
 from .fetch import _SeededFetcher, create_fetcher, seed_pipes
 from .pin_memory import pin_memory
 
-__all__ = ["_BaseDataLoaderIter", "_SingleProcessDataLoaderIter", "generators_of"]
+__all__ = [
+    "_BaseDataLoaderIter",
+    "_SingleProcessDataLoaderIter",
+    "generators_of",
+    "numbered_samplers_of",
+]
+
+
+def _samplers_of(loader):
+    """The samplers, one around the other, by the place where they were given."""
+    sampler, place = loader._index_sampler, "sampler"
+    for _ in range(8):
+        if sampler is None:
+            return
+        yield place, sampler
+        sampler, place = getattr(sampler, "sampler", None), place + ".sampler"
 
 
 def generators_of(loader):
     """The generators that the order depends on, by the place where they were given."""
-    found, place = {}, "sampler"
-    if loader.generator is not None:
-        found["loader"] = loader.generator
-    sampler = loader._index_sampler
-    while sampler is not None and len(found) < 8:
+    found = {} if loader.generator is None else {"loader": loader.generator}
+    for place, sampler in _samplers_of(loader):
         generator = getattr(sampler, "generator", None)
         if isinstance(generator, rushlight.Generator):
             found[place] = generator
-        sampler, place = getattr(sampler, "sampler", None), place + ".sampler"
     return found
+
+
+def numbered_samplers_of(loader):
+    """Samplers whose order depends on the number of the epoch (`set_epoch`), by their place."""
+    return {
+        place: sampler
+        for place, sampler in _samplers_of(loader)
+        if callable(getattr(sampler, "set_epoch", None))
+        and type(getattr(sampler, "epoch", None)) is int
+    }
 
 
 def _torch_states() -> dict[str, Any]:
