@@ -122,6 +122,38 @@ class Part {
     return state_ == state() ? -1 : 0;
   }
 
+  // Puts back what the object held; classes stay as they are.
+  void restore() const {
+    PyObject* const o = object_.get();
+    switch (kind_) {
+      case PartKind::Dict:
+        PyDict_Clear(o);
+        for (const Held& one : held_) {
+          check(PyDict_SetItem(o, one.key.get(), one.value.get()));
+        }
+        break;
+      case PartKind::Name:
+        check(PyDict_SetItem(o, key_.get(), held_.at(0).value.get()));
+        break;
+      case PartKind::List:
+        check(PyList_SetSlice(o, 0, PyList_GET_SIZE(o), held_list().get()));
+        break;
+      case PartKind::Set:
+        check(PySet_Clear(o));
+        for (const Held& one : held_) {
+          check(PySet_Add(o, one.value.get()));
+        }
+        break;
+      case PartKind::Cell:
+        check(PyCell_Set(o, held_.at(0).value.get()));
+        break;
+      case PartKind::Class:
+      case PartKind::Members:
+      case PartKind::Tensor:
+        break;
+    }
+  }
+
   // What differs from the same part of a snapshot before may differ again; it is not kept alive.
   void free_what_differs(const Part& before) {
     bool comparable = !before.is_free_ && held_.size() == before.held_.size();
@@ -204,6 +236,14 @@ class Part {
     const AutogradMeta::Hooks* const hooks = meta != nullptr ? meta->hooks.get() : nullptr;
     return {t.impl(), t.requires_grad(), hooks != nullptr ? hooks->tensor_hooks.size() : 0,
             hooks != nullptr ? hooks->accumulate_hooks.size() : 0};
+  }
+
+  Object held_list() const {
+    Object out = Object::check(PyList_New(0));
+    for (const Held& one : held_) {
+      check(PyList_Append(out.get(), one.value.get()));
+    }
+    return out;
   }
 
   // Calls f(key, value) for each entry, until it is false.
@@ -323,6 +363,17 @@ PyObject* snapshot_change(PyObject*, PyObject* capsule) {
     Py_RETURN_NONE;
   });
 }
+// _restore_snapshot(snapshot): puts back what has changed.
+PyObject* restore_snapshot(PyObject*, PyObject* capsule) {
+  return translate_errors([&]() -> PyObject* {
+    for (const Part& part : snapshot_in(capsule)) {
+      if (part.change() >= 0) {
+        part.restore();
+      }
+    }
+    Py_RETURN_NONE;
+  });
+}
 // _free_what_differs(snapshot, before): entries that are not as in the snapshot before may change.
 PyObject* free_what_differs(PyObject*, PyObject* args) {
   return translate_errors([&]() -> PyObject* {
@@ -360,6 +411,7 @@ PyObject* places_of_number(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {
     {"_snapshot", take_snapshot, METH_O, nullptr},
     {"_snapshot_change", snapshot_change, METH_O, nullptr},
+    {"_restore_snapshot", restore_snapshot, METH_O, nullptr},
     {"_free_what_differs", free_what_differs, METH_VARARGS, nullptr},
     {"_places_of_number", places_of_number, METH_VARARGS, nullptr},
     {},

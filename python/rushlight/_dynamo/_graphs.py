@@ -2,20 +2,24 @@
 
 The graph holds the ops that the program calls, above autograd, as `fx.experimental.proxy_tensor`
 records them on fake tensors; parameters and other tensors that the program closes over are its
-attributes. What the program does beside its ops is done when the graph is made, not at later calls.
+attributes. A graph holds no more than ops: a program that does other things (turns gradients or
+autocast on or off, uses custom functions of autograd, leaves values behind in Python) runs as it is
+written. Where something changes that it can reach, its graph is made anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import Tensor, nn
+from rushlight._dynamo._surroundings import Surroundings
 from rushlight._warnings import warn
+from rushlight.autograd.function import BackwardCFunction
 from rushlight.compiler import Unsupported
 from rushlight.fx import GraphModule
-from rushlight.fx.experimental.proxy_tensor import make_fx
+from rushlight.fx.experimental.proxy_tensor import _Tracing
 from rushlight.utils import _pytree as pytree
 
 
@@ -80,6 +84,7 @@ class Program:
         args, kwargs = pytree.tree_unflatten(with_tensors(self.leaves, tensors), self.spec)
         flat, self.out_spec = pytree.tree_flatten(self.function(*args, **kwargs))
         self.results = without_tensors(flat)
+        _refuse_functions(tensors_of(flat))
         return tuple(tensors_of(flat))
 
     def results_with(self, tensors: Any) -> Any:
@@ -87,11 +92,60 @@ class Program:
         return pytree.tree_unflatten(with_tensors(self.results, tensors), self.out_spec)
 
 
+def _refuse_functions(results: list[Tensor]) -> None:
+    """A graph records what custom functions of autograd compute, and not their backward."""
+    todo = [t.grad_fn for t in results if t.grad_fn is not None]
+    seen = set(todo)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, BackwardCFunction):
+            raise Unsupported(f"its function {node.name()} has a backward of its own")
+        more = {n for n, _ in node.next_functions if n is not None} - seen
+        seen |= more
+        todo.extend(more)
+
+
+def _autocast_now() -> Any:
+    kinds = [kind for kind in ("cpu", "cuda") if rushlight.is_autocast_enabled(kind)]
+    return [(kind, rushlight.get_autocast_dtype(kind)) for kind in kinds]
+
+
+class _TracingOfProgram(_Tracing):
+    """Records the ops that a program calls, above autograd, all under the modes around it."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program.run, None, "fake", pre_dispatch=True, foreign=True)
+        self.records, self.autocast = rushlight.is_grad_enabled(), _autocast_now()
+
+    def _seen(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if _autocast_now() != self.autocast:
+            raise Unsupported(f"it turns autocast on or off, and calls {func}")
+        if rushlight.is_grad_enabled() != self.records and any(
+            t.requires_grad for t in tensors_of(pytree.tree_leaves((args, kwargs)))
+        ):
+            raise Unsupported(f"it turns gradients on or off, and calls {func}")
+        return super()._seen(func, args, kwargs)
+
+    def run(self, values: list[Any]) -> Any:
+        result = super().run(values)
+        if any(t._backward_hooks for t, _ in self.tracer.known.values()):
+            raise Unsupported("it registers hooks of tensors")
+        return result
+
+
+class _Made(NamedTuple):
+    """What stands for a program, as long as what it can reach stays as it was."""
+
+    surroundings: Surroundings
+    program: Program
+    call: Callable[..., Any] | None  # None: the program runs as it is written
+
+
 class GraphCall:
     """A function whose calls run what a backend makes of its graph.
 
     There is a graph for each kind of arguments (shapes, dtypes, numbers, grad mode, training mode).
-    A program that depends on values of tensors runs as it is written, with a warning.
+    A program that no graph holds runs as it is written, with a warning.
 
     Args:
         backend: a function of a `GraphModule` and the tensors that it is called with first, which
@@ -101,36 +155,38 @@ class GraphCall:
 
     def __init__(self, backend: Callable[..., Any], fullgraph: bool) -> None:
         self.backend, self.fullgraph = backend, fullgraph
-        self.made: dict[Any, tuple[Program, Callable[..., Any]] | None] = {}
+        self.made: dict[Any, _Made] = {}
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         leaves, spec = pytree.tree_flatten((args, kwargs))
         key = key_of_call(function, leaves, spec)
         if key is None:
             return function(*args, **kwargs)
-        if key not in self.made:
-            self.made[key] = self._make(function, leaves, spec)
-        made = self.made[key]
-        if made is None:
+        made = self.made.get(key)
+        if made is None or (made.call is not None and not made.surroundings.is_as_kept()):
+            made = self.made[key] = self._make(function, leaves, spec)
+        if made.call is None:
             return function(*args, **kwargs)
-        program, call = made
-        return program.results_with(call(*tensors_of(leaves)))
+        return made.program.results_with(made.call(*tensors_of(leaves)))
 
-    def _make(self, function: Callable[..., Any], leaves: list[Any], spec: Any):
+    def _make(self, function: Callable[..., Any], leaves: list[Any], spec: Any) -> _Made:
         program = Program(function, leaves, spec)
         tensors = tensors_of(leaves)
+        roots = [function, *(leaf for leaf in leaves if not isinstance(leaf, Tensor))]
+        surroundings = Surroundings().keep(roots)
         try:
-            graph = make_fx(
-                program.run, tracing_mode="fake", _allow_non_fake_inputs=True, pre_dispatch=True
-            )(*tensors)
+            graph = _TracingOfProgram(program).graph_module(tuple(tensors))
+            if change := surroundings.change():
+                raise Unsupported(f"it leaves more behind than its results: {change}")
         except Exception as error:
+            surroundings.restore()
             if self.fullgraph:
                 raise Unsupported(
                     f"compile(fullgraph=True): no graph holds this program: {error}"
                 ) from error
             warn(f"compile: the program runs as it is written, since no graph holds it: {error}")
-            return None
-        return program, self.backend(graph, tensors)
+            return _Made(surroundings, program, None)
+        return _Made(surroundings, program, self.backend(graph, tensors))
 
 
 def count_ops(graph: GraphModule) -> int:

@@ -143,7 +143,7 @@ class _Walk:
         kind = type(value)
         if _is_standard(_package_of(kind)) and kind not in _NAMESPACES:
             return
-        if kind.__module__ == __package__ + "._capture":
+        if kind.__module__.startswith(f"{__package__}._"):  # a step that is captured or compiled
             self._reach(getattr(value, "step", None))
             return
         if kind.__module__.startswith("rushlight.utils.data"):
@@ -209,6 +209,10 @@ class Surroundings:
     def places_of(self, then: float, now: float, before: Surroundings) -> list[Place]:
         """Where a number is found that was another one when `before` was noted."""
         return _C._places_of_number(self._snapshot, before._snapshot, then, now)
+
+    def restore(self) -> None:
+        """Put all back that has changed, but what tensors hold."""
+        _C._restore_snapshot(self._snapshot)
 
     def is_as_kept(self) -> bool:
         return _C._snapshot_change(self._snapshot) is None

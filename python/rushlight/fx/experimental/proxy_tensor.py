@@ -100,7 +100,9 @@ def _refuse_item(tracer: PythonKeyTracer, func: Any, tensor: Tensor) -> None:
 def _lift(tracer: PythonKeyTracer, made: Tensor) -> Tensor:
     """A tensor that the program wrote down: the graph copies a constant."""
     result = rushlight.ops.aten.lift_fresh.default(made)
-    source = tracer.constant(made.detach().clone() if not isinstance(made, FakeTensor) else made)
+    with _disable_current_modes():  # its values, where the results of ops are fake
+        copy = made if isinstance(made, FakeTensor) else made.detach().clone()
+    source = tracer.constant(copy)
     target = lift_fresh_copy()
     name = target.overloadpacket.__name__
     node = tracer.create_node("call_function", target, (source,), {}, name=name)
