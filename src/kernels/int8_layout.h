@@ -9,6 +9,8 @@ namespace rushlight {
 
 inline constexpr int64_t int8_panel = 16;
 inline constexpr int64_t int8_group = 4;
+// So many products of a code less its zero point and a code of a weight always fit an int32.
+inline constexpr int64_t int8_most_terms = INT32_MAX / (255 * 128);
 
 inline int64_t int8_groups(int64_t terms) { return (terms + int8_group - 1) / int8_group; }
 inline int64_t int8_panels(int64_t columns) { return (columns + int8_panel - 1) / int8_panel; }

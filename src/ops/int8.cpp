@@ -33,6 +33,8 @@ void check_weight(const char* op, Tensor& weight, Tensor& sums, Tensor& steps, T
 
 void check_packed(const char* op, const Tensor& weight, int64_t results, int64_t inputs,
                   int64_t groups) {
+  RL_CHECK(inputs <= int8_most_terms, op, ": a result is the sum of at most ", int8_most_terms,
+           " products, not of ", inputs, ", which may not fit 32 bits");
   const DimVector packed = {groups, int8_panels(results / groups), int8_groups(inputs),
                             int8_panel * int8_group};
   RL_CHECK(weight.sizes() == IntArrayRef(packed), op, ": a weight of ", results, " results and ",

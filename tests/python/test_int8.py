@@ -52,6 +52,31 @@ def test_quantised_linear_layers_round_exact_sums(rows, kind):
     assert np.array_equal(found.int_repr().numpy(), expected)
 
 
+@pytest.mark.parametrize("inputs", [65_793, 65_794, 140_000])
+def test_sums_that_do_not_fit_32_bits_are_exact(inputs):
+    """All codes at their largest: a sum of 140,000 products is more than an int32 holds."""
+    linear = torch.nn.Linear(inputs, 2, bias=False)
+    with torch.no_grad():
+        linear.weight.fill_(1.0)
+    x = torch.ones(3, inputs)
+    dynamic = torch.ao.quantization.quantize_dynamic(torch.nn.Sequential(linear), {torch.nn.Linear})
+    torch.testing.assert_close(dynamic(x), torch.full((3, 2), float(inputs)), rtol=1e-2, atol=0)
+    weight = np.full((2, inputs), -128, "int8")
+    layer = quantized.Linear(inputs, 2)
+    layer.set_weight_bias(
+        torch._make_per_tensor_quantized_tensor(torch.from_numpy(weight), 1.0, 0), None
+    )
+    layer.scale, layer.zero_point = 2.0**26, 255
+    codes = torch.full((1, inputs), 255, dtype=torch.uint8)
+    found = layer(torch._make_per_tensor_quantized_tensor(codes, 1.0, 0)).int_repr()
+    assert found.tolist() == [[round(255 - inputs * 255 * 128 / 2**26)] * 2]
+    from rushlight.ao import Int8DynamicActivationInt8WeightConfig, quantize_
+
+    wide = torch.nn.Sequential(linear)
+    quantize_(wide, Int8DynamicActivationInt8WeightConfig())
+    torch.testing.assert_close(wide(x), torch.full((3, 2), float(inputs)), rtol=1e-2, atol=0)
+
+
 CONVOLUTIONS = [
     (1, {}),
     (1, {"stride": 2, "padding": 1, "dilation": 2}),

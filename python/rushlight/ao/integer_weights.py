@@ -13,6 +13,7 @@ from typing import Any
 import rushlight
 from rushlight import nn
 from rushlight.ao._integer_weights import Blocks, IntegerWeight, Rows, wrap
+from rushlight.ao.nn.quantized._weights import MOST_TERMS
 
 __all__ = [
     "FqnToConfig",
@@ -72,7 +73,7 @@ class Int8DynamicActivationInt8WeightConfig:
     """Weights of 8 bits with a scale for each result; each row of an input is rounded by itself."""
 
     def _layout(self, weight: Any) -> Any:
-        return Rows.of(weight)
+        return Rows.of(weight) if weight.shape[1] <= MOST_TERMS else None
 
 
 @dataclass(frozen=True)

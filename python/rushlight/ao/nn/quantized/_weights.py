@@ -24,6 +24,9 @@ def integer_weight(weight: Any) -> Any:
     return weight._codes.double() - steps_of(weight)[1]
 
 
+MOST_TERMS = (2**31 - 1) // (255 * 128)  # src/kernels/int8_layout.h
+
+
 class PackedWeight(NamedTuple):
     """A weight in the order in which products read it; the arguments of the ops that take one."""
 
@@ -36,10 +39,11 @@ class PackedWeight(NamedTuple):
     def of(cls, weight: Any, bias: Any, groups: int = 1) -> PackedWeight | None:
         """Pack a quantised weight (results, inputs of a group, ...).
 
-        None where its zero points are not 0: such weights are multiplied in float64.
+        None where its zero points are not 0, or sums of so many products may not fit 32 bits: such
+        weights are multiplied in float64.
         """
         steps, zeros = steps_of(weight)
-        if rushlight.as_tensor(zeros).any():
+        if rushlight.as_tensor(zeros).any() or weight._codes[:1].numel() > MOST_TERMS:
             return None
         # Windows are read channel by channel.
         rows = weight._codes.movedim(1, -1).reshape(len(weight), -1)
