@@ -445,3 +445,33 @@ def test_images_by_factors(mode, factor):
         found, expected = module(x), Resized()(x)
         pairs = zip(found, expected, strict=True) if mode == "nearest" else [(found, expected)]
         assert all(torch.equal(a, b) for a, b in pairs)
+
+
+class UnderModes(nn.Module):
+    def __init__(self, autocast=False):
+        super().__init__()
+        self.layer, self.autocast = nn.Linear(3, 3), autocast
+
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+            y = self.layer(x)
+        with torch.no_grad():
+            z = self.layer(x)
+            low, high = self.layer(x).split([1, 2], 1)
+        return y * z + torch.cat((high, low), 1)
+
+
+def test_what_is_computed_without_gradients_has_none():
+    module, x = UnderModes(), torch.randn(2, 3)
+    made = torch.export.export(module, (x,)).module()
+    gradients = []
+    for run in (module, made):
+        module.zero_grad()
+        run(x).sum().backward()
+        gradients.append(module.layer.weight.grad.clone())
+    assert torch.equal(*gradients)
+
+
+def test_autocast_within_a_program_is_refused():
+    with pytest.raises(RuntimeError, match="turns autocast on or off and calls aten.linear"):
+        torch.export.export(UnderModes(autocast=True), (torch.ones(2, 3),))

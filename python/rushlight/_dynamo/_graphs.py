@@ -19,6 +19,7 @@ from rushlight._warnings import warn
 from rushlight.autograd.function import BackwardCFunction
 from rushlight.compiler import Unsupported
 from rushlight.fx import GraphModule
+from rushlight.fx.experimental._key_tracer import autocast_state
 from rushlight.fx.experimental.proxy_tensor import _Tracing
 from rushlight.utils import _pytree as pytree
 
@@ -105,20 +106,15 @@ def _refuse_functions(results: list[Tensor]) -> None:
         todo.extend(more)
 
 
-def _autocast_now() -> Any:
-    kinds = [kind for kind in ("cpu", "cuda") if rushlight.is_autocast_enabled(kind)]
-    return [(kind, rushlight.get_autocast_dtype(kind)) for kind in kinds]
-
-
 class _TracingOfProgram(_Tracing):
     """Records the ops that a program calls, above autograd, all under the modes around it."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program.run, None, "fake", pre_dispatch=True, foreign=True)
-        self.records, self.autocast = rushlight.is_grad_enabled(), _autocast_now()
+        self.records, self.autocast = rushlight.is_grad_enabled(), autocast_state()
 
     def _seen(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if _autocast_now() != self.autocast:
+        if autocast_state() != self.autocast:
             raise Unsupported(f"it turns autocast on or off, and calls {func}")
         if rushlight.is_grad_enabled() != self.records and any(
             t.requires_grad for t in tensors_of(pytree.tree_leaves((args, kwargs)))

@@ -30,7 +30,7 @@ from rushlight.export.graph_signature import (
 )
 from rushlight.fx._symbolic_trace import _Patcher
 from rushlight.fx.experimental._control import ControlTracer
-from rushlight.fx.experimental._key_tracer import fake_of
+from rushlight.fx.experimental._key_tracer import autocast_state, fake_of
 from rushlight.fx.experimental._op_forms import lift_fresh_copy
 from rushlight.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from rushlight.fx.node import Node, _as_torch
@@ -143,6 +143,7 @@ class Tracer(ControlTracer):
                     names = self._attributes.setdefault(id(value), [])
                     names.append(f"{prefix}.{name}" if prefix else name)
         self._lifted = 0
+        self._autocast, self._records = autocast_state(), rushlight.is_grad_enabled()
 
     # ---- inputs ----
 
@@ -209,6 +210,11 @@ class Tracer(ControlTracer):
         """Record a call of an op and run it. Of an op that is made of others those are recorded."""
         if self.paused:
             return func(*args, **kwargs)
+        if autocast_state() != self._autocast:
+            raise compiler.Unsupported(
+                f"the program turns autocast on or off and calls {func}, and an exported program "
+                "has no mode of its own: convert with to(dtype) there, or export within autocast",
+            )
         if isinstance(func, CustomOverload) and func.is_composed((args, kwargs)):
             composite = func.composite
             if composite is not None:
@@ -221,7 +227,21 @@ class Tracer(ControlTracer):
             result = func(*args, **kwargs)
             if result is args[0]:
                 return result
-        return self.record(func, args, kwargs)
+        result = self.record(func, args, kwargs)
+        if self._records and not rushlight.is_grad_enabled():
+            self._cut_history(result, args, kwargs)
+        return result
+
+    def _cut_history(self, result: Any, args: Any, kwargs: Any) -> None:
+        """What is computed under no_grad has no history where the program runs, either."""
+        given = [t for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+        if not any(t.requires_grad for t in given):
+            return
+        for made in pytree.tree_leaves(result):
+            if isinstance(made, Tensor) and all(made is not t for t in given):
+                detached = rushlight.ops.aten.detach.default
+                node = self.node_of(made)
+                self.track(made, self.create_node("call_function", detached, (node,), {}))
 
     def track(self, value: Any, node: Node) -> None:
         super().track(value, node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import rushlight
 from rushlight import Tensor, nn
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.fx._symbolic_trace import Tracer
@@ -14,7 +15,7 @@ from rushlight.fx.node import Node
 from rushlight.fx.passes.shape_prop import _extract_tensor_metadata
 from rushlight.utils._python_dispatch import _disable_current_modes
 
-__all__ = ["PythonKeyTracer", "fake_of", "key_of"]
+__all__ = ["PythonKeyTracer", "autocast_state", "fake_of", "key_of"]
 
 
 def key_of(tensor: Tensor) -> Any:
@@ -28,6 +29,12 @@ def key_of(tensor: Tensor) -> Any:
         return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
     except RuntimeError:  # a special tensor without memory
         return id(tensor)
+
+
+def autocast_state() -> Any:
+    """What autocast does now: the kinds of devices that it is on for, and their dtypes."""
+    kinds = [kind for kind in ("cpu", "cuda") if rushlight.is_autocast_enabled(kind)]
+    return [(kind, rushlight.get_autocast_dtype(kind)) for kind in kinds]
 
 
 def fake_of(mode: FakeTensorMode, tensor: Tensor) -> Any:
