@@ -321,3 +321,38 @@ def test_steps_along_extreme_gradients_are_numbers(name, size):
         weights.grad = torch.tensor([size, -size, 1.0], dtype=torch.float64)
         optimizer.step()
     assert not weights.isnan().any(), weights
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NAdam",
+        "ASGD",
+        "Adam",
+        "AdamW",
+        "RAdam",
+        "Adamax",
+        "Adadelta",
+        "Adagrad",
+        "RMSprop",
+        "Rprop",
+    ],
+)
+def test_states_go_on_in_parameters_of_other_dtypes(name, dtype):
+    def made(dtype):
+        parameter = torch.nn.Parameter(torch.ones(3, dtype=dtype))
+        parameter.grad = torch.ones(3, dtype=dtype)
+        return parameter, getattr(torch.optim, name)([parameter], lr=0.125)
+
+    source, optimizer = made(torch.float32)
+    for _ in range(2):
+        optimizer.step()
+    parameter, other = made(dtype)
+    with torch.no_grad():
+        parameter.copy_(source)
+    other.load_state_dict(optimizer.state_dict())
+    optimizer.step()
+    other.step()
+    torch.testing.assert_close(parameter.float(), source, rtol=2e-2, atol=1e-2)
+    assert other.state[parameter]["step"].dtype == torch.float32
