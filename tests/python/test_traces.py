@@ -401,3 +401,24 @@ def test_what_no_trace_sees_is_refused():
         jit.trace(lambda a: torch.func.vmap(lambda b: b * b.sum())(a), randn(2, 3))
     with pytest.warns(jit.TracerWarning, match="Generator is no part"):
         jit.trace(lambda a: a + torch.rand(2, generator=torch.Generator()), x, check_trace=False)
+
+
+class Steep(torch.autograd.Function):
+    """Doubles; its backward says 7."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 7
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace. is deprecated")
+@pytest.mark.parametrize("f", [Steep.apply, lambda x: Steep.apply(x) + x])
+def test_the_backward_of_a_custom_function_is_told_to_be_missing(f):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.warns(torch.jit.TracerWarning, match="SteepBackward and its derivative is theirs"):
+        program = torch.jit.trace(f, x)
+    assert torch.equal(program(x), f(x))

@@ -16,7 +16,7 @@ import rushlight
 from rushlight import Tensor, nn
 from rushlight._dynamo._surroundings import Surroundings
 from rushlight._warnings import warn
-from rushlight.autograd.function import BackwardCFunction
+from rushlight.autograd.function import custom_nodes_behind
 from rushlight.compiler import Unsupported
 from rushlight.fx import GraphModule
 from rushlight.fx.experimental._key_tracer import autocast_state
@@ -95,15 +95,8 @@ class Program:
 
 def _refuse_functions(results: list[Tensor]) -> None:
     """A graph records what custom functions of autograd compute, and not their backward."""
-    todo = [t.grad_fn for t in results if t.grad_fn is not None]
-    seen = set(todo)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, BackwardCFunction):
-            raise Unsupported(f"its function {node.name()} has a backward of its own")
-        more = {n for n, _ in node.next_functions if n is not None} - seen
-        seen |= more
-        todo.extend(more)
+    for node in custom_nodes_behind(results):
+        raise Unsupported(f"its function {node.name()} has a backward of its own")
 
 
 class _TracingOfProgram(_Tracing):

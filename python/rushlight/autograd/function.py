@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rushlight import _C
@@ -41,6 +41,20 @@ class FunctionCtx:
 
 class BackwardCFunction(_C._FunctionBase, FunctionCtx):
     """The base of `ctx` classes."""
+
+
+def custom_nodes_behind(results: Iterable[Any]) -> list[BackwardCFunction]:
+    """Nodes of custom functions in the graph of some tensors."""
+    todo = [t.grad_fn for t in results if t.grad_fn is not None]
+    seen, found = set(todo), []
+    while todo:
+        node = todo.pop()
+        if isinstance(node, BackwardCFunction):
+            found.append(node)
+        more = {n for n, _ in node.next_functions if n is not None} - seen
+        seen |= more
+        todo.extend(more)
+    return found
 
 
 class FunctionMeta(type):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import rushlight
 import rushlight.jit._scripts  # says what functions, classes and modules are to programs
-from rushlight import _C, nn
+from rushlight import _C, Tensor, nn
 from rushlight._tensor import _DisableTorchFunction
 from rushlight._warnings import warn
+from rushlight.autograd.function import custom_nodes_behind
 from rushlight.fx._symbolic_trace import _Patcher
 from rushlight.jit import (
     ScriptFunction,
@@ -29,8 +29,10 @@ from rushlight.jit._meanings import new_name, unit
 from rushlight.jit._modules import Made, program_object
 from rushlight.jit._program import ProgramModule, UnitFunction, _ModuleMethod
 from rushlight.jit._recording import TracingState, record, state
-from rushlight.jit._trace_graph import named_arguments
+from rushlight.jit._script import TracerWarning
+from rushlight.jit._trace_graph import named_arguments, parameters_of
 from rushlight.jit._trace_values import Inputs, Outputs
+from rushlight.utils import _pytree as pytree
 
 __all__ = ["TracingCheckError", "trace", "trace_module"]
 
@@ -141,6 +143,13 @@ def trace_frame(
         result = record(trace, run)
     finally:
         rushlight.set_autocast_cache_enabled(cached)
+    results = [t for t in pytree.tree_leaves(result) if isinstance(t, Tensor)]
+    for node in custom_nodes_behind(results) if how.tells else ():
+        warn(
+            f"The program has the ops of {node.name()} and its derivative is theirs: the backward "
+            "of a custom function is no part of a trace",
+            TracerWarning,
+        )
     frame = trace.root
     frame.graph.registerOutput(Outputs(trace, how.strict).value(result))
     return frame
@@ -148,7 +157,7 @@ def trace_frame(
 
 def _in_order(f: Callable[..., Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Arguments by name in the order that the function has them."""
-    names = list(inspect.signature(f.forward if isinstance(f, nn.Module) else f).parameters)
+    names = [parameter.name for parameter in parameters_of(f)]
     places = {name: place for place, name in enumerate(names)}
     return dict(sorted(kwargs.items(), key=lambda item: places.get(item[0], len(names))))
 

@@ -42,11 +42,19 @@ def _outputs(trace: TracingState, thing: Any) -> Iterator[Value]:
         raise _refuse(thing)
 
 
+def parameters_of(f: Callable) -> list[inspect.Parameter]:
+    """What a function or a module says that it takes; nothing of a builtin that does not say."""
+    try:
+        signature = inspect.signature(f.forward if isinstance(f, nn.Module) else f)
+    except ValueError:
+        return []
+    return list(signature.parameters.values())
+
+
 def named_arguments(f: Callable, args: tuple, kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
     """The arguments of a call with their names; '' of those that have none."""
-    forward = f.forward if isinstance(f, nn.Module) else f
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in inspect.signature(forward).parameters.values() if p.kind in kinds]
+    names = [p.name for p in parameters_of(f) if p.kind in kinds]
     names += [""] * (len(args) - len(names))
     return [*zip(names, args, strict=False), *kwargs.items()]
 
