@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #include "cpu/block_kernels.h"
@@ -23,7 +22,6 @@ F::V to_floats(V x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
 V subtract(V a, V b) { return _mm512_sub_epi32(a, b); }
 V multiply_lanes(V a, V b) { return _mm512_mullo_epi32(a, b); }
 V upper_halves(V x) { return _mm512_srli_epi16(x, 4); }
-V add_halves(V a, V b) { return _mm512_add_epi16(a, b); }
 V widened(const uint8_t* p) {
   return _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
@@ -33,7 +31,6 @@ F::V to_floats(V x) { return _mm256_cvtepi32_ps(x); }
 V subtract(V a, V b) { return _mm256_sub_epi32(a, b); }
 V multiply_lanes(V a, V b) { return _mm256_mullo_epi32(a, b); }
 V upper_halves(V x) { return _mm256_srli_epi16(x, 4); }
-V add_halves(V a, V b) { return _mm256_add_epi16(a, b); }
 V widened(const uint8_t* p) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
 }
@@ -43,7 +40,6 @@ F::V to_floats(V x) { return _mm_cvtepi32_ps(x); }
 V subtract(V a, V b) { return _mm_sub_epi32(a, b); }
 V multiply_lanes(V a, V b) { return _mm_mullo_epi32(a, b); }
 V upper_halves(V x) { return _mm_srli_epi16(x, 4); }
-V add_halves(V a, V b) { return _mm_add_epi16(a, b); }
 V widened(const uint8_t* p) {
   int32_t four;
   std::memcpy(&four, p, sizeof(four));
@@ -66,14 +62,17 @@ void round_row(const float* x, const BlockRows& to, int64_t row) {
     const bool divides = step >= std::numeric_limits<float>::min() && std::isfinite(step);
     const float inverse = divides ? 1 / step : 0;
     int8_t* const codes = to.codes + row * to.row + b * to.block;
-    int32_t sum = 0;
-    for (int64_t i = 0; i < to.block; i++) {
-      const float place = std::nearbyint(divides ? from[i] * inverse : 0.0F);
-      const auto code = static_cast<int32_t>(place);
-      codes[i] = static_cast<int8_t>(code);
-      sum += code;
+    int32_t* const sums = to.sums + (row * to.blocks + b) * (to.block / to.part);
+    for (int64_t i = 0; i < to.block; i += to.part) {
+      int32_t sum = 0;
+      for (int64_t j = i; j < i + to.part; j++) {
+        const float place = std::nearbyint(divides ? from[j] * inverse : 0.0F);
+        const auto code = static_cast<int32_t>(place);
+        codes[j] = static_cast<int8_t>(code);
+        sum += code;
+      }
+      sums[i / to.part] = sum;
     }
-    to.sums[row * to.blocks + b] = sum;
     to.steps[row * to.blocks + b] = divides ? step
                                     : std::isfinite(largest)
                                         ? 0.0F
@@ -114,22 +113,6 @@ inline BlockWeights weights_of(const BlockGemm& g, int64_t block, int64_t column
     std::copy_n(zeros, n, padded_zeros);
   }
   return weights_from(padded_scales, zeros == nullptr ? nullptr : padded_zeros, middle);
-}
-
-// Codes of four bits: the sums of four products still fit 16 bits.
-struct FourBits : SevenBits {};
-
-template <class Way>
-inline __attribute__((always_inline)) V add_two(V sum, const typename Way::Codes& a,
-                                                const typename Way::Weights& x,
-                                                const typename Way::Codes& b,
-                                                const typename Way::Weights& y) {
-  if constexpr (std::is_same_v<Way, FourBits>) {
-    const V pairs = add_halves(add_byte_pairs(a, x), add_byte_pairs(b, y));
-    return add(sum, add_pairs(pairs, broadcast(0x00010001)));
-  } else {
-    return Way::add_products(Way::add_products(sum, a, x), b, y);
-  }
 }
 
 // Adds the products of a block of some rows to `totals`, a panel's columns for each row.
@@ -243,7 +226,7 @@ const ByRows& choose(int64_t bits) {
     return bits == 4 ? by_rows<OneInstruction, 4> : by_rows<OneInstruction, 8>;
   }
 #endif
-  return bits == 4 ? by_rows<FourBits, 4> : by_rows<Widened, 8>;
+  return bits == 4 ? by_rows<SixBits, 4> : by_rows<Widened, 8>;
 }
 
 void multiply(const BlockGemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,
