@@ -38,7 +38,7 @@ op("_rotary(Tensor input, Tensor cos, Tensor sin, Tensor position, bool adjacent
 op("_cached_attention(Tensor query, Tensor key, Tensor value, Tensor(a!) keys, Tensor(b!) values, "
    "Tensor(c!) length, float scale) -> Tensor",
    kernel=custom(), variants="function", grad="missing", own=True,
-   batch="slices: a cache has a length of its own",
+   batch="refused: a cache has one length for all slices",
    doc="Appends keys and values (batch, heads, rows, width) to caches (batch, heads, positions, "
        "width) of which `length` are filled, and attends to all positions up to each query's own. "
        "Equal groups of heads of query share a head of the cache.")

@@ -42,7 +42,7 @@ void check_same_rows(const char* op, const char* name, const Tensor& t, const Te
 
 namespace shape {
 
-OutSpec _gguf_dequantize(Tensor& blocks, std::string_view& format) {
+OutSpec _gguf_dequantize(Tensor& blocks, std::string& format) {
   constexpr const char* op = "_gguf_dequantize";
   const GgufBlock& about = checked_format(op, format);
   DimVector sizes(blocks.sizes());
@@ -52,7 +52,7 @@ OutSpec _gguf_dequantize(Tensor& blocks, std::string_view& format) {
   return {sizes, kFloat32};
 }
 
-OutSpec _gguf_pack(Tensor& blocks, std::string_view& format) {
+OutSpec _gguf_pack(Tensor& blocks, std::string& format) {
   constexpr const char* op = "_gguf_pack";
   checked_blocks(op, blocks, 2, checked_format(op, format));
   RL_CHECK(blocks.dim() == 2, op, ": blocks must be a matrix, not of size ", blocks.sizes());
@@ -60,14 +60,14 @@ OutSpec _gguf_pack(Tensor& blocks, std::string_view& format) {
   return {{int8_panels(blocks.size(0)), int8_panel * blocks.size(1)}, kUInt8};
 }
 
-OutSpec _gguf_unpack(Tensor& panels, std::string_view& format, int64_t& results) {
+OutSpec _gguf_unpack(Tensor& panels, std::string& format, int64_t& results) {
   constexpr const char* op = "_gguf_unpack";
   check_panels(op, panels, results, checked_format(op, format));
   panels = contiguous_raw(panels);
   return {{results, panels.size(1) / int8_panel}, kUInt8};
 }
 
-OutSpec _gguf_linear(Tensor& input, Tensor& panels, Tensor& bias, std::string_view& format,
+OutSpec _gguf_linear(Tensor& input, Tensor& panels, Tensor& bias, std::string& format,
                      int64_t& results) {
   constexpr const char* op = "_gguf_linear";
   const GgufBlock& about = checked_format(op, format);

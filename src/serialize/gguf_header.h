@@ -33,7 +33,7 @@ enum class GgufType : uint32_t {
 };
 
 // The dtype of numbers and bools; Undefined for strings and arrays.
-ScalarType gguf_dtype(GgufType type);
+RL_API ScalarType gguf_dtype(GgufType type);
 
 struct GgufValue {
   GgufType type = GgufType::Bool;  // of the value, or of the elements of an array
@@ -65,6 +65,6 @@ constexpr uint64_t max_gguf_tensors = 1U << 18U;
 constexpr uint64_t max_gguf_name = 65535;
 
 // RuntimeError for a damaged file, and for one with tensors of types that are not known here.
-GgufHeader read_gguf_header(const Source& source);
+RL_API GgufHeader read_gguf_header(const Source& source);
 
 }  // namespace rushlight::serialize

@@ -52,17 +52,17 @@ SAMPLES = {
     ],
     "_rotary": [
         *(
-            f"x(2, 3, {rows}, 8), x(9, 4).float(), x(9, 4).float(), m.tensor([{at}]), {adjacent}"
+            f"x(2, 3, {rows}, 8), const(9, 4).float(), const(9, 4).float(), m.tensor([{at}]), {adjacent}"
             for rows, at in ((1, 8), (5, 2))
             for adjacent in (True, False)
         ),
         *(
-            "x(3, 7), x(5, 2).float(), x(5, 2).float(), m.tensor(1), True",
-            "x(3, 7), x(5, 3).float(), x(5, 3).float(), m.tensor(2), False",
+            "x(3, 7), const(5, 2).float(), const(5, 2).float(), m.tensor(1), True",
+            "x(3, 7), const(5, 3).float(), const(5, 3).float(), m.tensor(2), False",
         ),
         *(
-            "x(0, 4), x(5, 2).float(), x(5, 2).float(), m.tensor(5), True",
-            "x(2, 0), x(5, 0).float(), x(5, 0).float(), m.tensor(0), True",
+            "x(0, 4), const(5, 2).float(), const(5, 2).float(), m.tensor(5), True",
+            "x(2, 0), const(5, 0).float(), const(5, 0).float(), m.tensor(0), True",
         ),
     ],
     "_cached_attention": [
@@ -127,22 +127,22 @@ ERRORS = {
     ],
     "_rotary": [
         (
-            "x(3, 8), x(9, 4).float(), x(9, 4).float(), m.tensor([7]), True",
+            "x(3, 8), const(9, 4).float(), const(9, 4).float(), m.tensor([7]), True",
             IndexError,
             "positions 7 to 10 are not all among the 9",
         ),
         (
-            "x(3, 8), x(9, 4).float(), x(9, 4).float(), m.tensor([-1]), True",
+            "x(3, 8), const(9, 4).float(), const(9, 4).float(), m.tensor([-1]), True",
             IndexError,
             "positions -1 to 2",
         ),
         (
-            "x(3, 8), x(9, 5).float(), x(9, 5).float(), m.tensor([0]), True",
+            "x(3, 8), const(9, 5).float(), const(9, 5).float(), m.tensor([0]), True",
             RuntimeError,
             "at most 4 angles",
         ),
         (
-            "x(3, 8), x(9, 4).float(), x(9, 4).float(), m.tensor([0, 1]), True",
+            "x(3, 8), const(9, 4).float(), const(9, 4).float(), m.tensor([0, 1]), True",
             RuntimeError,
             "position must be a number of int64",
         ),

@@ -65,28 +65,28 @@ def gguf_packed(blocks, format):
     rows, panels = len(blocks), -(-len(blocks) // 16)
     whole = np.zeros((16 * panels, blocks.shape[1]), np.uint8)
     whole[:rows] = blocks
-    parts = whole.reshape(panels, 16, -1, _BYTES[format])
+    parts = whole.reshape(panels, 16, blocks.shape[1] // _BYTES[format], _BYTES[format])
     fields, at = [], 0
     for unit, count in _FIELDS[format]:
-        field = parts[..., at : at + unit * count].reshape(panels, 16, -1, count, unit)
-        fields.append(field.transpose(0, 2, 3, 1, 4).reshape(panels, -1))
+        field = parts[..., at : at + unit * count].reshape(*parts.shape[:3], count, unit)
+        fields.append(field.transpose(0, 2, 3, 1, 4).reshape(panels, field[0].size if panels else 16 * unit * count * parts.shape[2]))
         at += unit * count
     return np.concatenate(fields, 1)
 
 
 def gguf_unpacked(panels, format, results):
     """The rows of packed panels: where each byte went is what numbers of bytes say when they are packed."""
-    places = np.arange(16 * (panels.shape[1] // 16)).reshape(16, -1)
+    places = np.arange(panels.shape[1]).reshape(16, panels.shape[1] // 16)
     order = _packed_order(places, format)
     rows = np.zeros((len(panels), places.size), np.uint8)
     rows[:, order] = panels
-    return rows.reshape(16 * len(panels), -1)[:results]
+    return rows.reshape(16 * len(panels), panels.shape[1] // 16)[:results]
 
 
 def _packed_order(places, format):
-    parts, fields, at = places.reshape(16, -1, _BYTES[format]), [], 0
+    parts, fields, at = places.reshape(16, places.shape[1] // _BYTES[format], _BYTES[format]), [], 0
     for unit, count in _FIELDS[format]:
-        field = parts[..., at : at + unit * count].reshape(16, -1, count, unit)
+        field = parts[..., at : at + unit * count].reshape(*parts.shape[:2], count, unit)
         fields.append(field.transpose(1, 2, 0, 3).reshape(-1))
         at += unit * count
     return np.concatenate(fields)
@@ -95,7 +95,7 @@ def _packed_order(places, format):
 def gguf_linear(x, panels, bias, format, results):
     """Rows rounded to 127 codes on either side of 0 in blocks, times the numbers of the weight."""
     weight = gguf_numbers(gguf_unpacked(panels, format, results), format).astype(np.float64)
-    parts = x.reshape(*x.shape[:-1], -1, _NUMBERS[format])
+    parts = x.reshape(*x.shape[:-1], x.shape[-1] // _NUMBERS[format], _NUMBERS[format])
     steps = abs(parts).max(-1, initial=0, keepdims=True) / 127
     rounded = np.rint(parts / np.where(steps, steps, 1)) * steps
     return rounded.reshape(x.shape) @ weight.T + (0 if bias is None else bias)
@@ -106,7 +106,8 @@ def rotary(x, cos, sin, position, adjacent):
     angles = cos.shape[1]
     turned = x[..., : 2 * angles]
     left, right = (turned[..., ::2], turned[..., 1::2]) if adjacent else np.split(turned, 2, -1)
-    rows = slice(int(position), int(position) + x.shape[-2])
+    first = np.ravel(position)[0]
+    rows = slice(first, first + x.shape[-2])
     pairs = (left + 1j * right) * (cos + 1j * sin)[rows]
     both = (
         np.stack([pairs.real, pairs.imag], -1)
@@ -118,7 +119,7 @@ def rotary(x, cos, sin, position, adjacent):
 
 def cached_attention(query, key, value, keys, values, length, scale):
     """Softmax over the positions up to each query's own."""
-    before, rows = int(length), query.shape[2]
+    before, rows = np.ravel(length)[0], query.shape[2]
     shared = query.shape[1] // max(1, key.shape[1])
     keys, values = (
         np.concatenate([cache[:, :, :before], new], 2).repeat(shared, 1)

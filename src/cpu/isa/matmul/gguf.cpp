@@ -99,7 +99,7 @@ V unit(const uint8_t* p, int64_t i, int v) {
 // ---- what formats differ in ----
 //
 // `middle` is the code of 0, `parts` are those that a stretch has, and input(stretch, k) is where
-// part k begins. codes() are those of a stretch, by parts and groups of four inputs.
+// part k begins. code(stretch, k, u, v) are the codes of its group u of four inputs.
 
 struct Q8_0 {
   static constexpr GgufFormat format = GgufFormat::Q8_0;
@@ -109,11 +109,8 @@ struct Q8_0 {
 
   Q8_0(const Fields& f, int64_t block) : d(f[0] + block * 32), at(f[1] + block * 8 * unit_bytes) {}
   F::V step(int v) const { return halves(d, v); }
-  void codes(int64_t /*stretch*/, int v, V* out) const {
-#pragma GCC unroll 8
-    for (int u = 0; u < 8; u++) {
-      out[u] = differing(unit(at, u, v), broadcast(static_cast<int32_t>(0x80808080)));
-    }
+  V code(int64_t /*stretch*/, int /*k*/, int u, int v) const {
+    return differing(unit(at, u, v), broadcast(static_cast<int32_t>(0x80808080)));
   }
 
   const uint8_t* d;
@@ -128,13 +125,9 @@ struct Q4_0 {
 
   Q4_0(const Fields& f, int64_t block) : d(f[0] + block * 32), at(f[1] + block * 4 * unit_bytes) {}
   F::V step(int v) const { return halves(d, v); }
-  void codes(int64_t /*stretch*/, int v, V* out) const {
-#pragma GCC unroll 4
-    for (int u = 0; u < 4; u++) {
-      const V two = unit(at, u, v);
-      out[u] = lower_half(two);
-      out[u + 4] = upper_half(two);
-    }
+  V code(int64_t /*stretch*/, int /*k*/, int u, int v) const {
+    const V two = unit(at, u % 4, v);
+    return u < 4 ? lower_half(two) : upper_half(two);
   }
 
   const uint8_t* d;
@@ -177,13 +170,9 @@ struct Q4_K {
     const uint8_t* const first = minima + i * 32 + v * lanes;
     return either(widened(first), upper_words(widened(first + 16)));
   }
-  void codes(int64_t stretch, int v, V* out) const {
-#pragma GCC unroll 8
-    for (int u = 0; u < 8; u++) {
-      const V two = unit(at, stretch * 8 + u, v);
-      out[u] = lower_half(two);
-      out[u + 8] = upper_half(two);
-    }
+  V code(int64_t stretch, int k, int u, int v) const {
+    const V two = unit(at, stretch * 8 + u, v);
+    return k == 0 ? lower_half(two) : upper_half(two);
   }
 
   const uint8_t* d;
@@ -207,19 +196,15 @@ struct Q6_K {
         upper(f[1] + block * 16 * unit_bytes) {}
   F::V step(int v) const { return halves(d, v); }
   V scale(int64_t part, int v) const { return widened(scales + part * 16 + v * lanes); }
-  void codes(int64_t stretch, int v, V* out) const {
-    const V top = broadcast(0x30303030);
-#pragma GCC unroll 4
-    for (int u = 0; u < 4; u++) {
-      const int64_t at = stretch / 2 * 16 + stretch % 2 * 4 + u;
-      const V a = unit(lower, at, v);
-      const V b = unit(lower, at + 8, v);
-      const V c = unit(upper, stretch / 2 * 8 + stretch % 2 * 4 + u, v);
-      out[u] = either(lower_half(a), both(left<4>(c), top));
-      out[u + 4] = either(lower_half(b), both(left<2>(c), top));
-      out[u + 8] = either(upper_half(a), both(c, top));
-      out[u + 12] = either(upper_half(b), both(right<2>(c), top));
-    }
+  V code(int64_t stretch, int k, int u, int v) const {
+    const int64_t at = stretch / 2 * 16 + stretch % 2 * 4 + u;
+    const V two = unit(lower, at + k % 2 * 8, v);
+    const V four = unit(upper, at - stretch / 2 * 8, v);
+    const V above = k == 0   ? left<4>(four)
+                    : k == 1 ? left<2>(four)
+                    : k == 2 ? four
+                             : right<2>(four);
+    return either(k < 2 ? lower_half(two) : upper_half(two), both(above, broadcast(0x30303030)));
   }
 
   const uint8_t* d;
@@ -235,8 +220,9 @@ constexpr bool has_scales = requires(const Format& f) { f.scale(0, 0); };
 template <class Format>
 constexpr bool has_minima = requires(const Format& f) { f.minimum(0); };
 
-// Adds the products of a block and `rows` rows to `totals`, a panel's columns for each row.
-template <class Format, class Way>
+// Adds the products of a block and `rows` rows to `totals`, a panel's columns for each row. Codes are
+// unpacked once for several rows, and where they are used for one.
+template <class Format, class Way, bool one_row>
 inline __attribute__((always_inline)) void add_block(const GgufGemm& g, int64_t row, int64_t rows,
                                                      const Format& weights, int64_t block,
                                                      F::V* totals) {
@@ -246,27 +232,43 @@ inline __attribute__((always_inline)) void add_block(const GgufGemm& g, int64_t 
   constexpr int64_t stretches = parts / Format::parts;
   V whole[most_rows * vectors];
   for (int64_t stretch = 0; stretch < stretches; stretch++) {
-    typename Way::Codes codes[vectors][Format::parts * units];
+    typename Way::Codes unpacked[Format::parts][units][vectors];
+    const auto code = [&](int k, int u, int v) __attribute__((always_inline)) {
+      return Way::codes(weights.code(stretch, k, u, v));
+    };
+    if constexpr (!one_row) {
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) {
-      V bytes[Format::parts * units];
-      weights.codes(stretch, v, bytes);
-#pragma GCC unroll 16
-      for (int i = 0; i < Format::parts * units; i++) {
-        codes[v][i] = Way::codes(bytes[i]);
+      for (int k = 0; k < Format::parts; k++) {
+#pragma GCC unroll 8
+        for (int u = 0; u < units; u++) {
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; v++) {
+            unpacked[k][u][v] = code(k, u, v);
+          }
+        }
+      }
+    }
+  [[maybe_unused]] V scales[Format::parts][vectors];
+    if constexpr (has_scales<Format>) {
+#pragma GCC unroll 4
+      for (int k = 0; k < Format::parts; k++) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+          scales[k][v] = weights.scale(Format::input(stretch, k) / about.part, v);
+        }
       }
     }
     for (int64_t r = 0; r < rows; r++) {
       const int8_t* const a = g.a.codes + (row + r) * g.a.row + block * about.numbers;
       const int32_t* const sums = g.a.sums + ((row + r) * g.a.blocks + block) * parts;
+      V total[vectors];
 #pragma GCC unroll 4
       for (int k = 0; k < Format::parts; k++) {
         const int64_t input = Format::input(stretch, k);
-        const int64_t part = input / about.part;
         V acc[vectors];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-          acc[v] = broadcast(-Format::middle * sums[part]);
+          acc[v] = broadcast(-Format::middle * sums[input / about.part]);
         }
 #pragma GCC unroll 8
         for (int u = 0; u < units; u += 2) {
@@ -278,20 +280,35 @@ inline __attribute__((always_inline)) void add_block(const GgufGemm& g, int64_t 
           const typename Way::Weights y = Way::weights(broadcast(two));
 #pragma GCC unroll 4
           for (int v = 0; v < vectors; v++) {
-            const auto* const from = codes[v] + k * units + u;
-            acc[v] = add_two<Way>(acc[v], from[0], x, from[1], y);
+            if constexpr (one_row) {
+              acc[v] = add_two<Way>(acc[v], code(k, u, v), x, code(k, u + 1, v), y);
+            } else {
+              acc[v] = add_two<Way>(acc[v], unpacked[k][u][v], x, unpacked[k][u + 1][v], y);
+            }
           }
         }
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) {
-          V& sum = whole[r * vectors + v];
           if constexpr (has_scales<Format>) {
-            const V scaled = multiply_lanes(acc[v], weights.scale(part, v));
-            sum = stretch == 0 && k == 0 ? scaled : add(sum, scaled);
-          } else {
-            sum = acc[v];
+            acc[v] = multiply_lanes(acc[v], scales[k][v]);
           }
+          total[v] = k == 0 ? acc[v] : add(total[v], acc[v]);
         }
+      }
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) {
+        V& sum = whole[r * vectors + v];
+        sum = stretch == 0 ? total[v] : add(sum, total[v]);
+      }
+    }
+  }
+  [[maybe_unused]] V minima[parts / 2 + 1][vectors];
+  if constexpr (has_minima<Format>) {
+#pragma GCC unroll 8
+    for (int i = 0; i < parts / 2; i++) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) {
+        minima[i][v] = weights.two_minima(i, v);
       }
     }
   }
@@ -301,23 +318,38 @@ inline __attribute__((always_inline)) void add_block(const GgufGemm& g, int64_t 
     [[maybe_unused]] const int32_t* const sums = g.a.sums + at * parts;
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
-      F::V& total = totals[r * vectors + v];
-      total = F::add(total, F::mul(F::mul(step, weights.step(v)),
-                                   to_floats(whole[r * vectors + v])));
+      F::V total = F::add(totals[r * vectors + v], F::mul(F::mul(step, weights.step(v)),
+                                                         to_floats(whole[r * vectors + v])));
       if constexpr (has_minima<Format>) {
         V lowest = broadcast(0);
-        for (int64_t i = 0; i < parts / 2; i++) {
+#pragma GCC unroll 8
+        for (int i = 0; i < parts / 2; i++) {
           const V two = broadcast(pair(sums[2 * i], sums[2 * i + 1]));
-          lowest = add(lowest, add_pairs(weights.two_minima(i, v), two));
+          lowest = add(lowest, add_pairs(minima[i][v], two));
         }
         total = F::sub(total, F::mul(F::mul(step, weights.minimum(v)), to_floats(lowest)));
       }
+      totals[r * vectors + v] = total;
+    }
+  }
+}
+
+// Asks for the memory of a block while the one before is multiplied: the order in which codes are
+// read is none that processors foresee.
+template <class Format>
+inline __attribute__((always_inline)) void fetch_block(const Fields& fields, int64_t block) {
+  constexpr GgufBlock about = gguf_block(Format::format);
+#pragma GCC unroll 4
+  for (size_t f = 0; f < fields.size(); f++) {
+    const int64_t bytes = about.fields[f].bytes() * int8_panel;
+    for (int64_t i = 0; i < bytes; i += 64) {
+      __builtin_prefetch(fields[f] + block * bytes + i);
     }
   }
 }
 
 // The results of some rows and a panel.
-template <class Format, class Way>
+template <class Format, class Way, bool one_row>
 inline __attribute__((always_inline)) void multiply_rows(const GgufGemm& g, const Fields& fields,
                                                          int64_t row, int64_t rows,
                                                          int64_t column) {
@@ -326,7 +358,8 @@ inline __attribute__((always_inline)) void multiply_rows(const GgufGemm& g, cons
     totals[i] = F::zero();
   }
   for (int64_t b = 0; b < g.a.blocks; b++) {
-    add_block<Format, Way>(g, row, rows, Format(fields, b), b, totals);
+    fetch_block<Format>(fields, b + 1);
+    add_block<Format, Way, one_row>(g, row, rows, Format(fields, b), b, totals);
   }
   const int64_t n = std::min(int8_panel, g.columns - column);
   for (int64_t r = 0; r < rows; r++) {
@@ -349,10 +382,10 @@ void multiply_panel(const GgufGemm& g, int64_t row, int64_t rows, int64_t p) {
   for (size_t f = 0; f < fields.size(); f++) {
     fields[f] = panel + about.panel_offset(f, g.a.blocks);
   }
-  if (rows == 1) {  // a number that the compiler knows
-    multiply_rows<Format, Way>(g, fields, row, 1, p * int8_panel);
+  if (rows == 1) {
+    multiply_rows<Format, Way, true>(g, fields, row, 1, p * int8_panel);
   } else {
-    multiply_rows<Format, Way>(g, fields, row, rows, p * int8_panel);
+    multiply_rows<Format, Way, false>(g, fields, row, rows, p * int8_panel);
   }
 }
 
