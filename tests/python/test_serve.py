@@ -141,7 +141,7 @@ def test_texts_that_end_an_answer_are_not_said(server):
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "message"),
+    ("where", "body", "message"),
     [
         (COMPLETE, b"{", "no JSON"),
         (COMPLETE, b"[" * 100000, "no JSON"),
@@ -163,8 +163,8 @@ def test_texts_that_end_an_answer_are_not_said(server):
         (CHAT, {"messages": SAID, "tools": [1]}, "tools is not supported"),
     ],
 )
-def test_requests_that_are_not_understood_are_refused(server, path, body, message):
-    status, text = ask(server, path, body)
+def test_requests_that_are_not_understood_are_refused(server, where, body, message):
+    status, text = ask(server, where, body)
     error = json.loads(text)["error"]
     assert status == 400 and message in error["message"]
     assert error["type"] == "invalid_request_error"

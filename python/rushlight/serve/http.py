@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 import threading
 from http import HTTPStatus
@@ -179,11 +180,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _is_gone(self) -> bool:
         """Whether the client has closed the connection."""
         try:
-            flags = socket.MSG_PEEK | socket.MSG_DONTWAIT
-            return self.connection.recv(1, flags) == b""
-        except BlockingIOError:
-            return False
-        except OSError:
+            readable = select.select([self.connection], [], [], 0)[0]
+            return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
+        except (OSError, ValueError):
             return True
 
     def _stream(self, reply: Reply, body: dict[str, Any]) -> None:
