@@ -10,7 +10,8 @@
 
 namespace rushlight::cpu {
 
-// Rows of codes from -127 to 127 with a step for each block, and the sums of the codes of its parts.
+// Rows of codes from -127 to 127 with a step for each block, and the sums of the codes of its
+// parts.
 struct BlockRows {
   int8_t* codes;
   int64_t row;     // codes between rows

@@ -14,7 +14,7 @@ void _rotary(const Tensor& out, const Tensor& input, const Tensor& cos, const Te
   const int64_t first = *position.data<int64_t>();
   RL_CHECK_INDEX(first >= 0 && first <= cos.size(0) - rows, "_rotary: positions ", first, " to ",
                  first + rows, " are not all among the ", cos.size(0), " of the tables");
-  const int64_t step = adjacent ? 2 : 1;     // between pairs
+  const int64_t step = adjacent ? 2 : 1;        // between pairs
   const int64_t apart = adjacent ? 1 : angles;  // the numbers of a pair
   const auto* const c = cos.data<float>();
   const auto* const s = sin.data<float>();

@@ -27,9 +27,9 @@ void check_panels(const char* op, const Tensor& panels, int64_t results, const G
   RL_CHECK(results >= 0 && panels.dtype() == kUInt8 && panels.dim() == 2 &&
                panels.size(0) == int8_panels(results) &&
                panels.size(1) % (int8_panel * format.bytes()) == 0,
-           op, ": ", results, " results in blocks of ", format.name, " are panels of uint8 and size (",
-           int8_panels(results), ", a multiple of ", int8_panel * format.bytes(), "), not of ",
-           panels.dtype(), " and size ", panels.sizes());
+           op, ": ", results, " results in blocks of ", format.name,
+           " are panels of uint8 and size (", int8_panels(results), ", a multiple of ",
+           int8_panel * format.bytes(), "), not of ", panels.dtype(), " and size ", panels.sizes());
 }
 
 void check_same_rows(const char* op, const char* name, const Tensor& t, const Tensor& like,

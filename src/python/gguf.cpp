@@ -112,23 +112,23 @@ PyObject* load(PyObject*, PyObject* args) {
       const WithoutGil free;
       header = read_gguf_header(*source);
       if (in_place && source->mapped() != nullptr) {
-        whole = StorageImpl::borrow(const_cast<char*>(source->mapped()), source->size(),
-                                    Device(kCPU), forget_source,
-                                    new std::shared_ptr<Source>(source));
+        whole =
+            StorageImpl::borrow(const_cast<char*>(source->mapped()), source->size(), Device(kCPU),
+                                forget_source, new std::shared_ptr<Source>(source));
       }
     }
     const Object metadata = Object::check(PyList_New(0));
     for (const auto& [key, value] : header.metadata) {
-      const Object pair = Object::check(
-          PyTuple_Pack(2, any_text(key).get(), value_object(*source, value).get()));
+      const Object pair =
+          Object::check(PyTuple_Pack(2, any_text(key).get(), value_object(*source, value).get()));
       check(PyList_Append(metadata.get(), pair.get()));
     }
     const Object tensors = Object::check(PyList_New(0));
     for (const GgufEntry& e : header.entries) {
       const Object tensor = Object::check(wrap(tensor_of(*source, whole, e)));
       const Object format = e.blocks == nullptr ? Object::borrow(Py_None) : text(e.blocks->name);
-      const Object triple = Object::check(
-          PyTuple_Pack(3, any_text(e.name).get(), tensor.get(), format.get()));
+      const Object triple =
+          Object::check(PyTuple_Pack(3, any_text(e.name).get(), tensor.get(), format.get()));
       check(PyList_Append(tensors.get(), triple.get()));
     }
     return check(PyTuple_Pack(2, metadata.get(), tensors.get()));

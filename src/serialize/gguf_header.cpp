@@ -1,5 +1,6 @@
-// Reading the header of a GGUF file, version 2 or 3: "GGUF", the version, the numbers of tensors and
-// of values, the values, the tensors' names, sizes, types and offsets; then, aligned, their bytes.
+// Reading the header of a GGUF file, version 2 or 3: "GGUF", the version, the numbers of tensors
+// and of values, the values, the tensors' names, sizes, types and offsets; then, aligned, their
+// bytes.
 #include "serialize/gguf_header.h"
 
 #include <algorithm>
@@ -276,9 +277,19 @@ uint64_t checked_count(Cursor& in, const char* what, uint64_t least_bytes, uint6
 }  // namespace
 
 ScalarType gguf_dtype(GgufType type) {
-  constexpr std::array<ScalarType, 13> dtypes = {
-      kUInt8,    kInt8,     kUInt16, kInt16, kUInt32, kInt32, kFloat32,
-      kBool,     ScalarType::Undefined, ScalarType::Undefined, kUInt64, kInt64, kFloat64};
+  constexpr std::array<ScalarType, 13> dtypes = {kUInt8,
+                                                 kInt8,
+                                                 kUInt16,
+                                                 kInt16,
+                                                 kUInt32,
+                                                 kInt32,
+                                                 kFloat32,
+                                                 kBool,
+                                                 ScalarType::Undefined,
+                                                 ScalarType::Undefined,
+                                                 kUInt64,
+                                                 kInt64,
+                                                 kFloat64};
   return dtypes[static_cast<size_t>(type)];
 }
 

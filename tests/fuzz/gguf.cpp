@@ -50,10 +50,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         require(n >= 0);
         numbers *= static_cast<uint64_t>(n);
       }
-      require(e.blocks == nullptr
-                  ? e.bytes == numbers * static_cast<uint64_t>(itemsize(e.dtype))
-                  : e.bytes * static_cast<uint64_t>(e.blocks->numbers) ==
-                        numbers * static_cast<uint64_t>(e.blocks->bytes()));
+      require(e.blocks == nullptr ? e.bytes == numbers * static_cast<uint64_t>(itemsize(e.dtype))
+                                  : e.bytes * static_cast<uint64_t>(e.blocks->numbers) ==
+                                        numbers * static_cast<uint64_t>(e.blocks->bytes()));
     }
   } catch (const Error&) {}
   return 0;

@@ -84,14 +84,16 @@ V widened(const int8_t* p) { return _mm_cvtepi8_epi32(four_bytes(p)); }
 V lower_half(V x) { return both(x, broadcast(0x0f0f0f0f)); }
 V upper_half(V x) { return both(right<4>(x), broadcast(0x0f0f0f0f)); }
 int32_t pair(int32_t low, int32_t high) {
-  return static_cast<int32_t>((static_cast<uint32_t>(low) & 0xffff) |
-                              static_cast<uint32_t>(high) << 16);
+  return static_cast<int32_t>((static_cast<uint32_t>(low) & 0xffff) | static_cast<uint32_t>(high)
+                                                                          << 16);
 }
 
 // Where the fields of a panel begin.
 using Fields = std::array<const uint8_t*, 4>;
 
-F::V halves(const uint8_t* p, int v) { return F::load(reinterpret_cast<const Half*>(p) + v * lanes); }
+F::V halves(const uint8_t* p, int v) {
+  return F::load(reinterpret_cast<const Half*>(p) + v * lanes);
+}
 V unit(const uint8_t* p, int64_t i, int v) {
   return load(p + i * unit_bytes + v * static_cast<int64_t>(sizeof(V)));
 }
@@ -156,10 +158,11 @@ struct Q4_K {
       const __m128i c = row(j + 8);
       write(scales, j, _mm_and_si128(a, six));
       write(minima, j, _mm_and_si128(b, six));
-      write(scales, j + 4, _mm_or_si128(_mm_and_si128(c, four),
-                                        _mm_and_si128(_mm_srli_epi16(a, 2), top)));
-      write(minima, j + 4, _mm_or_si128(_mm_and_si128(_mm_srli_epi16(c, 4), four),
-                                        _mm_and_si128(_mm_srli_epi16(b, 2), top)));
+      write(scales, j + 4,
+            _mm_or_si128(_mm_and_si128(c, four), _mm_and_si128(_mm_srli_epi16(a, 2), top)));
+      write(minima, j + 4,
+            _mm_or_si128(_mm_and_si128(_mm_srli_epi16(c, 4), four),
+                         _mm_and_si128(_mm_srli_epi16(b, 2), top)));
     }
   }
   F::V step(int v) const { return halves(d, v); }
@@ -220,8 +223,8 @@ constexpr bool has_scales = requires(const Format& f) { f.scale(0, 0); };
 template <class Format>
 constexpr bool has_minima = requires(const Format& f) { f.minimum(0); };
 
-// Adds the products of a block and `rows` rows to `totals`, a panel's columns for each row. Codes are
-// unpacked once for several rows, and where they are used for one.
+// Adds the products of a block and `rows` rows to `totals`, a panel's columns for each row. Codes
+// are unpacked once for several rows, and where they are used for one.
 template <class Format, class Way, bool one_row>
 inline __attribute__((always_inline)) void add_block(const GgufGemm& g, int64_t row, int64_t rows,
                                                      const Format& weights, int64_t block,
@@ -248,7 +251,7 @@ inline __attribute__((always_inline)) void add_block(const GgufGemm& g, int64_t 
         }
       }
     }
-  [[maybe_unused]] V scales[Format::parts][vectors];
+    [[maybe_unused]] V scales[Format::parts][vectors];
     if constexpr (has_scales<Format>) {
 #pragma GCC unroll 4
       for (int k = 0; k < Format::parts; k++) {
@@ -318,8 +321,8 @@ inline __attribute__((always_inline)) void add_block(const GgufGemm& g, int64_t 
     [[maybe_unused]] const int32_t* const sums = g.a.sums + at * parts;
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
-      F::V total = F::add(totals[r * vectors + v], F::mul(F::mul(step, weights.step(v)),
-                                                         to_floats(whole[r * vectors + v])));
+      F::V total = F::add(totals[r * vectors + v],
+                          F::mul(F::mul(step, weights.step(v)), to_floats(whole[r * vectors + v])));
       if constexpr (has_minima<Format>) {
         V lowest = broadcast(0);
 #pragma GCC unroll 8
@@ -334,17 +337,14 @@ inline __attribute__((always_inline)) void add_block(const GgufGemm& g, int64_t 
   }
 }
 
-// Asks for the memory of a block while the one before is multiplied: the order in which codes are
-// read is none that processors foresee.
+// Asks for the memory of the next panel, a part with each block of this one.
 template <class Format>
-inline __attribute__((always_inline)) void fetch_block(const Fields& fields, int64_t block) {
-  constexpr GgufBlock about = gguf_block(Format::format);
-#pragma GCC unroll 4
-  for (size_t f = 0; f < fields.size(); f++) {
-    const int64_t bytes = about.fields[f].bytes() * int8_panel;
-    for (int64_t i = 0; i < bytes; i += 64) {
-      __builtin_prefetch(fields[f] + block * bytes + i);
-    }
+inline __attribute__((always_inline)) void fetch_next_panel(const uint8_t* panel, int64_t blocks,
+                                                            int64_t block) {
+  constexpr int64_t bytes = gguf_block(Format::format).bytes() * int8_panel;
+  const uint8_t* const next = panel + (blocks + block) * bytes;
+  for (int64_t i = 0; i < bytes; i += 64) {
+    __builtin_prefetch(next + i);
   }
 }
 
@@ -358,7 +358,7 @@ inline __attribute__((always_inline)) void multiply_rows(const GgufGemm& g, cons
     totals[i] = F::zero();
   }
   for (int64_t b = 0; b < g.a.blocks; b++) {
-    fetch_block<Format>(fields, b + 1);
+    fetch_next_panel<Format>(fields[0], g.a.blocks, b);
     add_block<Format, Way, one_row>(g, row, rows, Format(fields, b), b, totals);
   }
   const int64_t n = std::min(int8_panel, g.columns - column);

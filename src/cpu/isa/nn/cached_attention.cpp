@@ -154,28 +154,27 @@ void _cached_attention(const Tensor& out, const Tensor& query, const Tensor& key
   const int64_t width = key.size(3);
   const int64_t value_width = value.size(3);
   const int64_t queries = heads == 0 ? 0 : query.size(0) * query.size(1) / heads * rows;
-  visit_dtype<set_Float | set_reduced>(
-      "_cached_attention", keys.dtype(), [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        append(keys.data<T>(), positions, before, key.data<float>(), heads, rows, width);
-        append(values.data<T>(), positions, before, value.data<float>(), heads, rows, value_width);
-        const int64_t work = queries * (before + rows) * (width + value_width);
-        parallel_for(0, heads, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, work)),
-                     [&](int64_t begin, int64_t end) {
-                       for (int64_t h = begin; h < end; h++) {
-                         Head<T>{query.data<float>() + h * queries * width,
-                                 keys.data<T>() + h * positions * width,
-                                 values.data<T>() + h * positions * value_width,
-                                 out.data<float>() + h * queries * value_width,
-                                 queries,
-                                 rows,
-                                 before,
-                                 width,
-                                 value_width}
-                             .attend(static_cast<float>(scale));
-                       }
-                     });
-      });
+  visit_dtype<set_Float | set_reduced>("_cached_attention", keys.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    append(keys.data<T>(), positions, before, key.data<float>(), heads, rows, width);
+    append(values.data<T>(), positions, before, value.data<float>(), heads, rows, value_width);
+    const int64_t work = queries * (before + rows) * (width + value_width);
+    parallel_for(0, heads, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, work)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t h = begin; h < end; h++) {
+                     Head<T>{query.data<float>() + h * queries * width,
+                             keys.data<T>() + h * positions * width,
+                             values.data<T>() + h * positions * value_width,
+                             out.data<float>() + h * queries * value_width,
+                             queries,
+                             rows,
+                             before,
+                             width,
+                             value_width}
+                         .attend(static_cast<float>(scale));
+                   }
+                 });
+  });
   *filled = before + rows;
 }
 
