@@ -1,6 +1,7 @@
 // Products with weights in blocks: cpu/block_kernels.h.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -49,34 +50,54 @@ V widened(const uint8_t* p) {
 
 // ---- the input ----
 
+// The bits of the largest size; those of NaN are above all others.
+inline __attribute__((always_inline)) uint32_t largest_bits(const float* x, int64_t n) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < n; i++) {
+    most = std::max(most, std::bit_cast<uint32_t>(x[i]) & 0x7fffffffU);
+  }
+  return most;
+}
+
+// The codes of n numbers, and their sum.
+inline __attribute__((always_inline)) int32_t round_some(const float* x, int64_t n, float inverse,
+                                                         int8_t* codes) {
+  int32_t sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const auto code = static_cast<int32_t>(std::nearbyint(x[i] * inverse));
+    codes[i] = static_cast<int8_t>(code);
+    sum += code;
+  }
+  return sum;
+}
+
 void round_row(const float* x, const BlockRows& to, int64_t row) {
+  const int64_t parts = to.block / to.part;
   for (int64_t b = 0; b < to.blocks; b++) {
     const float* const from = x + b * to.block;
-    float largest = 0;
-    for (int64_t i = 0; i < to.block; i++) {
-      const float size = std::abs(from[i]);
-      largest = size > largest || size != size ? size : largest;
-    }
+    const uint32_t bits = to.block == 32 ? largest_bits(from, 32) : largest_bits(from, to.block);
+    const auto largest = std::bit_cast<float>(bits);
     const float step = largest / 127;
-    // Numbers too small to divide by are zeros; a block with NaN or infinity is NaN.
-    const bool divides = step >= std::numeric_limits<float>::min() && std::isfinite(step);
-    const float inverse = divides ? 1 / step : 0;
     int8_t* const codes = to.codes + row * to.row + b * to.block;
-    int32_t* const sums = to.sums + (row * to.blocks + b) * (to.block / to.part);
-    for (int64_t i = 0; i < to.block; i += to.part) {
-      int32_t sum = 0;
-      for (int64_t j = i; j < i + to.part; j++) {
-        const float place = std::nearbyint(divides ? from[j] * inverse : 0.0F);
-        const auto code = static_cast<int32_t>(place);
-        codes[j] = static_cast<int8_t>(code);
-        sum += code;
-      }
-      sums[i / to.part] = sum;
+    int32_t* const sums = to.sums + (row * to.blocks + b) * parts;
+    float& step_of = to.steps[row * to.blocks + b];
+    // Numbers too small to divide by are zeros; a block with NaN or infinity is NaN.
+    if (!(step >= std::numeric_limits<float>::min() && std::isfinite(step))) {
+      std::fill_n(codes, to.block, int8_t{0});
+      std::fill_n(sums, parts, 0);
+      step_of = std::isfinite(largest) ? 0.0F : std::numeric_limits<float>::quiet_NaN();
+      continue;
     }
-    to.steps[row * to.blocks + b] = divides ? step
-                                    : std::isfinite(largest)
-                                        ? 0.0F
-                                        : std::numeric_limits<float>::quiet_NaN();
+    step_of = step;
+    const float inverse = 1 / step;
+    for (int64_t p = 0; p < parts; p++) {
+      const float* const some = from + p * to.part;
+      int8_t* const out = codes + p * to.part;
+      // Lengths that the compiler knows.
+      sums[p] = to.part == 32   ? round_some(some, 32, inverse, out)
+                : to.part == 16 ? round_some(some, 16, inverse, out)
+                                : round_some(some, to.part, inverse, out);
+    }
   }
 }
 

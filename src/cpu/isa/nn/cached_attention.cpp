@@ -20,23 +20,107 @@ constexpr int64_t side_by_side = 16;
 // Positions whose keys or values are floats at a time.
 constexpr int64_t together = 32;
 
-float dot(const float* a, const float* b, int64_t n) {
-  std::array<float, side_by_side> sums = {};
-  int64_t i = 0;
-  for (; i + side_by_side <= n; i += side_by_side) {
-    for (int64_t j = 0; j < side_by_side; j++) {
-      sums[j] += a[i + j] * b[i + j];
+// Sums of sixteen terms as four.
+#if defined(__AVX512F__)
+using Sixteen = __m512;
+Sixteen zeros() { return _mm512_setzero_ps(); }
+Sixteen add_product(Sixteen sum, const float* a, const float* b) {
+  return _mm512_add_ps(sum, _mm512_mul_ps(_mm512_loadu_ps(a), _mm512_loadu_ps(b)));
+}
+__m128 folded(Sixteen x) {
+  const __m512 upper = _mm512_maskz_shuffle_f32x4(0xffff, x, x, 0x4e);
+  const __m256 eight = _mm512_castps512_ps256(_mm512_add_ps(x, upper));
+  return _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+}
+#elif defined(__AVX2__)
+struct Sixteen {
+  __m256 low;
+  __m256 high;
+};
+Sixteen zeros() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+Sixteen add_product(Sixteen sum, const float* a, const float* b) {
+  const auto product = [&](int64_t i) {
+    return _mm256_mul_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i));
+  };
+  return {_mm256_add_ps(sum.low, product(0)), _mm256_add_ps(sum.high, product(8))};
+}
+__m128 folded(Sixteen x) {
+  const __m256 eight = _mm256_add_ps(x.low, x.high);
+  return _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+}
+#else
+struct Sixteen {
+  __m128 part[4];
+};
+Sixteen zeros() {
+  const __m128 zero = _mm_setzero_ps();
+  return {{zero, zero, zero, zero}};
+}
+Sixteen add_product(Sixteen sum, const float* a, const float* b) {
+  for (int i = 0; i < 4; i++) {
+    const __m128 product = _mm_mul_ps(_mm_loadu_ps(a + i * 4L), _mm_loadu_ps(b + i * 4L));
+    sum.part[i] = _mm_add_ps(sum.part[i], product);
+  }
+  return sum;
+}
+__m128 folded(Sixteen x) {
+  return _mm_add_ps(_mm_add_ps(x.part[0], x.part[2]), _mm_add_ps(x.part[1], x.part[3]));
+}
+#endif
+
+// out[i] = scale * the product of a with row i of b, for up to four rows of n numbers.
+inline __attribute__((always_inline)) void four_products(const float* a, const float* b, int64_t n,
+                                                         int64_t rows, float scale, float* out) {
+  Sixteen sums[4] = {zeros(), zeros(), zeros(), zeros()};
+  const float* row[4];
+  for (int64_t i = 0; i < 4; i++) {
+    row[i] = b + std::min(i, rows - 1) * n;  // a row that is not there: another one
+  }
+  int64_t e = 0;
+  for (; e + side_by_side <= n; e += side_by_side) {
+    for (int i = 0; i < 4; i++) {
+      sums[i] = add_product(sums[i], a + e, row[i] + e);
     }
   }
-  for (int64_t j = 0; i + j < n; j++) {
-    sums[j] += a[i + j] * b[i + j];
-  }
-  for (int64_t half = side_by_side / 2; half > 0; half /= 2) {
-    for (int64_t j = 0; j < half; j++) {
-      sums[j] += sums[j + half];
+  if (e < n) {
+    float left[side_by_side] = {};
+    std::copy(a + e, a + n, left);
+    for (int i = 0; i < 4; i++) {
+      float right[side_by_side] = {};
+      std::copy(row[i] + e, row[i] + n, right);
+      sums[i] = add_product(sums[i], left, right);
     }
   }
-  return sums[0];
+  __m128 x[4];
+  for (int i = 0; i < 4; i++) {
+    x[i] = folded(sums[i]);
+  }
+  _MM_TRANSPOSE4_PS(x[0], x[1], x[2], x[3]);
+  const __m128 found = _mm_add_ps(_mm_add_ps(x[0], x[2]), _mm_add_ps(x[1], x[3]));
+  float y[4];
+  _mm_storeu_ps(y, _mm_mul_ps(found, _mm_set1_ps(scale)));
+  std::copy_n(y, rows, out);
+}
+
+// to[e] += weights[i] * rows[i][e], for `some` rows of n numbers.
+inline __attribute__((always_inline)) void add_rows(float* to, const float* weights,
+                                                    const float* rows, int64_t some, int64_t n) {
+  int64_t e = 0;
+  for (; e + side_by_side <= n; e += side_by_side) {
+    float sums[side_by_side];
+    std::copy_n(to + e, side_by_side, sums);
+    for (int64_t i = 0; i < some; i++) {
+      for (int64_t j = 0; j < side_by_side; j++) {
+        sums[j] += weights[i] * rows[i * n + e + j];
+      }
+    }
+    std::copy_n(sums, side_by_side, to + e);
+  }
+  for (int64_t i = 0; i < some && e < n; i++) {
+    for (int64_t j = e; j < n; j++) {
+      to[j] += weights[i] * rows[i * n + j];
+    }
+  }
 }
 
 // Rows of a cache as floats: themselves where they are.
@@ -102,8 +186,10 @@ struct Head {
       const int64_t here = std::min(together, positions - p);
       const float* const k = floats(keys + p * width, here * width, spare);
       for (int64_t q = 0; q < queries; q++) {
-        for (int64_t i = 0; i < std::min(here, seen(q) - p); i++) {
-          weights[q * positions + p + i] = scale * dot(query + q * width, k + i * width, width);
+        const int64_t some = std::min(here, seen(q) - p);
+        for (int64_t i = 0; i < some; i += 4) {
+          four_products(query + q * width, k + i * width, width, std::min<int64_t>(4, some - i),
+                        scale, weights + q * positions + p + i);
         }
       }
     }
@@ -115,13 +201,8 @@ struct Head {
       const int64_t here = std::min(together, positions - p);
       const float* const v = floats(values + p * value_width, here * value_width, spare);
       for (int64_t q = 0; q < queries; q++) {
-        float* __restrict const to = out + q * value_width;
-        for (int64_t i = 0; i < std::min(here, seen(q) - p); i++) {
-          const float weight = weights[q * positions + p + i];
-          for (int64_t e = 0; e < value_width; e++) {
-            to[e] += weight * v[i * value_width + e];
-          }
-        }
+        add_rows(out + q * value_width, weights + q * positions + p, v, std::min(here, seen(q) - p),
+                 value_width);
       }
     }
   }
