@@ -682,6 +682,9 @@ op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", kernel=pointwise(
    jvp={"grad_output": "silu_backward(grad_output_t, self)",
         "self": "grad_output * (self.sigmoid() * (1 - self.sigmoid()) * (2 + self * (1 - 2 * "
                 "self.sigmoid())) * self_t).conj()"})
+op("_swiglu(Tensor gate, Tensor up) -> Tensor", kernel=pointwise(floating), variants="function",
+   own=True, grad={"gate": "silu_backward(grad * up, gate)", "up": "grad * silu(gate)"},
+   doc="silu(gate) * up, the gated activation of language models.")
 op("mish(Tensor self) -> Tensor", **_activation, python="nn", variants="function inplace",
    grad={"self": "mish_backward(grad, self)"},
    doc="self * tanh(softplus(self)).")

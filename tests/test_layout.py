@@ -264,7 +264,7 @@ LEVELS = {
         2,
         "compiler export _export fx jit onnx _dynamo _prims_common _subclasses utils.tensorboard",
     ),
-    "quantised": (2, "ao"),
+    "quantised": (2, "ao gguf language serve"),
     "parallel": (3, "distributed nn.parallel"),
     "vision": (4, "vision"),
     "foreign": (5, "foreign as_torch __main__ mps mtia xpu"),

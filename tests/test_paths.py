@@ -38,6 +38,7 @@ ELSEWHERE = {
     "a member of an archive of TorchScript": "code/__torch__/models.py code/__torch__/a/b.py",
     "a report that torch.onnx.export writes": "onnx_export_report.md",
     "a library's header": "dnnl.hpp dnnl_config.h omp.h",
+    "a project": "llama.cpp",
     "the benchmark suite, which is no part of the repository": "pair.py",
     "tests of PyTorch and of packages": """
         test_binary_ufuncs.py test_convolution.py test_nestedtensor.py test_ops_gradients.py

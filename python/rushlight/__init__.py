@@ -86,6 +86,7 @@ with lazy(__name__, _OF_KINDS, _is_shown):
         func,
         futures,
         fx,
+        gguf,
         hub,
         jit,
         library,

@@ -10,14 +10,16 @@
 
 namespace rushlight::cpu {
 
-// Rows of codes from -127 to 127 with a step, and the sum of the codes, for each block.
+// Rows of codes from -127 to 127 with a step for each block, and the sums of the codes of its
+// parts.
 struct BlockRows {
   int8_t* codes;
   int64_t row;     // codes between rows
   float* steps;    // (rows, blocks)
-  int32_t* sums;   // (rows, blocks)
+  int32_t* sums;   // (rows, blocks, parts)
   int64_t blocks;  // of a row
   int64_t block;   // terms of a block
+  int64_t part;    // terms of a sum
 };
 
 struct BlockGemm {

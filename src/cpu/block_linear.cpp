@@ -23,7 +23,7 @@ void _block_linear(const Tensor& out, const Tensor& input, const Tensor& weight,
   const Scratch<int8_t> codes(rows * row_bytes);
   const Scratch<float> steps(rows * blocks);
   const Scratch<int32_t> sums(rows * blocks);
-  const BlockGemm g{.a = {codes, row_bytes, steps, sums, blocks, group},
+  const BlockGemm g{.a = {codes, row_bytes, steps, sums, blocks, group, group},
                     .panels = weight.data<uint8_t>(),
                     .bits = bits,
                     .scales = scales.data<float>(),

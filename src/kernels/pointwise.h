@@ -355,6 +355,7 @@ RL_FORMULA(silu, x) {
     return clamp_far_below(x) / (T(1) + math::exp(-x));
   }
 }
+RL_FORMULA(_swiglu, x, y) { return silu(x) * y; }
 RL_FORMULA(silu_backward, grad, x) {
   const T s = sigmoid(x);
   if constexpr (is_complex_v<T>) {

@@ -105,6 +105,7 @@ void init_memory(PyObject* module);       // memory.cpp
 void init_backend(PyObject* module);      // backend.cpp
 void init_streams(PyObject* module);      // streams.cpp: Stream, Event
 void init_safetensors(PyObject* module);  // safetensors.cpp
+void init_gguf(PyObject* module);         // gguf.cpp
 void init_distributed(PyObject* module);  // distributed.cpp: its types come on demand
 
 }  // namespace rushlight::python

@@ -107,6 +107,7 @@ void init(PyObject* module) {
   init_backend(module);
   init_streams(module);
   init_safetensors(module);
+  init_gguf(module);
   init_distributed(module);
 }
 

@@ -1,19 +1,22 @@
 """Valid small files of the formats that programs are kept in, taken apart: `tests/fuzz/archives.py` damages them.
 
 A file is its entries, by name and in order; `zipped` puts them together. Archives of TorchScript are written by hand,
-since their text is what is to be damaged; the others are made by `torch.save`, `export` and `safetensors.save`.
+since their text is what is to be damaged; the others are made by `torch.save`, `export`, `safetensors.save` and `gguf.save`.
 """
 
 import io
+import os
 import struct
+import tempfile
 import zipfile
 import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import rushlight as torch
-from rushlight import nn, safetensors
+from rushlight import gguf, nn, safetensors
 from rushlight._higher_order_ops import while_loop
+from rushlight.ao import _gguf_weights, _integer_weights
 from rushlight.export import Dim, export, save
 
 STORED, DEFLATED = 0, 8
@@ -348,7 +351,7 @@ def exported():
         yield File(unzipped(out.getvalue()), [inputs])
 
 
-# ---- checkpoints and safetensors ----
+# ---- checkpoints, safetensors, GGUF ----
 
 
 def checkpoints():
@@ -391,6 +394,30 @@ def safe():
     yield File({"": safetensors.save(state, {"format": "pt", "more": "text"})})
 
 
+def blocks():
+    """GGUF: one entry, the whole file."""
+    state = {"a": torch.arange(6.0).view(2, 3), "half": torch.ones(3, dtype=torch.bfloat16)}
+    for i, size in {"Q8_0": 34, "Q4_0": 18, "Q4_K": 144, "Q6_K": 210}.items():
+        stored = _gguf_weights.Stored(torch.ones(3, 2 * size, dtype=torch.uint8), i)
+        state[i] = _integer_weights.wrap(stored, torch.float32)
+    metadata = {
+        "general.architecture": "llama",
+        "general.alignment": 32,
+        "words": ["a", "", "bc"],
+        "scores": torch.ones(3),
+        "flag": True,
+        "large": 1 << 40,
+        "small": -2,
+        "share": 0.5,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "net.gguf")
+        for given in (metadata, {"general.alignment": 8}, {}):
+            gguf.save(path, given, state)
+            with open(path, "rb") as stream:
+                yield File({"": stream.read()})
+
+
 # "program" is the reader in C++ of what "export" reads in Python.
 FORMATS = {
     "script": scripts,
@@ -398,4 +425,5 @@ FORMATS = {
     "program": exported,
     "checkpoint": checkpoints,
     "safetensors": safe,
+    "gguf": blocks,
 }

@@ -16,7 +16,8 @@ import time
 import zipfile
 
 import rushlight as torch
-from rushlight import safetensors
+from rushlight import gguf, safetensors
+from rushlight.ao._integer_weights import IntegerWeight
 from rushlight.export import load as load_exported
 from tests.fuzz import archive_damage, archive_files
 from tests.fuzz.names import program
@@ -93,12 +94,16 @@ READERS = {
     "program": _load_program,
     "checkpoint": _load_checkpoint,
     "safetensors": safetensors.load,
+    "gguf": gguf.load,
 }
 
 
 def _touch(value, depth=0):
     """Reads the tensors of a value."""
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, IntegerWeight):
+        if value.numel() < 1 << 16:
+            value.dequantize()
+    elif isinstance(value, torch.Tensor):
         if (
             value.numel() < 1 << 16
             and not value.is_meta

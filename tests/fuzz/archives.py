@@ -12,7 +12,7 @@ ALSO_ALLOWED = (zipfile.BadZipFile,)
 SETUP = 0  # the first line is no call
 LINES = 16
 # How often a format is drawn: a file of a slow reader as often as of a fast one would take most of the time.
-WEIGHTS = {"script": 8, "program": 6, "checkpoint": 5, "safetensors": 2, "export": 1}
+WEIGHTS = {"script": 8, "program": 6, "checkpoint": 5, "safetensors": 2, "gguf": 3, "export": 1}
 
 
 def entries():

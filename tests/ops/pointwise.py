@@ -104,6 +104,7 @@ REFERENCES |= {
     "celu": "np.maximum(self, 0) + np.minimum(0, alpha * np.expm1(self / alpha))",
     "gelu": "above(self) * (scipy.special.ndtr(self) if approximate == 'none' else 0.5 + 0.5 * np.tanh(np.sqrt(2 / np.pi) * (self + 0.044715 * self**3)))",
     "silu": "above(self) / (1 + np.exp(-self))",
+    "_swiglu": "above(gate) / (1 + np.exp(-gate)) * up",
     "mish": "above(self) * np.tanh(np.log1p(np.exp(self)))",
     "softplus": "np.where(beta * self > threshold, self, np.log1p(np.exp(beta * self)) / beta)",
     "log_sigmoid": "scipy.special.log_expit(self)",

@@ -1,7 +1,8 @@
 """Evaluates REFERENCES: what NumPy or SciPy gives for a call of an op.
 
 An expression sees the op's arguments by the schema's names (tensors as arrays, dtypes as NumPy's), `np`, `scipy`, `functools`,
-`itertools`, and the functions of reference_arrays.py, reference_layers.py and reference_int8.py.
+`itertools`, and the functions of reference_arrays.py, reference_layers.py, reference_int8.py and
+reference_decoding.py.
 """
 
 import functools
@@ -11,10 +12,10 @@ import operator
 import numpy as np
 import scipy
 
-from tests.ops import reference_arrays, reference_int8, reference_layers
+from tests.ops import reference_arrays, reference_decoding, reference_int8, reference_layers
 from tests.ops.harness import array, bound, name_of, tensors_of
 
-NAMES = {"functools": functools, "itertools": itertools, "np": np, "scipy": scipy} | vars(reference_arrays) | vars(reference_layers) | vars(reference_int8)
+NAMES = {"functools": functools, "itertools": itertools, "np": np, "scipy": scipy} | vars(reference_arrays) | vars(reference_layers) | vars(reference_int8) | vars(reference_decoding)
 
 # How NumPy calls arguments that a sample gives by name.
 _RENAMED = {"dim": "axis", "keepdim": "keepdims", "dims": "axes"}

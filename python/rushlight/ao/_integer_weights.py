@@ -1,9 +1,9 @@
-"""Weights of 4 and 8 bits as tensors: codes with a scale for each result, or for each block of a
+"""Weights of a few bits as tensors: codes with a scale for each result, or for each block of a
 result's inputs.
 
 Such a tensor has the sizes and the dtype of the numbers that it stands for. A linear layer
-multiplies by its codes; everything else takes `dequantize()`. Nobody writes into codes, so that
-copies share them.
+multiplies by its codes, an embedding takes rows of them; everything else takes `dequantize()`.
+Nobody writes into codes, so that copies share them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import _C, Tensor
+from rushlight.ao._gguf_weights import Panels, Stored
 
-__all__ = ["Blocks", "IntegerWeight", "Rows", "rebuilt"]
+__all__ = ["Blocks", "IntegerWeight", "Rows", "rebuilt", "wrap"]
 
 _PANEL, _GROUP = 16, 4  # src/kernels/int8_layout.h
 
@@ -42,6 +43,23 @@ class Rows(NamedTuple):
     steps: Tensor
     inputs: int
 
+    kind = "rows"  # what another layout must have, too, for one to be written over the other
+    about = "8 bits"
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The sizes of the numbers."""
+        return len(self.steps), self.inputs
+
+    def check(self) -> None:
+        """Raises where a file told of parts that do not fit."""
+        fits = type(self.steps) is Tensor and self.steps.dim() == 1 and type(self.inputs) is int
+        _check_by_op(self, fits)
+
+    def packed(self) -> Rows:
+        """The layout that products read."""
+        return self
+
     @classmethod
     def of(cls, weight: Tensor) -> Rows:
         """The nearest codes of a weight (results, inputs)."""
@@ -69,6 +87,27 @@ class Blocks(NamedTuple):
     zeros: Tensor | None  # the same in uint8; without them the middle code is 0
     block: int
     bits: int
+
+    kind = "blocks"  # what another layout must have, too, for one to be written over the other
+
+    @property
+    def about(self) -> str:
+        """How numbers are stored, for people."""
+        return f"{self.bits} bits in blocks of {self.block}"
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The sizes of the numbers."""
+        return self.scales.shape[1], self.scales.shape[0] * self.block
+
+    def check(self) -> None:
+        """Raises where a file told of parts that do not fit."""
+        fits = type(self.scales) is Tensor and self.scales.dim() == 2
+        _check_by_op(self, fits and type(self.block) is int and type(self.bits) is int)
+
+    def packed(self) -> Blocks:
+        """The layout that products read."""
+        return self
 
     @classmethod
     def of(cls, weight: Tensor, block: int, bits: int, symmetric: bool) -> Blocks:
@@ -114,7 +153,7 @@ class Blocks(NamedTuple):
         return (shifted * self.scales.unsqueeze(1)).flatten(0, 1).t().contiguous()
 
 
-_LAYOUTS: dict[str, Any] = {"rows": Rows, "blocks": Blocks}
+_LAYOUTS: dict[str, Any] = {"rows": Rows, "blocks": Blocks, "stored": Stored, "panels": Panels}
 
 
 class IntegerWeight(Tensor):
@@ -138,9 +177,8 @@ class IntegerWeight(Tensor):
         return self._layout.numbers().to(self.dtype)
 
     def __repr__(self, *, tensor_contents=None):
-        about = self._layout
-        how = f"{about.bits} bits in blocks of {about.block}" if type(about) is Blocks else "8 bits"
-        return f"IntegerWeight({how}, size={tuple(self.shape)}, dtype={self.dtype})"
+        about = self._layout.about
+        return f"IntegerWeight({about}, size={tuple(self.shape)}, dtype={self.dtype})"
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
@@ -156,12 +194,9 @@ class IntegerWeight(Tensor):
 
 def wrap(layout: Any, dtype: Any) -> IntegerWeight:
     """The tensor of a layout, of numbers of this dtype."""
-    if type(layout) is Rows:
-        size = [len(layout.steps), layout.inputs]
-    else:
-        size = [layout.scales.shape[1], layout.scales.shape[0] * layout.block]
+    device = layout[0].device
     made: Any = Tensor._make_wrapper_subclass(
-        IntegerWeight, size, dtype=dtype, device=layout.codes.device
+        IntegerWeight, list(layout.size), dtype=dtype, device=device
     )
     made._layout = layout
     return made
@@ -175,21 +210,21 @@ def rebuilt(name: Any, parts: Any, dtype: Any) -> IntegerWeight:
     if kind is None or not fits or not all(_may_be_part(v) for v in parts):
         raise TypeError("what a file holds is no weight of codes")
     layout = kind(*parts)
-    if kind is Rows:
-        fits = type(layout.steps) is Tensor and layout.steps.dim() == 1
-    else:
-        fits = type(layout.scales) is Tensor and layout.scales.dim() == 2
-    numbers = (layout.inputs,) if kind is Rows else (layout.block, layout.bits)
-    if not fits or type(layout.codes) is not Tensor or not all(type(n) is int for n in numbers):
+    layout.check()
+    return wrap(layout, dtype)
+
+
+def _check_by_op(layout: Any, fits: bool) -> None:
+    """The op of a layer checks sizes and dtypes, here against no rows."""
+    if not fits or type(layout.codes) is not Tensor:
         raise TypeError("what a file holds is no weight of codes")
-    made = wrap(layout, dtype)
-    # The op checks sizes and dtypes, here against no rows.
-    layout.linear(rushlight.zeros(0, made.shape[1], device=layout.codes.device), None)
-    return made
+    layout.linear(rushlight.zeros(0, layout.size[1], device=layout.codes.device), None)
 
 
 def _may_be_part(value: Any) -> bool:
-    return value is None or type(value) is Tensor or (type(value) is int and 0 < value <= 1 << 40)
+    return type(value) in (type(None), Tensor, str) or (
+        type(value) is int and 0 <= value <= 1 << 40
+    )
 
 
 # ---- rules ----
@@ -199,7 +234,16 @@ def _linear(func, input, weight, bias=None):
     if not isinstance(weight, IntegerWeight) or isinstance(input, IntegerWeight):
         raise NotImplementedError("linear(): only the weight may be one of codes")
     bias = None if bias is None else bias.float()
+    weight._layout = weight._layout.packed()  # for this call and the next ones
     return weight._layout.linear(input.float(), bias).to(input.dtype)
+
+
+def _embedding(func, weight, indices, *args, **kwargs):
+    if not isinstance(weight, IntegerWeight) or isinstance(indices, IntegerWeight):
+        raise NotImplementedError("embedding(): only the weight may be one of codes")
+    if not hasattr(weight._layout, "rows"):
+        return func(weight.dequantize(), indices, *args, **kwargs)
+    return weight._layout.rows(indices).to(weight.dtype)
 
 
 def _same(func, self, **kwargs):
@@ -213,7 +257,7 @@ def _to_copy(func, self, *, dtype=None, device=None, **kwargs):
 
 def _copy_(func, self, source, non_blocking=False):
     fits = isinstance(source, IntegerWeight) and source.shape == self.shape
-    if not fits or type(source._layout) is not type(self._layout):
+    if not fits or source._layout.kind != self._layout.kind:
         raise RuntimeError("a weight of codes is copied from one of the same sizes and layout")
     self._layout = source._layout
     return self
@@ -229,5 +273,6 @@ _RULES: dict[str, Any] = {
     **dict.fromkeys(("alias", "detach", "lift_fresh", "clone"), _same),
     "_to_copy": _to_copy,
     "copy_": _copy_,
-    **dict.fromkeys(("mm", "embedding"), _of_numbers),
+    "embedding": _embedding,
+    "mm": _of_numbers,
 }

@@ -1,10 +1,10 @@
 // Products with weights in blocks: cpu/block_kernels.h.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #include "cpu/block_kernels.h"
@@ -23,7 +23,6 @@ F::V to_floats(V x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
 V subtract(V a, V b) { return _mm512_sub_epi32(a, b); }
 V multiply_lanes(V a, V b) { return _mm512_mullo_epi32(a, b); }
 V upper_halves(V x) { return _mm512_srli_epi16(x, 4); }
-V add_halves(V a, V b) { return _mm512_add_epi16(a, b); }
 V widened(const uint8_t* p) {
   return _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
@@ -33,7 +32,6 @@ F::V to_floats(V x) { return _mm256_cvtepi32_ps(x); }
 V subtract(V a, V b) { return _mm256_sub_epi32(a, b); }
 V multiply_lanes(V a, V b) { return _mm256_mullo_epi32(a, b); }
 V upper_halves(V x) { return _mm256_srli_epi16(x, 4); }
-V add_halves(V a, V b) { return _mm256_add_epi16(a, b); }
 V widened(const uint8_t* p) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
 }
@@ -43,7 +41,6 @@ F::V to_floats(V x) { return _mm_cvtepi32_ps(x); }
 V subtract(V a, V b) { return _mm_sub_epi32(a, b); }
 V multiply_lanes(V a, V b) { return _mm_mullo_epi32(a, b); }
 V upper_halves(V x) { return _mm_srli_epi16(x, 4); }
-V add_halves(V a, V b) { return _mm_add_epi16(a, b); }
 V widened(const uint8_t* p) {
   int32_t four;
   std::memcpy(&four, p, sizeof(four));
@@ -53,31 +50,54 @@ V widened(const uint8_t* p) {
 
 // ---- the input ----
 
+// The bits of the largest size; those of NaN are above all others.
+inline __attribute__((always_inline)) uint32_t largest_bits(const float* x, int64_t n) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < n; i++) {
+    most = std::max(most, std::bit_cast<uint32_t>(x[i]) & 0x7fffffffU);
+  }
+  return most;
+}
+
+// The codes of n numbers, and their sum.
+inline __attribute__((always_inline)) int32_t round_some(const float* x, int64_t n, float inverse,
+                                                         int8_t* codes) {
+  int32_t sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const auto code = static_cast<int32_t>(std::nearbyint(x[i] * inverse));
+    codes[i] = static_cast<int8_t>(code);
+    sum += code;
+  }
+  return sum;
+}
+
 void round_row(const float* x, const BlockRows& to, int64_t row) {
+  const int64_t parts = to.block / to.part;
   for (int64_t b = 0; b < to.blocks; b++) {
     const float* const from = x + b * to.block;
-    float largest = 0;
-    for (int64_t i = 0; i < to.block; i++) {
-      const float size = std::abs(from[i]);
-      largest = size > largest || size != size ? size : largest;
-    }
+    const uint32_t bits = to.block == 32 ? largest_bits(from, 32) : largest_bits(from, to.block);
+    const auto largest = std::bit_cast<float>(bits);
     const float step = largest / 127;
-    // Numbers too small to divide by are zeros; a block with NaN or infinity is NaN.
-    const bool divides = step >= std::numeric_limits<float>::min() && std::isfinite(step);
-    const float inverse = divides ? 1 / step : 0;
     int8_t* const codes = to.codes + row * to.row + b * to.block;
-    int32_t sum = 0;
-    for (int64_t i = 0; i < to.block; i++) {
-      const float place = std::nearbyint(divides ? from[i] * inverse : 0.0F);
-      const auto code = static_cast<int32_t>(place);
-      codes[i] = static_cast<int8_t>(code);
-      sum += code;
+    int32_t* const sums = to.sums + (row * to.blocks + b) * parts;
+    float& step_of = to.steps[row * to.blocks + b];
+    // Numbers too small to divide by are zeros; a block with NaN or infinity is NaN.
+    if (!(step >= std::numeric_limits<float>::min() && std::isfinite(step))) {
+      std::fill_n(codes, to.block, int8_t{0});
+      std::fill_n(sums, parts, 0);
+      step_of = std::isfinite(largest) ? 0.0F : std::numeric_limits<float>::quiet_NaN();
+      continue;
     }
-    to.sums[row * to.blocks + b] = sum;
-    to.steps[row * to.blocks + b] = divides ? step
-                                    : std::isfinite(largest)
-                                        ? 0.0F
-                                        : std::numeric_limits<float>::quiet_NaN();
+    step_of = step;
+    const float inverse = 1 / step;
+    for (int64_t p = 0; p < parts; p++) {
+      const float* const some = from + p * to.part;
+      int8_t* const out = codes + p * to.part;
+      // Lengths that the compiler knows.
+      sums[p] = to.part == 32   ? round_some(some, 32, inverse, out)
+                : to.part == 16 ? round_some(some, 16, inverse, out)
+                                : round_some(some, to.part, inverse, out);
+    }
   }
 }
 
@@ -114,22 +134,6 @@ inline BlockWeights weights_of(const BlockGemm& g, int64_t block, int64_t column
     std::copy_n(zeros, n, padded_zeros);
   }
   return weights_from(padded_scales, zeros == nullptr ? nullptr : padded_zeros, middle);
-}
-
-// Codes of four bits: the sums of four products still fit 16 bits.
-struct FourBits : SevenBits {};
-
-template <class Way>
-inline __attribute__((always_inline)) V add_two(V sum, const typename Way::Codes& a,
-                                                const typename Way::Weights& x,
-                                                const typename Way::Codes& b,
-                                                const typename Way::Weights& y) {
-  if constexpr (std::is_same_v<Way, FourBits>) {
-    const V pairs = add_halves(add_byte_pairs(a, x), add_byte_pairs(b, y));
-    return add(sum, add_pairs(pairs, broadcast(0x00010001)));
-  } else {
-    return Way::add_products(Way::add_products(sum, a, x), b, y);
-  }
 }
 
 // Adds the products of a block of some rows to `totals`, a panel's columns for each row.
@@ -243,7 +247,7 @@ const ByRows& choose(int64_t bits) {
     return bits == 4 ? by_rows<OneInstruction, 4> : by_rows<OneInstruction, 8>;
   }
 #endif
-  return bits == 4 ? by_rows<FourBits, 4> : by_rows<Widened, 8>;
+  return bits == 4 ? by_rows<SixBits, 4> : by_rows<Widened, 8>;
 }
 
 void multiply(const BlockGemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace rushlight::cpu::RL_ISA {
 
@@ -22,6 +23,7 @@ inline V add_byte_pairs(V a, V b) { return _mm512_maddubs_epi16(a, b); }
 inline V shifted_left(V a) { return _mm512_slli_epi16(a, 8); }
 inline V shifted_right(V a) { return _mm512_srai_epi16(a, 8); }
 inline V high_bytes(V a) { return _mm512_srli_epi16(a, 8); }
+inline V add_halves(V a, V b) { return _mm512_add_epi16(a, b); }
 #elif defined(__AVX2__)
 using V = __m256i;
 inline V load(const void* p) { return _mm256_loadu_si256(static_cast<const V*>(p)); }
@@ -34,6 +36,7 @@ inline V add_byte_pairs(V a, V b) { return _mm256_maddubs_epi16(a, b); }
 inline V shifted_left(V a) { return _mm256_slli_epi16(a, 8); }
 inline V shifted_right(V a) { return _mm256_srai_epi16(a, 8); }
 inline V high_bytes(V a) { return _mm256_srli_epi16(a, 8); }
+inline V add_halves(V a, V b) { return _mm256_add_epi16(a, b); }
 #else
 using V = __m128i;
 inline V load(const void* p) { return _mm_loadu_si128(static_cast<const V*>(p)); }
@@ -46,6 +49,7 @@ inline V add_byte_pairs(V a, V b) { return _mm_maddubs_epi16(a, b); }
 inline V shifted_left(V a) { return _mm_slli_epi16(a, 8); }
 inline V shifted_right(V a) { return _mm_srai_epi16(a, 8); }
 inline V high_bytes(V a) { return _mm_srli_epi16(a, 8); }
+inline V add_halves(V a, V b) { return _mm_add_epi16(a, b); }
 #endif
 constexpr int64_t lanes = sizeof(V) / sizeof(int32_t);
 
@@ -80,6 +84,9 @@ struct SevenBits {
   }
 };
 
+// Codes of at most six bits: the sums of four products still fit 16 bits, 4 * 63 * 127.
+struct SixBits : SevenBits {};
+
 struct Widened {
   struct Pairs {
     V even;  // bytes 0 and 2 of a lane
@@ -93,6 +100,20 @@ struct Widened {
     return add(sum, add(add_pairs(codes.even, weights.even), add_pairs(codes.odd, weights.odd)));
   }
 };
+
+// The sum and eight products in each lane.
+template <class Way>
+inline __attribute__((always_inline)) V add_two(V sum, const typename Way::Codes& a,
+                                                const typename Way::Weights& x,
+                                                const typename Way::Codes& b,
+                                                const typename Way::Weights& y) {
+  if constexpr (std::is_same_v<Way, SixBits>) {
+    const V pairs = add_halves(add_byte_pairs(a, x), add_byte_pairs(b, y));
+    return add(sum, add_pairs(pairs, broadcast(0x00010001)));
+  } else {
+    return Way::add_products(Way::add_products(sum, a, x), b, y);
+  }
+}
 
 #if defined(__AVX2__)
 inline bool has_one_instruction() {
