@@ -269,13 +269,9 @@ bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel
 
 bool Notebook::note_fold(const Tensor& in, const Tensor& out, int64_t row, cpu::RowFold fold,
                          const void* formula, size_t size, const cpu::ProgramRunner& runner) {
-  // Shorter rows cost more than passes over all of them; of longer ones a few values would not stay
-  // in a cache.
-  constexpr int64_t shortest = 512;
-  constexpr int64_t longest = 16384;
-  constexpr int64_t least = 4 * TensorIterator::least_noted;
-  if (in.numel() < least || in.dim() > cpu::Strided::max_dims || row % cpu::least_piece != 0 ||
-      row < shortest || row > longest || size > sizeof(cpu::Step::attributes) ||
+  constexpr int64_t longest = 16384;  // of longer ones a few values would not stay in a cache
+  if (in.numel() < TensorIterator::least_noted || in.dim() > cpu::Strided::max_dims ||
+      row % cpu::least_piece != 0 || row > longest || size > sizeof(cpu::Step::attributes) ||
       !in.is_contiguous() || !out.is_contiguous() || out.storage() == in.storage() ||
       out.storage()->exposed() || out.storage()->noted_.load(std::memory_order_acquire) != 0) {
     return false;

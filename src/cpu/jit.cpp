@@ -26,6 +26,7 @@ class Generator : public Emitter {
  private:
   struct Place {
     int8_t reg = -1;
+    bool kept = false;  // in its register from row to row, or from element to element
     int last_use = -1;
   };
   Place& place_of(const JitOperand& o) {
@@ -34,7 +35,7 @@ class Generator : public Emitter {
                                               : constants_[o.index];
   }
   void find_last_uses();
-  bool choose_constants();
+  bool choose_kept();
   bool walk(bool emit, int* most_live);
   int take() {
     if (free_.empty()) {
@@ -44,17 +45,21 @@ class Generator : public Emitter {
     free_.pop_back();
     return reg;
   }
-  Xbyak::Reg64 pointer(int slot);
-  void load(int slot, int reg);
+  bool is_row_number(size_t slot) const { return run_.slots[slot] == JitSlot::RowFloat; }
+  static bool has_register(size_t slot) { return slot < num_pointers; }
+  Xbyak::Reg64 pointer(size_t slot);
+  void load(size_t slot, int reg);
   void store(const JitStep& step, int reg);
   void begin();
+  bool write_rows();
+  void next_row();
   void end();
 
+  static constexpr size_t num_pointers = 9;
   const JitRun& run_;
   std::vector<Place> values_;
   std::vector<Place> slots_;
   std::vector<Place> constants_;
-  size_t kept_constants_ = 0;  // the first ones stay in registers
   std::vector<int> free_;
 };
 
@@ -62,7 +67,7 @@ class Generator : public Emitter {
 
 void Generator::find_last_uses() {
   values_.assign(run_.steps.size(), {});
-  slots_.assign(run_.is_bool.size(), {});
+  slots_.assign(run_.slots.size(), {});
   constants_.assign(run_.num_constants, {});
   for (size_t i = 0; i < run_.steps.size(); i++) {
     const JitStep& step = run_.steps[i];
@@ -84,7 +89,7 @@ bool Generator::walk(bool emit, int* most_live) {
     if (place.reg >= 0 && emit && o.kind == JitOperand::Kind::Slot) {
       load(o.index, place.reg);
     } else if (place.reg >= 0 && emit) {
-      vbroadcastss(vector(place.reg), ptr[rsi + 4 * o.index]);
+      vbroadcastss(vector(place.reg), ptr[rdx + 4 * o.index]);
     }
     return place.reg >= 0;
   };
@@ -109,10 +114,9 @@ bool Generator::walk(bool emit, int* most_live) {
     for (int k = 0; k < step.num_operands; k++) {
       const JitOperand& o = step.in[k];
       Place& place = place_of(o);
-      const bool kept = o.kind == JitOperand::Kind::Constant && o.index < kept_constants_;
       const bool over =
           o.kind == JitOperand::Kind::Constant || place.last_use == static_cast<int>(i);
-      if (place.reg >= 0 && over && !kept) {
+      if (place.reg >= 0 && over && !place.kept) {
         free_.push_back(place.reg);
         place.reg = -1;
       }
@@ -126,8 +130,8 @@ bool Generator::walk(bool emit, int* most_live) {
   return true;
 }
 
-// As many constants as fit beside the values stay in registers.
-bool Generator::choose_constants() {
+// As many numbers as fit beside the values stay in registers, those of rows first.
+bool Generator::choose_kept() {
   const auto reset = [&](int from) {
     free_.clear();
     for (int r = num_registers(); r-- > from;) {
@@ -139,36 +143,50 @@ bool Generator::choose_constants() {
   if (!walk(false, &most_live)) {
     return false;
   }
-  kept_constants_ =
-      std::min<size_t>(run_.num_constants, static_cast<size_t>(num_registers() - most_live));
-  for (size_t i = 0; i < kept_constants_; i++) {
-    constants_[i].reg = static_cast<int8_t>(i);
+  int kept = 0;
+  const auto keep = [&](Place& place) {
+    place.kept = kept < num_registers() - most_live;
+    place.reg = static_cast<int8_t>(place.kept ? kept++ : -1);
+  };
+  for (size_t i = 0; i < slots_.size(); i++) {
+    if (is_row_number(i)) {
+      keep(slots_[i]);
+    }
   }
-  reset(static_cast<int>(kept_constants_));
+  for (Place& constant : constants_) {
+    keep(constant);
+  }
+  reset(kept);
   return true;
 }
 
 // ---- code ----
 
-// rdi: slots, rsi: constants, rdx: n, rcx: the element; addresses of the first slots have
-// registers.
-Xbyak::Reg64 Generator::pointer(int slot) {
-  const Xbyak::Reg64 registers[] = {r8, r9, r10, r11, rbx, rbp, r12, r13, r14, r15};
-  if (slot < static_cast<int>(std::size(registers))) {
+// rdi: slots, rsi: steps, rdx: constants, rcx: n, r8: the element; the rows that are left lie on
+// the stack, and addresses of the first slots have registers.
+Xbyak::Reg64 Generator::pointer(size_t slot) {
+  const Xbyak::Reg64 registers[num_pointers] = {r9, r10, r11, rbx, rbp, r12, r13, r14, r15};
+  if (has_register(slot)) {
     return registers[slot];
   }
-  mov(rax, ptr[rdi + 8 * slot]);
+  mov(rax, ptr[rdi + static_cast<int>(8 * slot)]);
   return rax;
 }
 
-void Generator::load(int slot, int reg) {
+void Generator::load(size_t slot, int reg) {
   const Xbyak::Reg64 base = pointer(slot);
   const Xmm to = vector(reg);
-  if (!run_.is_bool[static_cast<size_t>(slot)]) {
-    vmovups(to, ptr[base + rcx * 4]);
-    return;
+  switch (run_.slots[slot]) {
+    case JitSlot::Float:
+      vmovups(to, ptr[base + r8 * 4]);
+      return;
+    case JitSlot::RowFloat:
+      vbroadcastss(to, ptr[base]);
+      return;
+    case JitSlot::Bool:
+      break;
   }
-  vpmovzxbd(to, ptr[base + rcx]);
+  vpmovzxbd(to, ptr[base + r8]);
   if (wide_) {
     vptestmd(k1, to, to);
     vpmovm2d(to, k1);
@@ -184,18 +202,18 @@ void Generator::store(const JitStep& step, int reg) {
   }
   const Xbyak::Reg64 base = pointer(step.store);
   const Xmm from = vector(reg);
-  if (!run_.is_bool[step.store]) {
+  if (run_.slots[step.store] == JitSlot::Float) {
     if (step.streams) {
-      vmovntps(ptr[base + rcx * 4], from);
+      vmovntps(ptr[base + r8 * 4], from);
     } else {
-      vmovups(ptr[base + rcx * 4], from);
+      vmovups(ptr[base + r8 * 4], from);
     }
     return;
   }
   const Xmm t = temporary(0);
   vpsrld(t, from, 31);
   if (wide_) {
-    vpmovdb(ptr[base + rcx], t);
+    vpmovdb(ptr[base + r8], t);
     return;
   }
   const Xmm low(t.getIdx());
@@ -203,20 +221,61 @@ void Generator::store(const JitStep& step, int reg) {
   vextracti128(high, Xbyak::Ymm(t.getIdx()), 1);
   vpackusdw(low, low, high);
   vpackuswb(low, low, low);
-  vmovq(ptr[base + rcx], low);
+  vmovq(ptr[base + r8], low);
 }
 
 void Generator::begin() {
   for (const Xbyak::Reg64& r : {rbx, rbp, r12, r13, r14, r15}) {
     push(r);
   }
-  for (int i = 0; i < std::min(10, static_cast<int>(run_.is_bool.size())); i++) {
-    mov(pointer(i), ptr[rdi + 8 * i]);
+  push(r8);
+  for (size_t i = 0; i < std::min(num_pointers, run_.slots.size()); i++) {
+    mov(pointer(i), ptr[rdi + static_cast<int>(8 * i)]);
   }
-  for (size_t i = 0; i < kept_constants_; i++) {
-    vbroadcastss(vector(static_cast<int>(i)), ptr[rsi + static_cast<int>(4 * i)]);
+  for (size_t i = 0; i < constants_.size(); i++) {
+    if (constants_[i].kept) {
+      vbroadcastss(vector(constants_[i].reg), ptr[rdx + static_cast<int>(4 * i)]);
+    }
   }
-  xor_(ecx, ecx);
+}
+
+bool Generator::write_rows() {
+  Xbyak::Label row;
+  Xbyak::Label loop;
+  Xbyak::Label over;
+  L(row);
+  for (size_t i = 0; i < slots_.size(); i++) {
+    if (slots_[i].kept) {
+      load(i, slots_[i].reg);
+    }
+  }
+  xor_(r8d, r8d);
+  L(loop);
+  int most_live = 0;
+  if (!walk(true, &most_live)) {
+    return false;
+  }
+  add(r8, lanes());
+  cmp(r8, rcx);
+  jl(loop, T_NEAR);
+  dec(qword[rsp]);
+  jz(over, T_NEAR);
+  next_row();
+  jmp(row, T_NEAR);
+  L(over);
+  return true;
+}
+
+void Generator::next_row() {
+  for (size_t i = 0; i < run_.slots.size(); i++) {
+    const auto at = static_cast<int>(8 * i);
+    if (has_register(i)) {
+      add(pointer(i), ptr[rsi + at]);
+    } else {
+      mov(rax, ptr[rsi + at]);
+      add(ptr[rdi + at], rax);
+    }
+  }
 }
 
 void Generator::end() {
@@ -226,7 +285,7 @@ void Generator::end() {
     sfence();
   }
   vzeroupper();
-  for (const Xbyak::Reg64& r : {r15, r14, r13, r12, rbp, rbx}) {
+  for (const Xbyak::Reg64& r : {r8, r15, r14, r13, r12, rbp, rbx}) {
     pop(r);
   }
   ret();
@@ -235,19 +294,13 @@ void Generator::end() {
 
 bool Generator::generate() {
   find_last_uses();
-  if (!choose_constants()) {
+  if (!choose_kept()) {
     return false;
   }
   begin();
-  Xbyak::Label loop;
-  L(loop);
-  int most_live = 0;
-  if (!walk(true, &most_live)) {
+  if (!write_rows()) {
     return false;
   }
-  add(rcx, lanes());
-  cmp(rcx, rdx);
-  jl(loop, T_NEAR);
   end();
   return setProtectModeRE(false);
 }

@@ -27,14 +27,22 @@ struct JitStep {
   bool streams = false;     // past the caches
 };
 
+enum class JitSlot : uint8_t {
+  Float,
+  Bool,
+  RowFloat,  // one number for each row; read
+};
+
 struct JitRun {
   std::vector<JitStep> steps;
-  std::vector<bool> is_bool;  // of each slot; else float32
+  std::vector<JitSlot> slots;
   uint8_t num_constants = 0;
 };
 
-// Slots are addresses of n elements, a multiple of 64.
-using JitFunction = void (*)(char* const* slots, const float* constants, int64_t n);
+// Slots are addresses of the first of some rows of n elements, a multiple of 64, and steps the
+// bytes from row to row. The addresses are used up.
+using JitFunction = void (*)(char** slots, const int64_t* steps, const float* constants, int64_t n,
+                             int64_t rows);
 struct JitCode {
   JitFunction function = nullptr;
   std::shared_ptr<const void> owner;  // of the memory that the code is in

@@ -36,8 +36,8 @@ std::string key_of(const JitRun& run) {
       key += static_cast<char>(step.in[i].index);
     }
   }
-  for (const bool is_bool : run.is_bool) {
-    key += is_bool ? 'b' : 'f';
+  for (const JitSlot slot : run.slots) {
+    key += static_cast<char>(slot);
   }
   return key;
 }

@@ -93,28 +93,55 @@ void ProgramBuilder::share_buffers() {
 
 void ProgramBuilder::choose_piece() {
   int64_t size = 1;
+  int64_t operands = std::max<int64_t>(program_.num_buffers, 1);
   for (const Slot& slot : program_.slots) {
-    if (slot.buffer >= 0 && slot.kind != Slot::Kind::Single && slot.kind != Slot::Kind::RowBuffer) {
+    const bool is_buffer = slot.kind == Slot::Kind::Buffer || slot.kind == Slot::Kind::Repeated;
+    const bool is_memory = slot.kind == Slot::Kind::Memory || slot.kind == Slot::Kind::Rows;
+    if (is_buffer || is_memory) {
       size = std::max(size, itemsize(slot.dtype));
     }
+    operands += is_memory || slot.of_piece ? 1 : 0;
   }
-  if (program_.row != 0) {
-    const int64_t operands = std::count_if(
-        program_.slots.begin(), program_.slots.end(),
-        [](const Slot& slot) { return slot.of_piece || slot.kind == Slot::Kind::Memory; });
-    const int64_t bytes = std::max<int64_t>(operands, 1) * size * program_.row;
-    program_.piece_rows = std::clamp<int64_t>(piece_bytes / bytes, 1, most_rows);
-    program_.piece = program_.row;
-    program_.buffer_bytes = program_.row * size;
+  const int64_t row_bytes = program_.row * size;
+  const int64_t fits = program_bytes / (std::max<int64_t>(program_.num_buffers, 1) * size);
+  program_.part = std::clamp(fits - fits % least_piece, least_piece, most_piece);
+  program_.rows_at_once = std::clamp<int64_t>(program_bytes / (operands * row_bytes), 1, most_rows);
+  if (folds_) {
+    program_.piece_rows =
+        std::clamp<int64_t>(piece_bytes / (operands * row_bytes), program_.rows_at_once, most_rows);
+  } else {
+    program_.piece_rows = program_.row > program_.part ? 0 : program_.rows_at_once;
+  }
+  if (program_.piece_rows != 0) {
+    program_.buffer_bytes = program_.rows_at_once * row_bytes;
     program_.grain = std::max<int64_t>(TensorIterator::default_grain / program_.row, 1);
     return;
   }
-  const int64_t fits = program_bytes / (std::max<int64_t>(program_.num_buffers, 1) * size);
-  program_.piece = std::clamp(fits - fits % least_piece, least_piece, most_piece);
-  program_.buffer_bytes = program_.piece * size;
+  program_.buffer_bytes = program_.part * size;
   const auto steps = static_cast<int64_t>(program_.instructions.size());
   const int64_t grain = TensorIterator::default_grain * 2 / std::max<int64_t>(steps, 2);
   program_.grain = std::max(grain - grain % most_piece, most_piece);
+}
+
+// How far it is from row to row.
+void ProgramBuilder::find_steps() {
+  for (Slot& slot : program_.slots) {
+    if (slot.kind == Slot::Kind::Rows || slot.kind == Slot::Kind::RowNumbers) {
+      slot.step = program_.strided[static_cast<size_t>(slot.buffer)].strides[1];
+    } else if (slot.kind != Slot::Kind::Single) {
+      slot.step = itemsize(slot.dtype) * (slot.is_of_rows() ? 1 : program_.row);
+    }
+  }
+  for (Instruction& step : program_.instructions) {
+    const auto look = [&](size_t at) {
+      const Slot& slot = program_.slots[at];
+      step.by_rows |= slot.is_of_rows() || (slot.kind != Slot::Kind::Single &&
+                                            slot.step != itemsize(slot.dtype) * program_.row);
+    };
+    for_each_slot(step, false, look);
+    for_each_slot(step, true, look);
+    step.by_rows &= !step.on_rows;
+  }
 }
 
 }  // namespace rushlight::cpu

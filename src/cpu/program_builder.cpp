@@ -71,14 +71,13 @@ void ProgramBuilder::begin() {
   program_.strided.clear();
   program_.fused.clear();
   program_.num_singles = 0;
-  program_.row = 0;
   program_.num_row_buffers = 0;
   program_.numel = chain_.numel;
   program_.given = -1;
   program_.is_final = true;
   leaf_slots_.assign(chain_.leaves.size(), -1);
   step_slots_.assign(chain_.steps.size(), -1);
-  spread_slots_.assign(chain_.steps.size(), -1);
+  spread_.clear();
 }
 
 void ProgramBuilder::add_steps() {
@@ -103,6 +102,7 @@ void ProgramBuilder::add_steps() {
   find_piece_buffers();
   share_buffers();
   choose_piece();
+  find_steps();
 }
 
 // ---- programs of equal chains ----
@@ -152,12 +152,13 @@ bool ProgramBuilder::key(std::string& key) const {
 
 void ProgramBuilder::refresh() {
   program_.numel = chain_.numel;
+  find_needed();
   find_shape();
   for (Slot& slot : program_.slots) {
     const auto origin = static_cast<size_t>(slot.origin);
     if (slot.kind == Slot::Kind::Memory || slot.kind == Slot::Kind::RowMemory) {
       slot.address = slot.written ? address_of_result(origin) : address_of_leaf(origin);
-    } else if (slot.kind != Slot::Kind::Buffer && slot.kind != Slot::Kind::RowBuffer) {
+    } else if (slot.kind == Slot::Kind::Repeated || slot.kind == Slot::Kind::Single) {
       slot.address = const_cast<char*>(chain_.leaves[origin].number);
     }
   }
@@ -172,9 +173,6 @@ void ProgramBuilder::refresh() {
   for (Fused& fused : program_.fused) {
     for (size_t i = 0; i < fused.constants.size(); i++) {
       const Fused::Origin from = fused.origins[i];
-      if (from.index < 0) {
-        continue;  // a row's
-      }
       fused.constants[i] =
           from.step < 0 ? number_of(chain_.leaves[static_cast<size_t>(from.index)])
                         : attribute_of(chain_.steps[static_cast<size_t>(from.step)], from.index);
@@ -231,6 +229,28 @@ void ProgramBuilder::find_shape() {
   }
   program_.dim = last + 1;
   std::copy_n(kept, program_.dim, order_);
+  find_rows();
+}
+
+// What a row is: what steps fold, or else the innermost dimension of tensors that are broadcast or
+// part of others.
+void ProgramBuilder::find_rows() {
+  folds_ = false;
+  for (size_t i = 0; i < chain_.steps.size(); i++) {
+    folds_ |= is_needed(i) && chain_.steps[i].on_rows;
+  }
+  const int64_t inner = program_.shape[0];
+  rows_lie_ = program_.dim > 1 && inner % least_piece == 0 && (!folds_ || inner == chain_.row);
+  const bool broadcasts =
+      rows_lie_ && std::any_of(chain_.leaves.begin(), chain_.leaves.end(), [&](const Leaf& leaf) {
+        return leaf.storage && !leaf.linear && lies_in_rows(leaf);
+      });
+  program_.row = folds_ ? chain_.row : broadcasts ? inner : chain_.numel;
+  rows_lie_ &= program_.row == inner;
+}
+bool ProgramBuilder::lies_in_rows(const Leaf& leaf) const {
+  const int64_t stride = leaf.strides[order_[0]];
+  return stride == 0 || stride == itemsize(leaf.dtype);
 }
 
 // ---- runs of light steps ----
@@ -275,31 +295,22 @@ struct ProgramBuilder::Run {
   Fused fused;
   std::vector<size_t> stored_steps;  // -1 for a slot that is read
 
-  uint8_t read(int16_t slot, bool is_bool) {
+  uint8_t read(int16_t slot, JitSlot kind) {
     for (size_t i = 0; i < fused.slots.size(); i++) {
       if (fused.slots[i] == slot) {
         return static_cast<uint8_t>(i);
       }
     }
-    return add(slot, is_bool, static_cast<size_t>(-1));
+    return add(slot, kind, static_cast<size_t>(-1));
   }
   // The slot follows when there is code.
-  uint8_t store(size_t step, bool is_bool) { return add(-1, is_bool, step); }
-  uint8_t add(int16_t slot, bool is_bool, size_t step) {
+  uint8_t store(size_t step, JitSlot kind) { return add(-1, kind, step); }
+  uint8_t add(int16_t slot, JitSlot kind, size_t step) {
     fused.slots.push_back(slot);
     fused.written.push_back(slot < 0);
-    run.is_bool.push_back(is_bool);
+    run.slots.push_back(kind);
     stored_steps.push_back(step);
     return static_cast<uint8_t>(fused.slots.size() - 1);
-  }
-  JitOperand row_constant(int16_t slot) {
-    for (const Fused::RowConstant& known : fused.row_constants) {
-      if (known.slot == slot) {
-        return {JitOperand::Kind::Constant, static_cast<uint8_t>(known.constant)};
-      }
-    }
-    fused.row_constants.push_back({static_cast<int16_t>(run.num_constants), slot});
-    return constant(0, {-1, -1});
   }
   JitOperand constant(float value, Fused::Origin origin) {
     fused.constants.push_back(value);
@@ -313,7 +324,8 @@ struct ProgramBuilder::Run {
 // them yet, or they are too few.
 bool ProgramBuilder::fuse(size_t begin, size_t end) {
   Run made;
-  std::vector<int16_t> value(chain_.steps.size(), -1);  // where it is a value of the run
+  std::vector<int16_t> values(chain_.steps.size(), -1);  // where they are values of the run
+  bool has_row_numbers = false;
   for (size_t i = begin; i < end; i++) {
     if (!is_needed(i)) {
       continue;
@@ -329,13 +341,16 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
       const auto at = static_cast<size_t>(in.index);
       if (is_number(in)) {
         code.in[code.num_operands++] = made.constant(number_of(chain_.leaves[at]), {-1, in.index});
-      } else if (is_row_value(in)) {
-        code.in[code.num_operands++] = made.row_constant(step_slots_[at]);
-      } else if (in.is_step && value[at] >= 0) {
-        code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(value[at])};
+      } else if (in.is_step && values[at] >= 0) {
+        code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(values[at])};
       } else {
         const bool is_bool = kernel.wanted(k, kFloat32) == kBool;
-        code.in[code.num_operands++] = {JitOperand::Kind::Slot, made.read(stored(in), is_bool)};
+        const int16_t slot = is_bool ? elements(value(in)) : value(in);
+        const JitSlot kind = is_bool            ? JitSlot::Bool
+                             : is_of_rows(slot) ? JitSlot::RowFloat
+                                                : JitSlot::Float;
+        has_row_numbers |= kind == JitSlot::RowFloat;
+        code.in[code.num_operands++] = {JitOperand::Kind::Slot, made.read(slot, kind)};
       }
     }
     for (int k = 0; k < kernel.num_attributes; k++) {
@@ -345,14 +360,14 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
     const bool read_after = is_read_after(i, end);
     if (is_seen(i) || read_after) {
       code.streams = !read_after && step.stored == kFloat32 && streams(i);
-      code.store = made.store(i, step.stored == kBool);
+      code.store = made.store(i, step.stored == kBool ? JitSlot::Bool : JitSlot::Float);
     }
-    value[i] = static_cast<int16_t>(made.run.steps.size());
+    values[i] = static_cast<int16_t>(made.run.steps.size());
     made.run.steps.push_back(code);
   }
   constexpr int64_t much = int64_t{1} << 19;
   // One step is worth it where a block would have to have a number of each row spread over the row.
-  const size_t least = made.fused.row_constants.empty() ? 2 : 1;
+  const size_t least = has_row_numbers ? 1 : 2;
   if (made.run.steps.size() < least || made.fused.slots.size() >= JitStep::no_slot) {
     return false;
   }
@@ -408,8 +423,7 @@ void ProgramBuilder::add_step(size_t index) {
 
 void ProgramBuilder::add_fold(size_t index) {
   const Step& step = chain_.steps[index];
-  program_.row = chain_.row;
-  Instruction fold{Instruction::Kind::Fold, 1, 0, {stored(step.in[0])}};
+  Instruction fold{Instruction::Kind::Fold, 1, 0, {elements(value(step.in[0]))}};
   fold.fold = step.fold;
   fold.attributes = step.attributes;
   fold.origin = static_cast<int16_t>(index);
@@ -420,10 +434,10 @@ void ProgramBuilder::add_fold(size_t index) {
 
 // What was brought for one row after the other is brought again behind an instruction on rows.
 void ProgramBuilder::forget_rows() {
-  std::fill(spread_slots_.begin(), spread_slots_.end(), -1);
-  for (size_t i = 0; i < chain_.leaves.size(); i++) {
-    if (!chain_.leaves[i].linear) {
-      leaf_slots_[i] = -1;
+  spread_.clear();
+  for (int16_t& slot : leaf_slots_) {
+    if (slot >= 0 && program_.slots[static_cast<size_t>(slot)].kind == Slot::Kind::Buffer) {
+      slot = -1;
     }
   }
 }
@@ -446,14 +460,20 @@ void ProgramBuilder::keep_row_values() {
   }
 }
 
-// A value of rows, over all elements of each.
-int16_t ProgramBuilder::spread(size_t step) {
-  int16_t& slot = spread_slots_[step];
-  if (slot < 0) {
-    slot = buffer(chain_.steps[step].stored);
-    program_.instructions.push_back({Instruction::Kind::Spread, 1, slot, {step_slots_[step]}});
+// What is in a slot, over all elements of each row where it has one for a row.
+int16_t ProgramBuilder::elements(int16_t slot) {
+  if (!is_of_rows(slot)) {
+    return slot;
   }
-  return slot;
+  for (const auto& [of_rows, spread] : spread_) {
+    if (of_rows == slot) {
+      return spread;
+    }
+  }
+  const int16_t spread = buffer(program_.slots[static_cast<size_t>(slot)].dtype);
+  program_.instructions.push_back({Instruction::Kind::Spread, 1, spread, {slot}});
+  spread_.emplace_back(slot, spread);
+  return spread;
 }
 
 int16_t ProgramBuilder::row_buffer(ScalarType dtype) {
@@ -485,7 +505,12 @@ Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
   Block block = kernel.blocks[static_cast<int>(step.common)];
   int single = -1;
   const auto is_single = [&](const Input& input) {
-    return is_number(input) || (!step.on_rows && is_row_value(input));
+    if (is_number(input)) {
+      return true;
+    }
+    const int16_t slot = step.on_rows ? int16_t{-1} : value(input);
+    return slot >= 0 && is_of_rows(slot) &&
+           program_.slots[static_cast<size_t>(slot)].dtype == kFloat32;
   };
   for (int i = 0; i < 2 && kernel.num_inputs == 2 && step.common == kFloat32; i++) {
     if (is_single(step.in[i]) && !is_single(step.in[1 - i]) && kernel.with_number[i] != nullptr) {
@@ -496,8 +521,8 @@ Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
   for (int i = 0; i < kernel.num_inputs; i++) {
     const ScalarType wanted = kernel.wanted(i, step.common);
     const Input& input = step.in[i];
-    if (input.is_step && (step.on_rows || i == single)) {
-      in[i] = step_slots_[static_cast<size_t>(input.index)];
+    if (!is_number(input) && (step.on_rows || i == single)) {
+      in[i] = value(input);
     } else {
       in[i] = i == single ? number(input.index, wanted, Slot::Kind::Single) : read(input, wanted);
     }
@@ -511,15 +536,12 @@ int16_t ProgramBuilder::read(const Input& input, ScalarType wanted) {
   if (is_number(input)) {
     return number(input.index, wanted, Slot::Kind::Repeated);
   }
-  return converted(stored(input), wanted);
+  return converted(elements(value(input)), wanted);
 }
 
-int16_t ProgramBuilder::stored(const Input& input) {
-  const auto at = static_cast<size_t>(input.index);
-  if (!input.is_step) {
-    return read_leaf(input.index);
-  }
-  return is_row_value(input) ? spread(at) : step_slots_[at];
+// Where an input is in its stored dtype; maybe an element for each row.
+int16_t ProgramBuilder::value(const Input& input) {
+  return input.is_step ? step_slots_[static_cast<size_t>(input.index)] : read_leaf(input.index);
 }
 
 int16_t ProgramBuilder::read_leaf(int index) {
@@ -537,8 +559,14 @@ int16_t ProgramBuilder::read_leaf(int index) {
     strided.strides[d] = chain_.dim == 0 ? 0 : leaf.strides[order_[d]];
   }
   program_.strided.push_back(strided);
-  slot = buffer(leaf.dtype);
   const auto which = static_cast<int16_t>(program_.strided.size() - 1);
+  if (rows_lie_ && lies_in_rows(leaf)) {
+    const bool one = strided.strides[0] == 0;
+    program_.slots.push_back({one ? Slot::Kind::RowNumbers : Slot::Kind::Rows, false, leaf.dtype,
+                              leaf.dtype, which, static_cast<int16_t>(index), nullptr});
+    return slot = static_cast<int16_t>(program_.slots.size() - 1);
+  }
+  slot = buffer(leaf.dtype);
   program_.instructions.push_back({Instruction::Kind::Gather, 1, slot, {which}});
   return slot;
 }

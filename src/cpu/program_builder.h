@@ -84,9 +84,6 @@ class ProgramBuilder {
   bool is_number(const Input& input) const {
     return !input.is_step && !chain_.leaves[static_cast<size_t>(input.index)].storage;
   }
-  bool is_row_value(const Input& input) const {
-    return input.is_step && chain_.steps[static_cast<size_t>(input.index)].on_rows;
-  }
   // The slots that an instruction reads or writes.
   template <class F>
   void for_each_slot(const Instruction& step, bool written, const F& f) const {
@@ -96,9 +93,6 @@ class ProgramBuilder {
         if (fused.written[k] == written) {
           f(static_cast<size_t>(fused.slots[k]));
         }
-      }
-      for (size_t k = 0; k < fused.row_constants.size() && !written; k++) {
-        f(static_cast<size_t>(fused.row_constants[k].slot));
       }
     } else if (written) {
       f(static_cast<size_t>(step.out));
@@ -116,6 +110,8 @@ class ProgramBuilder {
   void find_needed();
   bool is_needed(size_t step) const { return (needed_ >> step & 1) != 0; }
   void find_shape();
+  void find_rows();
+  bool lies_in_rows(const Leaf& leaf) const;
   bool is_light(const Step& step) const;
   bool is_read_after(size_t index, size_t end) const;
   bool fuse(size_t begin, size_t end);
@@ -123,12 +119,15 @@ class ProgramBuilder {
   void add_step(size_t index);
   void convert_result(size_t index, int16_t raw);
   int16_t read(const Input& input, ScalarType wanted);
-  int16_t stored(const Input& input);
+  int16_t value(const Input& input);
   void add_fold(size_t index);
   void forget_rows();
   void keep_row_values();
   void find_piece_buffers();
-  int16_t spread(size_t step);
+  bool is_of_rows(int16_t slot) const {
+    return program_.slots[static_cast<size_t>(slot)].is_of_rows();
+  }
+  int16_t elements(int16_t slot);
   int16_t row_buffer(ScalarType dtype);
   int16_t read_leaf(int index);
   int16_t number(int leaf, ScalarType wanted, Slot::Kind kind);
@@ -142,16 +141,20 @@ class ProgramBuilder {
   bool streams(size_t step) const;
   void share_buffers();
   void choose_piece();
+  void find_steps();
 
   const Chain& chain_;
   Program& program_;
   const Address address_;
-  int only_ = -1;                      // the one step that is seen
-  uint64_t needed_ = 0;                // steps, by bits
-  std::vector<int16_t> leaf_slots_;    // -1: not read yet
-  std::vector<int16_t> step_slots_;    // where a value is in its stored dtype
-  std::vector<int16_t> spread_slots_;  // of values of rows: where each is all over its row
-  int order_[Strided::max_dims];       // dimensions, innermost first
+  int only_ = -1;                    // the one step that is seen
+  uint64_t needed_ = 0;              // steps, by bits
+  bool folds_ = false;               // rows
+  bool rows_lie_ = false;            // rows are what tensors have together
+  std::vector<int16_t> leaf_slots_;  // -1: not read yet
+  std::vector<int16_t> step_slots_;  // where a value is in its stored dtype
+  std::vector<std::pair<int16_t, int16_t>>
+      spread_;                    // slots of rows, and where they are all over them
+  int order_[Strided::max_dims];  // dimensions, innermost first
 };
 
 }  // namespace rushlight::cpu

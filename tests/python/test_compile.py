@@ -55,7 +55,18 @@ FOLDS = {
 
 
 @pytest.mark.parametrize(
-    "shape", [(64, 512), (3, 16, 1024), (40, 4160), (2, 3, 16384), (1, 16384 * 3)]
+    "shape",
+    [
+        (64, 512),
+        (3, 16, 1024),
+        (40, 4160),
+        (2, 3, 16384),
+        (1, 16384 * 3),
+        (130, 64),
+        (7, 33, 192),
+        (64, 256),
+        (100, 130),
+    ],
 )
 @pytest.mark.parametrize("name", FOLDS)
 def test_folds_of_rows_have_the_bits_of_eager_ones(name, shape):
@@ -76,6 +87,18 @@ def test_a_norm_is_one_pass(name):
         _, passes, steps, unseen = counted(torch.compile(FOLDS[name]), x, w)
     assert passes == 1
     assert unseen == steps - 1
+
+
+def test_columns_of_a_wider_tensor_are_numbers_of_rows():
+    x, wide = values(shape=(70, 128)), values(5, shape=(70, 128))
+    for function in (
+        lambda x, wide: torch.remainder(x, wide[:, 3:4]),
+        lambda x, wide: x * wide[:, :1] + wide[:, 2:3] - 1,
+        lambda x, wide: torch.where(wide[:, :1] > 0, x, wide[:, 1:2]) * 2,
+        lambda x, wide: (x.view(7, 10, 128) * wide.view(7, 10, 128)[:, :1, :1] + x[:1]).sum(-1),
+    ):
+        for _ in range(3):
+            assert torch.equal(torch.compile(function)(x, wide), function(x, wide))
 
 
 def test_what_is_folded_can_be_looked_at():
