@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cpu/formula_kernel.h"
+#include "cpu/isa_level.h"
 #include "cpu/jit.h"
 
 namespace rushlight::cpu {
@@ -37,6 +38,9 @@ struct Slot {
   char* address = nullptr;
   bool of_piece = false;  // of Buffer where rows are folded: it holds all rows of a piece
   int64_t step = 0;       // bytes from row to row
+  int64_t width = 0;      // elements of a row, where that is less than the program's
+  int16_t within = -1;    // the slot of whose rows it is a part
+  int64_t first = 0;      // element, of these rows
 
   bool is_of_rows() const {
     return kind == Kind::RowBuffer || kind == Kind::RowMemory || kind == Kind::RowNumbers;
@@ -63,6 +67,7 @@ struct Instruction {
   int16_t origin = -1;   // of Compute and Fold: the step
   bool on_rows = false;  // elements are those of the rows of a piece
   bool by_rows = false;  // rows do not follow each other without gaps in all that it works on
+  int64_t width = 0;     // elements of a row, where that is less than the program's
   RowFold fold = nullptr;
 };
 
@@ -122,6 +127,17 @@ struct ProgramRunner {
   // Elements `first` to `first + n`, of which the given slot's come to `to`.
   void (*read)(const Program& program, int64_t first, int64_t n, char* to);
 };
+
+namespace v2 {
+extern const ProgramRunner program_runner;
+}
+namespace v3 {
+extern const ProgramRunner program_runner;
+}
+namespace v4 {
+extern const ProgramRunner program_runner;
+}
+inline const ProgramRunner& programs() { return RL_ISA_TABLE(program_runner); }
 
 inline constexpr int64_t program_bytes = 32768;  // of all buffers, at most: a first-level cache
 // Of all that is worked on where rows are folded, for all rows of a piece: a part of a second-level

@@ -47,7 +47,7 @@ bool ProgramBuilder::build_reader(int step) {
     if (!is_light(one) || jit_is_heavy(one.light)) {
       return false;
     }
-    for (int k = 0; k < one.kernel->num_inputs; k++) {
+    for (int k = 0; k < one.num_inputs(); k++) {
       const Input& in = one.in[k];
       const auto at = static_cast<size_t>(in.index);
       if (!in.is_step && chain_.leaves[at].linear && (seen >> (at % 64) & 1) == 0) {
@@ -77,13 +77,21 @@ void ProgramBuilder::begin() {
   program_.is_final = true;
   leaf_slots_.assign(chain_.leaves.size(), -1);
   step_slots_.assign(chain_.steps.size(), -1);
+  parts_.assign(chain_.steps.size(), -1);
   spread_.clear();
 }
 
 void ProgramBuilder::add_steps() {
+  begin_joins();
   for (size_t i = 0; i < chain_.steps.size();) {
+    if (!is_needed(i)) {
+      i++;
+      continue;
+    }
+    width_ = chain_.steps[i].width;
     size_t end = i;
-    while (end < chain_.steps.size() && (!is_needed(end) || is_light(chain_.steps[end]))) {
+    while (end < chain_.steps.size() && (!is_needed(end) || (is_light(chain_.steps[end]) &&
+                                                             chain_.steps[end].width == width_))) {
       end++;
     }
     end = std::max(end, i + 1);
@@ -91,13 +99,12 @@ void ProgramBuilder::add_steps() {
       i = end;
     }
     for (; i < end; i++) {
-      if (is_needed(i) && chain_.steps[i].fold != nullptr) {
-        add_fold(i);
-      } else if (is_needed(i)) {
-        add_step(i);
+      if (is_needed(i)) {
+        add_one(i);
       }
     }
   }
+  width_ = 0;
   keep_row_values();
   find_piece_buffers();
   share_buffers();
@@ -115,7 +122,6 @@ bool ProgramBuilder::key(std::string& key) const {
     return false;
   }
   key.clear();
-  add(chain_.runner);
   add(chain_.row);
   add(chain_.leaves.size());
   add(chain_.steps.size());
@@ -123,6 +129,7 @@ bool ProgramBuilder::key(std::string& key) const {
   for (const Leaf& leaf : chain_.leaves) {
     key += static_cast<char>(leaf.dtype);
     key += !leaf.storage ? 'n' : leaf.linear ? 'm' : 'g';
+    add(leaf.width);
     if (leaf.storage && !leaf.linear) {
       gathers = true;
       key.append(reinterpret_cast<const char*>(leaf.strides),
@@ -138,6 +145,8 @@ bool ProgramBuilder::key(std::string& key) const {
   for (const Step& step : chain_.steps) {
     add(step.kernel);
     add(step.fold);
+    add(step.width);
+    key += static_cast<char>(step.kind);
     key += static_cast<char>(step.on_rows);
     key += static_cast<char>(step.common);
     key += static_cast<char>(step.stored);
@@ -207,12 +216,14 @@ void ProgramBuilder::find_shape() {
   }
   std::sort(order_, order_ + dims,
             [&](int a, int b) { return chain_.strides[a] < chain_.strides[b]; });
+  const bool joins_parts = needs(Step::Kind::Join);  // what parts lie in is no row of theirs
   int last = -1;
   int kept[Strided::max_dims];
   for (int i = 0; i < dims; i++) {
     const int d = order_[i];
     const bool joins =
-        last >= 0 && std::all_of(chain_.leaves.begin(), chain_.leaves.end(), [&](const Leaf& leaf) {
+        last >= 0 && !(joins_parts && program_.shape[last] == chain_.row) &&
+        std::all_of(chain_.leaves.begin(), chain_.leaves.end(), [&](const Leaf& leaf) {
           return !leaf.storage || leaf.linear ||
                  leaf.strides[d] == leaf.strides[kept[last]] * program_.shape[last];
         });
@@ -231,21 +242,26 @@ void ProgramBuilder::find_shape() {
   std::copy_n(kept, program_.dim, order_);
   find_rows();
 }
-
-// What a row is: what steps fold, or else the innermost dimension of tensors that are broadcast or
-// part of others.
-void ProgramBuilder::find_rows() {
-  folds_ = false;
+bool ProgramBuilder::needs(Step::Kind kind) const {
   for (size_t i = 0; i < chain_.steps.size(); i++) {
-    folds_ |= is_needed(i) && chain_.steps[i].on_rows;
+    if (is_needed(i) && chain_.steps[i].kind == kind) {
+      return true;
+    }
   }
+  return false;
+}
+
+// What a row is: what steps fold or join, or else the innermost dimension of tensors that are
+// broadcast or part of others.
+void ProgramBuilder::find_rows() {
+  whole_rows_ = needs(Step::Kind::Fold) || needs(Step::Kind::Join);
   const int64_t inner = program_.shape[0];
-  rows_lie_ = program_.dim > 1 && inner % least_piece == 0 && (!folds_ || inner == chain_.row);
+  rows_lie_ = inner % least_piece == 0 && (whole_rows_ ? inner == chain_.row : program_.dim > 1);
   const bool broadcasts =
       rows_lie_ && std::any_of(chain_.leaves.begin(), chain_.leaves.end(), [&](const Leaf& leaf) {
         return leaf.storage && !leaf.linear && lies_in_rows(leaf);
       });
-  program_.row = folds_ ? chain_.row : broadcasts ? inner : chain_.numel;
+  program_.row = whole_rows_ ? chain_.row : broadcasts ? inner : chain_.numel;
   rows_lie_ &= program_.row == inner;
 }
 bool ProgramBuilder::lies_in_rows(const Leaf& leaf) const {
@@ -257,19 +273,14 @@ bool ProgramBuilder::lies_in_rows(const Leaf& leaf) const {
 
 // Whether register code can compute it: float32, and nothing to convert but numbers.
 bool ProgramBuilder::is_light(const Step& step) const {
-  if (step.kernel == nullptr) {
+  if (step.light < 0 || step.common != kFloat32 || step.stored != step.computed()) {
     return false;
   }
-  const PointwiseKernel& kernel = *step.kernel;
-  if (step.light < 0 || step.common != kFloat32 || step.stored != kernel.result(kFloat32)) {
-    return false;
-  }
-  for (int i = 0; i < kernel.num_inputs; i++) {
+  for (int i = 0; i < step.num_inputs(); i++) {
     const Input& in = step.in[i];
     const auto at = static_cast<size_t>(in.index);
     const ScalarType dtype = in.is_step ? chain_.steps[at].stored : chain_.leaves[at].dtype;
-    if (is_number(in) ? kernel.wanted(i, kFloat32) != kFloat32 || is_complex(dtype)
-                      : dtype != kernel.wanted(i, kFloat32)) {
+    if (is_number(in) ? step.wanted(i) != kFloat32 || is_complex(dtype) : dtype != step.wanted(i)) {
       return false;
     }
   }
@@ -334,9 +345,8 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
     if (!is_light(step)) {
       return false;
     }
-    const PointwiseKernel& kernel = *step.kernel;
     JitStep code{static_cast<uint8_t>(step.light), 0, {}};
-    for (int k = 0; k < kernel.num_inputs; k++) {
+    for (int k = 0; k < step.num_inputs(); k++) {
       const Input& in = step.in[k];
       const auto at = static_cast<size_t>(in.index);
       if (is_number(in)) {
@@ -344,7 +354,7 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
       } else if (in.is_step && values[at] >= 0) {
         code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(values[at])};
       } else {
-        const bool is_bool = kernel.wanted(k, kFloat32) == kBool;
+        const bool is_bool = step.wanted(k) == kBool;
         const int16_t slot = is_bool ? elements(value(in)) : value(in);
         const JitSlot kind = is_bool            ? JitSlot::Bool
                              : is_of_rows(slot) ? JitSlot::RowFloat
@@ -353,12 +363,12 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
         code.in[code.num_operands++] = {JitOperand::Kind::Slot, made.read(slot, kind)};
       }
     }
-    for (int k = 0; k < kernel.num_attributes; k++) {
+    for (int k = 0; k < step.num_attributes(); k++) {
       code.in[code.num_operands++] =
           made.constant(attribute_of(step, k), {static_cast<int16_t>(i), static_cast<int16_t>(k)});
     }
     const bool read_after = is_read_after(i, end);
-    if (is_seen(i) || read_after) {
+    if (is_seen(i) || read_after || parts_[i] >= 0) {
       code.streams = !read_after && step.stored == kFloat32 && streams(i);
       code.store = made.store(i, step.stored == kBool ? JitSlot::Bool : JitSlot::Float);
     }
@@ -366,8 +376,8 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
     made.run.steps.push_back(code);
   }
   constexpr int64_t much = int64_t{1} << 19;
-  // One step is worth it where a block would have to have a number of each row spread over the row.
-  const size_t least = has_row_numbers ? 1 : 2;
+  // One step is worth it where a block would be called for each row.
+  const size_t least = has_row_numbers || width_ != 0 ? 1 : 2;
   if (made.run.steps.size() < least || made.fused.slots.size() >= JitStep::no_slot) {
     return false;
   }
@@ -382,19 +392,30 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
       continue;
     }
     const size_t step = made.stored_steps[i];
-    const int16_t slot = is_seen(step) ? seen_memory(step) : buffer(chain_.steps[step].stored);
-    step_slots_[step] = slot;
-    made.fused.slots[i] = slot;
+    step_slots_[step] = parts_[step] < 0 && is_seen(step) ? seen_memory(step) : kept(step);
+    made.fused.slots[i] = step_slots_[step];
   }
   program_.fused.push_back(std::move(made.fused));
-  program_.instructions.push_back(
-      {Instruction::Kind::Fused, 0, static_cast<int16_t>(program_.fused.size() - 1), {}});
+  add({Instruction::Kind::Fused, 0, static_cast<int16_t>(program_.fused.size() - 1), {}});
   return true;
 }
 
 // ---- single steps ----
 
-void ProgramBuilder::add_step(size_t index) {
+void ProgramBuilder::add_one(size_t index) {
+  switch (chain_.steps[index].kind) {
+    case Step::Kind::Formula:
+      return add_formula(index);
+    case Step::Kind::Copy:
+      return add_copy(index);
+    case Step::Kind::Fold:
+      return add_fold(index);
+    case Step::Kind::Join:
+      return stream_result(index);
+  }
+}
+
+void ProgramBuilder::add_formula(size_t index) {
   const Step& step = chain_.steps[index];
   const PointwiseKernel& kernel = *step.kernel;
   Instruction compute{Instruction::Kind::Compute, kernel.num_inputs, 0, {}, nullptr, nullptr};
@@ -405,17 +426,76 @@ void ProgramBuilder::add_step(size_t index) {
   if (step.on_rows) {
     compute.on_rows = true;
     compute.out = row_buffer(result);
-    program_.instructions.push_back(compute);
+    add(compute);
     step_slots_[index] = compute.out;
     forget_rows();
     return;
   }
-  const bool direct = result == step.stored && is_seen(index) && !streams(index);
-  compute.out = direct ? seen_memory(index) : buffer(result);
-  program_.instructions.push_back(compute);
+  compute.out = result == step.stored ? kept(index) : buffer(result);
+  add(compute);
   step_slots_[index] = compute.out;
-  if (!direct) {
-    convert_result(index, compute.out);
+  if (result != step.stored) {
+    step_slots_[index] = kept(index);
+    add({Instruction::Kind::Convert, 1, step_slots_[index], {compute.out}});
+  }
+  stream_result(index);
+}
+
+void ProgramBuilder::add_copy(size_t index) {
+  const Step& step = chain_.steps[index];
+  const Input& in = step.in[0];
+  const int16_t from =
+      is_number(in) || !is_kept(index) ? read(in, step.stored) : elements(value(in));
+  const auto kind = program_.slots[static_cast<size_t>(from)].kind;
+  // What lies in memory that the chain writes later on is read now.
+  const bool may_change =
+      !in.is_step && (kind == Slot::Kind::Memory || kind == Slot::Kind::Rows) &&
+      std::any_of(chain_.steps.begin(), chain_.steps.end(), [&](const Step& other) {
+        return other.result == chain_.leaves[static_cast<size_t>(in.index)].storage.get();
+      });
+  step_slots_[index] = from;
+  if (is_kept(index) || may_change) {
+    step_slots_[index] = kept(index);
+    add({Instruction::Kind::Convert, 1, step_slots_[index], {from}});
+  }
+  stream_result(index);
+}
+
+// Where the value of a step is kept in its stored dtype.
+int16_t ProgramBuilder::kept(size_t index) {
+  return parts_[index] >= 0 ? parts_[index]
+         : is_kept(index)   ? seen_memory(index)
+                            : buffer(chain_.steps[index].stored);
+}
+
+void ProgramBuilder::stream_result(size_t index) {
+  if (is_seen(index) && streams(index)) {
+    add({Instruction::Kind::Stream, 1, seen_memory(index), {step_slots_[index]}});
+  }
+}
+
+// ---- joined rows ----
+
+// Parts of joined rows are computed where they are to be.
+void ProgramBuilder::begin_joins() {
+  width_ = 0;
+  for (size_t i = 0; i < chain_.steps.size(); i++) {
+    const Step& step = chain_.steps[i];
+    if (!is_needed(i) || step.kind != Step::Kind::Join) {
+      continue;
+    }
+    const int16_t whole = step_slots_[i] = kept(i);
+    int64_t first = 0;
+    for (int k = 0; k < step.num_inputs(); k++) {
+      const auto part = static_cast<size_t>(step.in[k].index);
+      Slot slot{Slot::Kind::Buffer, false, step.stored, step.stored};
+      slot.within = whole;
+      slot.first = first;
+      slot.width = chain_.steps[part].width;
+      first += slot.width;
+      program_.slots.push_back(slot);
+      parts_[part] = static_cast<int16_t>(program_.slots.size() - 1);
+    }
   }
 }
 
@@ -428,7 +508,7 @@ void ProgramBuilder::add_fold(size_t index) {
   fold.attributes = step.attributes;
   fold.origin = static_cast<int16_t>(index);
   fold.out = row_buffer(step.stored);
-  program_.instructions.push_back(fold);
+  add(fold);
   step_slots_[index] = fold.out;
 }
 
@@ -456,7 +536,7 @@ void ProgramBuilder::keep_row_values() {
                      static_cast<int16_t>(program_.slots.size() - 1),
                      {step_slots_[i]}};
     keep.on_rows = true;
-    program_.instructions.push_back(keep);
+    add(keep);
   }
 }
 
@@ -465,14 +545,14 @@ int16_t ProgramBuilder::elements(int16_t slot) {
   if (!is_of_rows(slot)) {
     return slot;
   }
-  for (const auto& [of_rows, spread] : spread_) {
-    if (of_rows == slot) {
-      return spread;
+  for (const Spread& known : spread_) {
+    if (known.of_rows == slot && known.width == width_) {
+      return known.slot;
     }
   }
   const int16_t spread = buffer(program_.slots[static_cast<size_t>(slot)].dtype);
-  program_.instructions.push_back({Instruction::Kind::Spread, 1, spread, {slot}});
-  spread_.emplace_back(slot, spread);
+  add({Instruction::Kind::Spread, 1, spread, {slot}});
+  spread_.push_back({slot, width_, spread});
   return spread;
 }
 
@@ -480,22 +560,6 @@ int16_t ProgramBuilder::row_buffer(ScalarType dtype) {
   program_.slots.push_back({Slot::Kind::RowBuffer, false, dtype, dtype,
                             static_cast<int16_t>(program_.num_row_buffers++), -1, nullptr});
   return static_cast<int16_t>(program_.slots.size() - 1);
-}
-
-// Brings what a block gave to where and in what dtype the result is kept.
-void ProgramBuilder::convert_result(size_t index, int16_t raw) {
-  const Step& step = chain_.steps[index];
-  const bool streamed = is_seen(index) && streams(index);
-  int16_t kept = raw;
-  if (program_.slots[static_cast<size_t>(raw)].dtype != step.stored) {
-    kept = is_seen(index) && !streamed ? seen_memory(index) : buffer(step.stored);
-    program_.instructions.push_back({Instruction::Kind::Convert, 1, kept, {raw}});
-  }
-  if (streamed) {
-    const int16_t out = seen_memory(index);
-    program_.instructions.push_back({Instruction::Kind::Stream, 1, out, {kept}});
-  }
-  step_slots_[index] = kept;
 }
 
 // The slots that a step's block reads, and the block: one that takes a number as it is where there
@@ -567,7 +631,7 @@ int16_t ProgramBuilder::read_leaf(int index) {
     return slot = static_cast<int16_t>(program_.slots.size() - 1);
   }
   slot = buffer(leaf.dtype);
-  program_.instructions.push_back({Instruction::Kind::Gather, 1, slot, {which}});
+  add({Instruction::Kind::Gather, 1, slot, {which}});
   return slot;
 }
 
@@ -582,7 +646,7 @@ int16_t ProgramBuilder::converted(int16_t from, ScalarType wanted) {
     }
   }
   const int16_t to = buffer(wanted);
-  program_.instructions.push_back({Instruction::Kind::Convert, 1, to, {from}});
+  add({Instruction::Kind::Convert, 1, to, {from}});
   return to;
 }
 
@@ -615,7 +679,9 @@ int16_t ProgramBuilder::memory(char* address, ScalarType dtype, bool written, si
 }
 
 int16_t ProgramBuilder::buffer(ScalarType dtype) {
-  program_.slots.push_back({Slot::Kind::Buffer, false, dtype, dtype, -1, -1, nullptr});
+  Slot slot{Slot::Kind::Buffer, false, dtype, dtype};
+  slot.width = width_;
+  program_.slots.push_back(slot);
   return static_cast<int16_t>(program_.slots.size() - 1);
 }
 

@@ -86,6 +86,9 @@ MAKE = [
     "{a}.to(torch.{dtype})",
     "{a} + 0",
     "torch.empty_like({a}).copy_({a})",
+    "{a}.clone().mul_(2)",
+    "torch.empty({a}.shape, dtype=torch.{dtype}).copy_({a}[..., :1])",
+    "torch.empty({a}.shape, dtype=torch.{dtype}).copy_({a}.reshape(-1)[:1])",
 ]
 FOLD = [
     "{a}.sum(-1, keepdim=True)",
@@ -100,6 +103,14 @@ FOLD = [
     "{a} - {a}.mean(-1, keepdim=True)",
     "{a} * ({a}.square().mean(-1, keepdim=True) + 0.25).rsqrt()",
     "{a}.argmax(-1, keepdim=True)",
+]
+JOIN = [
+    "torch.cat([-{a}[..., 64:], {a}[..., :64]], -1)",
+    "torch.cat([{a}[..., 64:] * {a}[..., 64:], ({a}[..., :64] + 1).relu()], -1)",
+    "torch.cat([{a}[..., -64:].exp(), {b}[..., 64:]], -1)",
+    "torch.cat([{b}[..., :64] * {a}[..., :64] - 1, {a}[..., 64:], {b}[..., :1] * {a}[..., :64]], -1)[..., 64:]",
+    "torch.cat([({a}[..., 64:] - {b}[..., :1]).to(torch.{dtype}), {a}[..., :64]], -1) * {a} + {b}",
+    "torch.cat([{a} + 1, {a}], 0)[:{a}.size(0)]",
 ]
 READ = [
     "look({a})",
@@ -175,8 +186,10 @@ def program(seed):
             text = f"{a}.{draw.choice(ALONE_INPLACE)}()"
         elif kind < 0.81:
             text = f"{d} = " + draw.choice(VIEWS).format(a=a)
-        elif kind < 0.87:
+        elif kind < 0.86:
             text = f"{d} = " + draw.choice(MAKE).format(a=a, dtype=dtype)
+        elif kind < 0.89:
+            text = f"{d} = " + draw.choice(JOIN).format(a=a, b=b, dtype=dtype)
         elif kind < 0.93:
             text = draw.choice(READ).format(a=a, b=b)
         elif kind < 0.98:

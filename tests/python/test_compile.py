@@ -101,6 +101,82 @@ def test_columns_of_a_wider_tensor_are_numbers_of_rows():
             assert torch.equal(torch.compile(function)(x, wide), function(x, wide))
 
 
+JOINS = {
+    "rotary": lambda x, w: (
+        torch.cat((-x[..., x.size(-1) // 2 :], x[..., : x.size(-1) // 2]), -1) * w + x * w
+    ),
+    "three parts": lambda x, w: torch.cat((x[..., :64], x * 2 + w, x[..., 64:128].exp()), -1) + 1,
+    "part twice": lambda x, w: (lambda y: torch.cat((y, y), -1) - 1)(x.sigmoid()),
+    "of two dtypes": lambda x, w: torch.cat((x.double() + 1, x[..., :64]), -1) * 2,
+    "folded": lambda x, w: (lambda y: y - y.mean(-1, keepdim=True))(torch.cat((-x, x * w), -1)),
+    "kept": lambda x, w: torch.cat((x.relu(), x[..., :64] + w[:64]), -1),
+    "written into what it reads": lambda x, w: x.clone().copy_(
+        torch.cat((x[..., 64:] * 2, x[..., :64]), -1)
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", [(64, 256), (3, 16, 512), (70, 128), (1, 8192)])
+@pytest.mark.parametrize("name", JOINS)
+def test_joined_rows_have_the_bits_of_eager_ones(name, shape):
+    x, w = values(shape=shape), values(shape=shape[-1:])
+    with torch.no_grad():
+        expected = JOINS[name](x, w)
+        before = torch.get_num_threads()
+        for threads in (1, 2, 3, 5):
+            torch.set_num_threads(threads)
+            assert torch.equal(torch.compile(JOINS[name])(x, w), expected)
+        torch.set_num_threads(before)
+        _, passes, steps, _ = counted(torch.compile(JOINS[name]), x, w)
+        assert passes < steps
+
+
+def test_a_rotary_embedding_is_one_pass():
+    x, w = values(shape=(64, 256)), values(shape=(256,))
+    assert counted(torch.compile(JOINS["rotary"]), x, w)[1] == 1
+
+
+def test_parts_are_read_before_they_are_written():
+    def function(x):
+        joined = torch.cat((x[:, 64:] + 1, x[:, :64]), -1)
+        x.mul_(2)
+        x[:, :64] += joined[:, 64:]
+        return joined * 3
+
+    eager, compiled = values(shape=(70, 128)), values(shape=(70, 128))
+    assert torch.equal(torch.compile(function)(compiled), function(eager))
+    assert torch.equal(compiled, eager)
+
+
+def test_copies_are_steps():
+    def function(x):
+        y = x.clone()
+        y.mul_(2)
+        z = y.to(torch.float64) + 1
+        kept = torch.empty_like(x).copy_(z)
+        return kept, z.to(torch.int32).to(torch.float32) - y[:1], x[:, :64].contiguous() * 2
+
+    x = values(shape=(70, 128))
+    found, passes, steps, _ = counted(torch.compile(function), x)
+    assert (passes, steps) == (2, 8)  # a view of what is pending ends the first
+    for a, b in zip(found, function(x), strict=True):
+        assert torch.equal(a, b) and a.dtype == b.dtype
+
+
+def test_a_copy_has_what_was_there():
+    def function(x):
+        y = x.clone()
+        z = x.t().contiguous()
+        x.add_(1)
+        w = y + 1
+        y.zero_()
+        return w, z, y, x.expand(3, *x.shape).clone()
+
+    eager, compiled = values(shape=(70, 128)), values(shape=(70, 128))
+    for a, b in zip(torch.compile(function)(compiled), function(eager), strict=True):
+        assert torch.equal(a, b)
+
+
 def test_what_is_folded_can_be_looked_at():
     x = values(shape=(64, 640))
 

@@ -1,7 +1,7 @@
 // The pass of a program: rows, several at a time, and parts of long ones, of whole granules where
 // operands lie; then the few elements that are left over, which go through the same instructions in
 // padded copies, so that the bits of an element do not depend on where it stands.
-#include "cpu/isa/pointwise/program.h"
+#include "cpu/program.h"
 
 #include <rushlight/parallel.h>
 
@@ -40,8 +40,9 @@ class Pass {
       const Slot& slot = program.slots[i];
       switch (slot.kind) {
         case Slot::Kind::Buffer:
-          at_[i] = slot.of_piece ? piece_buffers + slot.buffer * piece_buffer_bytes(program)
-                                 : buffers + slot.buffer * program.buffer_bytes;
+          at_[i] = slot.within >= 0 ? nullptr
+                   : slot.of_piece  ? piece_buffers + slot.buffer * piece_buffer_bytes(program)
+                                    : buffers + slot.buffer * program.buffer_bytes;
           break;
         case Slot::Kind::Repeated:
           at_[i] = buffers + slot.buffer * program.buffer_bytes;
@@ -181,7 +182,9 @@ class Pass {
           at_[i] = base_[i] + r * slot.step;
           break;
         case Slot::Kind::Buffer:
-          at_[i] = base_[i] + (slot.of_piece ? r * slot.step : 0);
+          at_[i] = slot.within >= 0
+                       ? at_[static_cast<size_t>(slot.within)] + slot.first * itemsize(slot.dtype)
+                       : base_[i] + (slot.of_piece ? r * slot.step : 0);
           break;
         case Slot::Kind::RowMemory:
         case Slot::Kind::Repeated:
@@ -240,7 +243,10 @@ class Pass {
     }
   }
 
-  void run_instruction(const Instruction& step, int64_t begin, const Extent& extent) {
+  void run_instruction(const Instruction& step, int64_t begin, Extent extent) {
+    if (step.width != 0) {
+      extent.n = extent.there = step.width;
+    }
     if (step.kind == Instruction::Kind::Fused) {
       return run_fused(step, extent);
     }

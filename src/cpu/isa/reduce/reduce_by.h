@@ -5,7 +5,6 @@
 #include "core/op_support.h"
 #include "cpu/chain.h"
 #include "cpu/chain_source.h"
-#include "cpu/isa/pointwise/program.h"
 #include "cpu/isa/reduce/leaves.h"
 #include "cpu/readable.h"
 
@@ -95,8 +94,7 @@ bool note_fold(const F& formula, const Tensor& out, const Tensor& self, Optional
       row *= self.sizes()[d];
     }
     return n > 0 && self.dtype() == kFloat32 && out.dtype() == kFloat32 &&
-           tls.notebook->note_fold(self, out, row, fold_rows<F>, &formula, sizeof formula,
-                                   program_runner);
+           tls.notebook->note_fold(self, out, row, fold_rows<F>, &formula, sizeof formula);
   } else {
     return false;
   }
