@@ -1,6 +1,7 @@
 // Register code for runs of light formulas: one loop in which values stay in registers. Made at run
-// time, for x86-64-v3 and v4 and float32 operands; what it computes has the bits of the blocks.
-// Where memory may not be made executable there is none, and blocks do all.
+// time, for x86-64-v3 and v4, operands of float32 and 16-bit floats; what it computes has the bits
+// of the blocks. A value is float32 in its register, that of a 16-bit float rounded to it. Where
+// memory may not be made executable there is none, and blocks do all.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,14 @@
 #include "cpu/formula_kernel.h"
 
 namespace rushlight::cpu {
+
+enum class JitSlot : uint8_t {
+  Float,
+  BFloat16,
+  Half,
+  Bool,
+  RowFloat,  // one number for each row; read
+};
 
 struct JitOperand {
   enum class Kind : uint8_t { Value, Slot, Constant };
@@ -23,14 +32,9 @@ struct JitStep {
   uint8_t formula;
   uint8_t num_operands;  // inputs, then attributes
   JitOperand in[max_inputs + max_attributes];
-  uint8_t store = no_slot;  // the slot that the result is written to
-  bool streams = false;     // past the caches
-};
-
-enum class JitSlot : uint8_t {
-  Float,
-  Bool,
-  RowFloat,  // one number for each row; read
+  JitSlot rounded = JitSlot::Float;  // what the result is rounded to
+  uint8_t store = no_slot;           // the slot that it is written to
+  bool streams = false;              // past the caches
 };
 
 struct JitRun {

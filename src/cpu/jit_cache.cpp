@@ -31,6 +31,7 @@ std::string key_of(const JitRun& run) {
     key += static_cast<char>(step.formula);
     key += static_cast<char>(step.store);
     key += static_cast<char>(step.streams);
+    key += static_cast<char>(step.rounded);
     for (int i = 0; i < step.num_operands; i++) {
       key += static_cast<char>(step.in[i].kind);
       key += static_cast<char>(step.in[i].index);

@@ -89,6 +89,7 @@ struct Fused {
   struct Origin {
     int16_t step;  // whose attribute it is; -1: a leaf
     int16_t index;
+    ScalarType wanted;
   };
   std::vector<Origin> origins;  // of the constants
 };

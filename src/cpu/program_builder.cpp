@@ -8,15 +8,27 @@ namespace rushlight::cpu {
 
 namespace {
 
-float number_of(const Leaf& leaf) {
+// A number as `wanted`, a float.
+float number_of(const Leaf& leaf, ScalarType wanted) {
   return visit_dtype<set_all>("compile", leaf.dtype, [&](auto tag) -> float {
     using T = typename decltype(tag)::type;
     if constexpr (is_complex_v<T>) {
       return 0;  // is_light() has refused it
     } else {
-      return convert<float>(read_element(reinterpret_cast<const T*>(leaf.number)));
+      const auto x = convert<float>(read_element(reinterpret_cast<const T*>(leaf.number)));
+      return wanted == kBFloat16 ? convert<float>(convert<BFloat16>(x))
+             : wanted == kHalf   ? convert<float>(convert<Half>(x))
+                                 : x;
     }
   });
+}
+bool is_small_float(ScalarType dtype) { return dtype == kBFloat16 || dtype == kHalf; }
+bool is_light_float(ScalarType dtype) { return dtype == kFloat32 || is_small_float(dtype); }
+JitSlot jit_slot(ScalarType dtype) {
+  return dtype == kBool       ? JitSlot::Bool
+         : dtype == kBFloat16 ? JitSlot::BFloat16
+         : dtype == kHalf     ? JitSlot::Half
+                              : JitSlot::Float;
 }
 float attribute_of(const Step& step, int index) {
   float attribute = 0;
@@ -183,7 +195,7 @@ void ProgramBuilder::refresh() {
     for (size_t i = 0; i < fused.constants.size(); i++) {
       const Fused::Origin from = fused.origins[i];
       fused.constants[i] =
-          from.step < 0 ? number_of(chain_.leaves[static_cast<size_t>(from.index)])
+          from.step < 0 ? number_of(chain_.leaves[static_cast<size_t>(from.index)], from.wanted)
                         : attribute_of(chain_.steps[static_cast<size_t>(from.step)], from.index);
     }
   }
@@ -271,20 +283,40 @@ bool ProgramBuilder::lies_in_rows(const Leaf& leaf) const {
 
 // ---- runs of light steps ----
 
-// Whether register code can compute it: float32, and nothing to convert but numbers.
+// Whether register code can compute it: floats of 32 or 16 bits, computed in float32 or only moved.
 bool ProgramBuilder::is_light(const Step& step) const {
-  if (step.light < 0 || step.common != kFloat32 || step.stored != step.computed()) {
+  const bool is_bool = step.computed() == kBool;
+  if (step.light < 0 || !is_light_float(step.computed_in()) ||
+      (is_bool ? step.stored != kBool : !is_light_float(step.stored)) ||
+      !(is_bool || step.computed() == kFloat32 || step.computed() == step.stored)) {
     return false;
   }
   for (int i = 0; i < step.num_inputs(); i++) {
     const Input& in = step.in[i];
     const auto at = static_cast<size_t>(in.index);
     const ScalarType dtype = in.is_step ? chain_.steps[at].stored : chain_.leaves[at].dtype;
-    if (is_number(in) ? step.wanted(i) != kFloat32 || is_complex(dtype) : dtype != step.wanted(i)) {
+    const ScalarType wanted = step.wanted(i);
+    const bool is_taken = is_number(in) ? is_light_float(wanted) && !is_complex(dtype)
+                          : step.kind == Step::Kind::Copy || wanted == kFloat32
+                              ? is_light_float(dtype)
+                              : dtype == wanted && (wanted == kBool || is_small_float(wanted));
+    if (!is_taken) {
       return false;
     }
   }
   return true;
+}
+
+// What register code has to round a step's result to: numbers are rounded already.
+JitSlot ProgramBuilder::rounded(const Step& step) const {
+  const Input& in = step.in[0];
+  const auto at = static_cast<size_t>(in.index);
+  const bool only_moves =
+      step.kind == Step::Kind::Copy
+          ? is_number(in) ||
+                step.stored == (in.is_step ? chain_.steps[at].stored : chain_.leaves[at].dtype)
+          : step.computed() == step.stored;
+  return only_moves ? JitSlot::Float : jit_slot(step.stored);
 }
 
 // Whether a step from `end` on reads this one.
@@ -346,38 +378,42 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
       return false;
     }
     JitStep code{static_cast<uint8_t>(step.light), 0, {}};
+    code.rounded = rounded(step);
     for (int k = 0; k < step.num_inputs(); k++) {
       const Input& in = step.in[k];
       const auto at = static_cast<size_t>(in.index);
       if (is_number(in)) {
-        code.in[code.num_operands++] = made.constant(number_of(chain_.leaves[at]), {-1, in.index});
+        code.in[code.num_operands++] = made.constant(number_of(chain_.leaves[at], step.wanted(k)),
+                                                     {-1, in.index, step.wanted(k)});
       } else if (in.is_step && values[at] >= 0) {
         code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(values[at])};
       } else {
-        const bool is_bool = step.wanted(k) == kBool;
-        const int16_t slot = is_bool ? elements(value(in)) : value(in);
-        const JitSlot kind = is_bool            ? JitSlot::Bool
-                             : is_of_rows(slot) ? JitSlot::RowFloat
-                                                : JitSlot::Float;
+        int16_t slot = value(in);
+        const ScalarType dtype = program_.slots[static_cast<size_t>(slot)].dtype;
+        slot = dtype == kFloat32 ? slot : elements(slot);
+        const JitSlot kind = is_of_rows(slot) ? JitSlot::RowFloat : jit_slot(dtype);
         has_row_numbers |= kind == JitSlot::RowFloat;
         code.in[code.num_operands++] = {JitOperand::Kind::Slot, made.read(slot, kind)};
       }
     }
     for (int k = 0; k < step.num_attributes(); k++) {
-      code.in[code.num_operands++] =
-          made.constant(attribute_of(step, k), {static_cast<int16_t>(i), static_cast<int16_t>(k)});
+      code.in[code.num_operands++] = made.constant(
+          attribute_of(step, k), {static_cast<int16_t>(i), static_cast<int16_t>(k), kFloat32});
     }
     const bool read_after = is_read_after(i, end);
     if (is_seen(i) || read_after || parts_[i] >= 0) {
       code.streams = !read_after && step.stored == kFloat32 && streams(i);
-      code.store = made.store(i, step.stored == kBool ? JitSlot::Bool : JitSlot::Float);
+      code.store = made.store(i, jit_slot(step.stored));
     }
     values[i] = static_cast<int16_t>(made.run.steps.size());
     made.run.steps.push_back(code);
   }
   constexpr int64_t much = int64_t{1} << 19;
-  // One step is worth it where a block would be called for each row.
-  const size_t least = has_row_numbers || width_ != 0 ? 1 : 2;
+  // One step is worth it where a block would be called for each row, or need conversions.
+  const bool converts = std::any_of(
+      made.run.slots.begin(), made.run.slots.end(),
+      [](JitSlot slot) { return slot == JitSlot::BFloat16 || slot == JitSlot::Half; });
+  const size_t least = has_row_numbers || converts || width_ != 0 ? 1 : 2;
   if (made.run.steps.size() < least || made.fused.slots.size() >= JitStep::no_slot) {
     return false;
   }

@@ -50,6 +50,7 @@ struct Step {
   int num_inputs() const { return inputs; }
   int num_attributes() const { return kernel == nullptr ? 0 : kernel->num_attributes; }
   ScalarType wanted(int i) const { return kernel == nullptr ? common : kernel->wanted(i, common); }
+  ScalarType computed_in() const { return kernel == nullptr ? common : kernel->compute(common); }
   ScalarType computed() const { return kernel == nullptr ? common : kernel->result(common); }
   StorageImpl* result = nullptr;  // of this value; null when nobody can see it any more
   int64_t offset = 0;             // bytes
@@ -130,6 +131,7 @@ class ProgramBuilder {
   bool needs(Step::Kind kind) const;
   bool lies_in_rows(const Leaf& leaf) const;
   bool is_light(const Step& step) const;
+  JitSlot rounded(const Step& step) const;
   bool is_read_after(size_t index, size_t end) const;
   bool fuse(size_t begin, size_t end);
   struct Run;
