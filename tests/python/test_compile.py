@@ -391,6 +391,27 @@ def test_results_are_rounded_step_by_step(dtype):
     assert torch.equal(result, function(x, y)) and passes < steps == 5
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_register_code_rounds_16_bit_floats(dtype):
+    def function(x, y, w):
+        a = torch.sigmoid(x) * x + w
+        b = torch.where(a > y, a * 0.1, y.float().to(dtype) - 3)
+        norm = a.float() * torch.rsqrt(a.float().square().mean(-1, keepdim=True) + 1e-6)
+        return torch.maximum(b, -x), norm.to(dtype) * w, a.to(torch.float32) / 3, b.clone(), a >= b
+
+    def special(seed, shape):
+        t = values(seed, shape=shape) * 1000
+        for i, value in enumerate((np.nan, np.inf, -np.inf, -0.0, 1e-40, 65519.0, 65520.0)):
+            t.view(-1)[5 * i] = value
+        return t.to(dtype)
+
+    x, y, w = special(1, (70, 128)), special(2, (70, 128)), special(3, (128,))
+    for _ in range(3):
+        for a, b in zip(torch.compile(function)(x, y, w), function(x, y, w), strict=True):
+            same = (a == b) | ((a != a) & (b != b))
+            assert a.dtype == b.dtype and bool(same.all())
+
+
 # ---- names ----
 
 
