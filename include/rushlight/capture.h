@@ -47,11 +47,21 @@ class RL_API Recording {
   // Leaves that want a gradient, among what the step found.
   std::vector<Tensor> leaves() const;
   // Where another recording of the step does not do the same, in words; empty where it does.
-  std::string difference(const Recording& other) const;
-  const std::shared_ptr<graph::Graph>& graph() const { return graph_; }
+  //
+  // `settings` are numbers that the step was run with, and `other_settings` the same ones of the
+  // other recording. A number of an op may differ that is settings[i] here and other_settings[i]
+  // there: from now on replays take it from what they are given as setting i.
+  std::string difference(const Recording& other, const std::vector<double>& settings = {},
+                         const std::vector<double>& other_settings = {});
+  // For each number that replays take from the settings, which of them it may be: more than one
+  // where they were alike in both recordings. They have to be alike in replays, too.
+  const std::vector<std::vector<size_t>>& varying() const { return varying_; }
+  const std::shared_ptr<graph::Graph>& graph() const { return replayed_; }
 
-  // Runs the ops, unrecorded, on tensors of the inputs' shapes, dtypes and strides.
-  std::vector<Tensor> replay(const std::vector<Tensor>& inputs) const;
+  // Runs the ops, unrecorded, on tensors of the inputs' shapes, dtypes and strides. `settings` are
+  // wanted where numbers vary.
+  std::vector<Tensor> replay(const std::vector<Tensor>& inputs,
+                             const std::vector<double>& settings = {}) const;
 
  private:
   class Recorder;
@@ -61,7 +71,13 @@ class RL_API Recording {
     void run() override { call(); }
     F& call;
   };
-  std::shared_ptr<graph::Graph> graph_;
+  struct Comparison;
+  void vary(const std::vector<size_t>& places);
+
+  std::shared_ptr<graph::Graph> graph_;     // as it was recorded, to be compared
+  std::shared_ptr<graph::Graph> replayed_;  // with inputs for numbers that vary
+  std::vector<std::vector<size_t>> varying_;
+  std::vector<size_t> varying_places_;  // of their constants, among the nodes
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<graph::Program> program_;
 };

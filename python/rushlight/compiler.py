@@ -110,15 +110,7 @@ def compile(
         >>> gelu(torch.tensor([-1.5, 0.5]))
         tensor([-0.1004,  0.3457])
     """
-    if mode is not None and options is not None:
-        raise RuntimeError(
-            "Either mode or options can be given to compile: a mode stands for some options"
-        )
-    _check_backend(backend)
-    if backend == "inductor" and mode is not None and mode not in _MODES:
-        raise RuntimeError(
-            f"Unrecognized mode={mode!r}: compile() takes one of {', '.join(_MODES)}"
-        )
+    _check_arguments(backend, mode, options)
     if model is None:
         return functools.partial(
             compile,
@@ -134,12 +126,7 @@ def compile(
         raise RuntimeError(f"torch.compile expects a function or module, but got {type(model)}")
     if disable:
         return model
-    if callable(backend):
-        call = _graphs.GraphCall(backend, fullgraph)
-    elif mode == "reduce-overhead" and has_effect(backend):
-        call = _capture.captured_call(_C._call_noted)
-    else:
-        call = _C._call_noted if has_effect(backend) else _call_as_it_is
+    call = _call_of(backend, mode, fullgraph)
     if isinstance(model, nn.Module):
         return OptimizedModule(model, call)
     if inspect.isclass(model):
@@ -151,6 +138,73 @@ def compile(
 
     call_model._torchdynamo_orig_callable = model  # type: ignore
     return call_model
+
+
+def _check_arguments(backend, mode, options) -> None:
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "Either mode or options can be given to compile: a mode stands for some options"
+        )
+    _check_backend(backend)
+    if backend == "inductor" and mode is not None and mode not in _MODES:
+        raise RuntimeError(
+            f"Unrecognized mode={mode!r}: compile() takes one of {', '.join(_MODES)}"
+        )
+
+
+def _call_of(backend, mode, fullgraph):
+    """What makes the calls of a function, given it and its arguments."""
+    if callable(backend):
+        return _graphs.GraphCall(backend, fullgraph)
+    if mode == "reduce-overhead" and has_effect(backend):
+        return _capture.captured_call(_C._call_noted)
+    return _C._call_noted if has_effect(backend) else _call_as_it_is
+
+
+class _ModuleCalls:
+    """What makes the calls of a module that was compiled in place.
+
+    Copies of the module have recordings of their own.
+    """
+
+    def __init__(self, backend, mode, fullgraph) -> None:
+        self._arguments = (backend, mode, fullgraph)
+        self._call = self._as_written = None
+
+    def __call__(self, module, *args, **kwargs):
+        if self._as_written is None or self._as_written.__self__ is not module:
+            self._call = _call_of(*self._arguments)
+            self._as_written = module._call_as_written
+        return self._call(self._as_written, *args, **kwargs)
+
+    def __deepcopy__(self, memo):
+        return _ModuleCalls(*self._arguments)
+
+    def __reduce__(self):
+        return _ModuleCalls, self._arguments
+
+
+def way_of_calls(
+    *,
+    fullgraph=False,
+    dynamic=None,
+    backend="inductor",
+    mode=None,
+    options=None,
+    disable=False,
+    name=None,
+):
+    """How a module that is compiled with these arguments of `compile` is called.
+
+    Returns:
+        True where its ops are noted, None where it is called as it is, or what is called with it.
+    """
+    _check_arguments(backend, mode, options)
+    if disable:
+        return None
+    if callable(backend) or (mode == "reduce-overhead" and has_effect(backend)):
+        return _ModuleCalls(backend, mode, fullgraph)
+    return True if has_effect(backend) else None
 
 
 def capture(step, check: int = 2):
@@ -165,8 +219,10 @@ def capture(step, check: int = 2):
 
     Parameters, buffers and other tensors that the step finds are used as they are then. Where one
     of them is replaced, a module changes its mode, or an optimiser its settings, the step is
-    recorded anew. What a step does beside ops is not replayed (it appends to a list, counts in an
-    attribute); reading values (`item`, `tolist`, `if tensor:`) and seeding raise where they stand.
+    recorded anew, but for numbers such as a learning rate: once two recordings had different ones,
+    replays take them as they are then. What a step does beside ops is not replayed (it appends to a
+    list, counts in an attribute); reading values (`item`, `tolist`, `if tensor:`) and seeding raise
+    where they stand.
 
     Args:
         step: a function of tensors and hashable values; its tensors want no gradient.

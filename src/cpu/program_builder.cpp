@@ -410,9 +410,9 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
   }
   constexpr int64_t much = int64_t{1} << 19;
   // One step is worth it where a block would be called for each row, or need conversions.
-  const bool converts = std::any_of(
-      made.run.slots.begin(), made.run.slots.end(),
-      [](JitSlot slot) { return slot == JitSlot::BFloat16 || slot == JitSlot::Half; });
+  const bool converts = std::any_of(made.run.slots.begin(), made.run.slots.end(), [](JitSlot slot) {
+    return slot == JitSlot::BFloat16 || slot == JitSlot::Half;
+  });
   const size_t least = has_row_numbers || converts || width_ != 0 ? 1 : 2;
   if (made.run.steps.size() < least || made.fused.slots.size() >= JitStep::no_slot) {
     return false;

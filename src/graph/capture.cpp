@@ -230,6 +230,7 @@ Recording::Step::~Step() = default;
 
 Recording::Recording(const std::vector<Tensor>& inputs, Step&& step, bool strict)
     : graph_(std::make_shared<graph::Graph>()),
+      replayed_(graph_),
       recorder_(std::make_unique<Recorder>(*graph_, strict)) {
   for (const Tensor& t : inputs) {
     RL_CHECK(t.defined() && !is_special(t) && !is_sparse(t),
@@ -275,7 +276,33 @@ std::vector<Tensor> Recording::leaves() const {
 
 // ---- comparing ----
 
-std::string Recording::difference(const Recording& other) const {
+// Which settings two numbers may be: those that are one here and the other there.
+struct Recording::Comparison {
+  const std::vector<double>& settings;
+  const std::vector<double>& other_settings;
+
+  std::vector<size_t> settings_of(const graph::Node* mine, const graph::Node* theirs) const {
+    std::vector<size_t> found;
+    const IValue* const a = number_of(mine);
+    const IValue* const b = number_of(theirs);
+    for (size_t i = 0; i < settings.size() && a != nullptr && b != nullptr; i++) {
+      if (settings[i] == a->toDouble() && other_settings[i] == b->toDouble()) {
+        found.push_back(i);
+      }
+    }
+    return found;
+  }
+  static const IValue* number_of(const graph::Node* node) {
+    const IValue* const value =
+        node->kind == graph::Kind::Constant ? node->output()->constant() : nullptr;
+    return value != nullptr && value->isDouble() ? value : nullptr;
+  }
+};
+
+std::string Recording::difference(const Recording& other, const std::vector<double>& settings,
+                                  const std::vector<double>& other_settings) {
+  RL_CHECK(settings.size() == other_settings.size(),
+           "capture: expected as many settings of one recording as of the other");
   const auto place = [](const graph::Node* node) {
     const std::string text = node->range.place();
     return text.empty() ? "" : ", at " + text;
@@ -299,11 +326,17 @@ std::string Recording::difference(const Recording& other) const {
             (!recorder_->is_written(a) && !other.recorder_->is_written(b) &&
              equal(a.detach(), b.detach())));
   };
+  const Comparison comparison{settings, other_settings};
+  const auto varies_there = [&](size_t at) {
+    return std::count(other.varying_places_.begin(), other.varying_places_.end(), at) != 0;
+  };
+  std::vector<size_t> varying;
+  varying_.clear();
   auto mine = graph_->block().begin();
   auto theirs = other.graph_->block().begin();
   const auto end = graph_->block().end();
   const auto other_end = other.graph_->block().end();
-  for (; mine != end && theirs != other_end; ++mine, ++theirs) {
+  for (size_t at = 0; mine != end && theirs != other_end; ++mine, ++theirs, at++) {
     const Tensor a = tensor_of(*mine);
     const Tensor b = tensor_of(*theirs);
     if (a.defined() && b.defined()) {
@@ -311,28 +344,66 @@ std::string Recording::difference(const Recording& other) const {
         return str("a tensor that the step finds", place((*mine)->next()),
                    ", is another each time, of other values or written by the step");
       }
-    } else if ((*mine)->str(false) != (*theirs)->str(false)) {
-      return str(words(*mine), place(*mine), " was ", words(*theirs), place(*theirs));
+      continue;
+    }
+    const bool differs = (*mine)->str(false) != (*theirs)->str(false);
+    if (differs || varies_there(at)) {
+      std::vector<size_t> found = comparison.settings_of(*mine, *theirs);
+      if (found.empty()) {
+        return str(words(*mine), place(*mine), " was ", words(*theirs), place(*theirs));
+      }
+      varying.push_back(at);
+      varying_.push_back(std::move(found));
     }
   }
   if (mine != end || theirs != other_end) {
     const graph::Node* const more = mine != end ? *mine : *theirs;
     return str(words(more), place(more), " is run in some steps alone");
   }
+  vary(varying);
   return "";
+}
+
+// Makes inputs of the constants at these places.
+void Recording::vary(const std::vector<size_t>& places) {
+  varying_places_ = places;
+  if (places.empty()) {
+    return;
+  }
+  RL_CHECK(program_ != nullptr, "capture: numbers vary once the outputs of a recording are known");
+  replayed_ = graph_->clone();
+  std::vector<graph::Value*> constants;
+  size_t at = 0;
+  for (const graph::Node* const node : replayed_->block()) {
+    if (std::count(places.begin(), places.end(), at++) != 0) {
+      constants.push_back(node->output());
+    }
+  }
+  for (graph::Value* const constant : constants) {
+    constant->replace_all_uses(replayed_->add_input(constant->type));
+  }
+  replayed_->verify();
+  program_ = std::make_unique<graph::Program>(*replayed_, "the step");
 }
 
 // ---- replaying ----
 
-std::vector<Tensor> Recording::replay(const std::vector<Tensor>& inputs) const {
+std::vector<Tensor> Recording::replay(const std::vector<Tensor>& inputs,
+                                      const std::vector<double>& settings) const {
   RL_CHECK(program_ != nullptr, "capture: a recording is replayed once its outputs are known");
+  std::vector<IValue> arguments(inputs.begin(), inputs.end());
+  for (const std::vector<size_t>& which : varying_) {
+    RL_CHECK(which.front() < settings.size(), "capture: expected ", which.front() + 1,
+             " settings or more, got ", settings.size());
+    arguments.emplace_back(settings[which.front()]);
+  }
   struct Plain {  // what the ops ran under: casts and records stand in the graph
     const uint8_t autocast = tls.exchange_autocast(0);
     const NoGradGuard no_grad;
     ~Plain() { tls.exchange_autocast(autocast); }
   } const plain;
   Region region;
-  std::vector<IValue> results = program_->run_plainly({inputs.begin(), inputs.end()});
+  std::vector<IValue> results = program_->run_plainly(std::move(arguments));
   std::vector<Tensor> out;
   out.reserve(results.size());
   for (const IValue& one : results) {

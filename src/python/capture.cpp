@@ -80,32 +80,61 @@ PyObject* finds(PyObject*, PyObject* args) {
     return PyBool_FromLong(recording_in(recording).finds(expect_tensor(tensor, "tensor")));
   });
 }
-// _recorded_difference(recording, other): in words; empty where both do the same.
-PyObject* difference(PyObject*, PyObject* args) {
-  return translate_errors([&] {
-    PyObject *recording, *other;
-    if (!PyArg_ParseTuple(args, "OO:_recorded_difference", &recording, &other)) {
+std::vector<double> numbers_in(PyObject* list) {
+  std::vector<double> out;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+    out.push_back(PyFloat_AsDouble(PyList_GET_ITEM(list, i)));
+    if (PyErr_Occurred() != nullptr) {
       throw PythonError();
     }
-    const std::string text = recording_in(recording).difference(recording_in(other));
+  }
+  return out;
+}
+// _recorded_difference(recording, other, settings, other_settings): in words; empty where both do
+// the same.
+PyObject* difference(PyObject*, PyObject* args) {
+  return translate_errors([&] {
+    PyObject *recording, *other, *settings, *other_settings;
+    if (!PyArg_ParseTuple(args, "OOO!O!:_recorded_difference", &recording, &other, &PyList_Type,
+                          &settings, &PyList_Type, &other_settings)) {
+      throw PythonError();
+    }
+    const std::string text = recording_in(recording).difference(
+        recording_in(other), numbers_in(settings), numbers_in(other_settings));
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+// _recorded_varying(recording): for each number that varies, a list of the settings that it may be.
+PyObject* varying(PyObject*, PyObject* recording) {
+  return translate_errors([&] {
+    Object out = Object::check(PyList_New(0));
+    for (const std::vector<size_t>& which : recording_in(recording).varying()) {
+      const Object places = Object::check(PyList_New(0));
+      for (const size_t place : which) {
+        const Object number = Object::check(PyLong_FromSize_t(place));
+        check(PyList_Append(places.get(), number.get()));
+      }
+      check(PyList_Append(out.get(), places.get()));
+    }
+    return out.release();
   });
 }
 PyObject* recorded_graph(PyObject*, PyObject* recording) {
   return translate_errors([&] { return wrap_graph(recording_in(recording).graph()); });
 }
-// _replay(recording, inputs): the outputs.
+// _replay(recording, inputs, settings): the outputs.
 PyObject* replay(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return translate_errors([&] {
-    if (n != 2) {
-      raise(PyExc_TypeError, "_replay takes a recording and its inputs");
+    if (n != 3 || !PyList_Check(args[2])) {
+      raise(PyExc_TypeError, "_replay takes a recording, its inputs and a list of settings");
     }
     const Recording& recording = recording_in(args[0]);
     const std::vector<Tensor> inputs = unwrap_tuple(args[1], "what a recording takes");
+    const std::vector<double> settings = numbers_in(args[2]);
     std::vector<Tensor> outputs;
     {
       const WithoutGil free;
-      outputs = recording.replay(inputs);
+      outputs = recording.replay(inputs, settings);
     }
     return wrap_result(outputs);
   });
@@ -217,6 +246,7 @@ PyMethodDef functions[] = {
     {"_recorded_leaves", leaves, METH_O, nullptr},
     {"_recorded_finds", finds, METH_VARARGS, nullptr},
     {"_recorded_difference", difference, METH_VARARGS, nullptr},
+    {"_recorded_varying", varying, METH_O, nullptr},
     {"_recorded_graph", recorded_graph, METH_O, nullptr},
     {"_replay", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(replay)), METH_FASTCALL,
      nullptr},

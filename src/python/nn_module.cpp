@@ -160,15 +160,27 @@ void pass_on_error(PyObject* self, PyObject* args) {
   PyErr_Restore(type, value, trace);
 }
 
-PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+// What compiled it, called with it and the arguments (nn/modules/module.py).
+PyObject* call_compiled(PyObject* compiled, PyObject* self, PyObject* args, PyObject* kwargs) {
+  const Object first = Object::check(PyTuple_Pack(1, self));
+  const Object all = Object::check(PySequence_Concat(first.get(), args));
+  return PyObject_Call(compiled, all.get(), kwargs);
+}
+
+PyObject* call_module(PyObject* self, PyObject* args, PyObject* kwargs, bool as_written) {
   return translate_errors([&]() -> PyObject* {
     const Object dict = Object::check(PyObject_GenericGetDict(self, nullptr));
+    PyObject* const compiled =
+        as_written ? nullptr : PyDict_GetItemWithError(dict.get(), names.is_compiled);
+    if (RL_UNLIKELY(compiled != nullptr) && compiled != Py_True) {
+      return call_compiled(compiled, self, args, kwargs);
+    }
     ModuleWatcher* const watcher = module_watcher;
     if (watcher != nullptr) {
       watcher->begin_module(self);
     }
     std::optional<Region> region;
-    if (RL_UNLIKELY(PyDict_GetItemWithError(dict.get(), names.is_compiled) != nullptr)) {
+    if (RL_UNLIKELY(compiled != nullptr)) {
       region.emplace();
     }
     PyObject* result = nullptr;
@@ -191,6 +203,13 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     return result;
   });
+}
+
+PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return call_module(self, args, kwargs, false);
+}
+PyObject* module_call_as_written(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return call_module(self, args, kwargs, true);
 }
 
 // Python gives every subclass the slot that calls __getattr__ by name, because this class has a
@@ -253,6 +272,9 @@ PyMethodDef methods[] = {
     {"__init_subclass__",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(module_init_subclass)),
      METH_VARARGS | METH_KEYWORDS | METH_CLASS, "Keeps attribute look-up direct in subclasses."},
+    {"_call_as_written",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(module_call_as_written)),
+     METH_VARARGS | METH_KEYWORDS, "A call, whether the module is compiled or not."},
     {},
 };
 PyType_Slot slots[] = {

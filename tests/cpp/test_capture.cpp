@@ -89,6 +89,29 @@ RL_TEST(recordings_that_differ_say_where) {
   CHECK(difference.find("{3.0}]() of aten::mul was") != std::string::npos);
 }
 
+RL_TEST(numbers_that_vary_are_given_to_replays) {
+  const Tensor x = ones({3});
+  const Tensor p = zeros({3});
+  const auto with = [&](double rate) {
+    auto made = std::make_unique<Recording>(std::vector<Tensor>{x}, [&] {
+      const NoGradGuard no_grad;
+      std::vector<Tensor> none;
+      sgd_step_({p}, {x}, none, rate, 0.0, 0.0, 0.0, false, false, false);
+    });
+    made->set_outputs({p});
+    return made;
+  };
+  const auto first = with(0.5);
+  const auto second = with(0.25);
+  CHECK(second->difference(*first) != "");
+  CHECK(second->difference(*first, {1.0}, {1.0}) != "");
+  CHECK(second->difference(*first, {7.0, 0.25}, {7.0, 0.5}).empty());
+  CHECK(second->varying() == std::vector<std::vector<size_t>>({{1}}));
+  fill_(p, 0);
+  CHECK(equal(second->replay({ones({3})}, {7.0, 2.0})[0], full({3}, -2.0)));
+  CHECK_THROWS(Error, "expected 2 settings or more", second->replay({ones({3})}));
+}
+
 }  // namespace
 
 RL_TEST_MAIN()

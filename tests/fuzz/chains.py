@@ -17,7 +17,8 @@ import numpy as np
 
 import rushlight as torch
 
-SIZES = ((97, 91), (70, 128), (64, 640), (9, 4160), (144, 64))  # enough to be noted; of but the first rows are folded
+# Enough to be noted; rows of all but the first are folded.
+SIZES = ((97, 91), (70, 128), (64, 640), (9, 4160), (144, 64))
 DTYPES = ["float32"] * 6 + ["float64", "bfloat16", "float16", "int64", "int32", "bool", "complex64"]
 ONE = [
     "abs",

@@ -35,6 +35,33 @@ def _place() -> str:
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def _numbers_of(optimizers: list[Any]) -> list[float]:
+    """Settings of optimisers that are numbers, those in tuples one by one, in a fixed order.
+
+    Only of optimisers of this package, which call ops with their settings as they are.
+    """
+    found = []
+    for optimizer in optimizers:
+        if not type(optimizer).__module__.startswith("rushlight.optim"):
+            continue
+        for group in optimizer.param_groups:
+            for name, value in group.items():
+                values = value if type(value) is tuple and name != "params" else (value,)
+                found.extend(float(v) for v in values if type(v) in (float, int))
+    return found
+
+
+def _without_numbers(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Settings without those that are numbers; a tuple has None in their places."""
+
+    def plain(value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple(plain(v) for v in value)
+        return None if type(value) in (float, int) else value
+
+    return [{name: plain(value) for name, value in group.items()} for group in groups]
+
+
 def _is_setting(name: str, value: Any) -> bool:
     """Whether an attribute of a module is one that decides what its forward does."""
     return not name.startswith("_") and isinstance(value, (bool, int, float, str, tuple))
@@ -48,6 +75,9 @@ class _Surroundings:
         self.optimizers: dict[int, Any] = {}
         self.kept: list[tuple[dict[str, Any], str, Any]] = []
         self.settings: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
+        self.numbers: list[float] = []  # among them
+        self.varying: list[list[int]] = []  # which of these replays take as they are then
+        self.changes_numbers = False  # the step itself does
 
     def watch(self, step: Callable[[], Any]) -> None:
         """Run the step and note the modules and optimisers that it calls."""
@@ -55,8 +85,12 @@ class _Surroundings:
         def on_module(module: nn.Module, args: Any) -> None:
             self.modules[id(module)] = module
 
+        used = {}
+
         def on_optimizer(optimizer: Any, args: Any, kwargs: Any) -> None:
             self.optimizers[id(optimizer)] = optimizer
+            numbers = _numbers_of([optimizer])
+            self.changes_numbers |= used.setdefault(id(optimizer), numbers) != numbers
 
         handles = [
             nn.modules.module.register_module_forward_pre_hook(on_module),
@@ -67,6 +101,12 @@ class _Surroundings:
         finally:
             for handle in handles:
                 handle.remove()
+        for key, optimizer in self.optimizers.items():
+            self.changes_numbers |= used[key] != _numbers_of([optimizer])
+
+    def numbers_now(self) -> list[float]:
+        """Those that optimisers have among their settings."""
+        return _numbers_of(list(self.optimizers.values()))
 
     def keep(self) -> None:
         """Note how all is now."""
@@ -81,16 +121,32 @@ class _Surroundings:
                 self._keep(state)
             groups = optimizer.param_groups
             self.settings.append((groups, [dict(group) for group in groups]))
+        self.numbers = self.numbers_now()
 
     def _keep(self, table: dict[str, Any], *names: str) -> None:
         """Note which objects a dict has under some names, or under all."""
         self.kept.extend((table, name, table[name]) for name in names or table)
 
-    def is_as_kept(self) -> bool:
+    def is_as_kept(self, numbers: list[float] | None) -> bool:
+        """Whether all is as it was noted, but for numbers where they are given as they are now."""
         for table, name, value in self.kept:
             if table.get(name, _MISSING) is not value:
                 return False
-        return all(groups == kept for groups, kept in self.settings)
+        if numbers is None:
+            return all(groups == kept for groups, kept in self.settings)
+        return len(numbers) == len(self.numbers) and all(
+            _without_numbers(groups) == _without_numbers(kept) for groups, kept in self.settings
+        )
+
+    def may_have(self, numbers: list[float]) -> bool:
+        """Whether only numbers are others that replays take as they are."""
+        free = {i for which in self.varying for i in which}
+        changed = (
+            i for i, pair in enumerate(zip(numbers, self.numbers, strict=True)) if len({*pair}) > 1
+        )
+        return all(i in free for i in changed) and all(
+            len({numbers[i] for i in which}) == 1 for which in self.varying
+        )
 
 
 class _Gradient:
@@ -154,7 +210,14 @@ class Recorded:
             return "it adds gradients to those of the step before, into new tensors"
         if (self.out_spec, self.results) != (other.out_spec, other.results):
             return f"it returned {other.results} and then {self.results}"
-        return _C._recorded_difference(self.recording, other.recording)
+        mine, theirs = self.surroundings, other.surroundings
+        if mine.changes_numbers or len(mine.numbers) != len(theirs.numbers):
+            return _C._recorded_difference(self.recording, other.recording, [], [])
+        found = _C._recorded_difference(
+            self.recording, other.recording, mine.numbers, theirs.numbers
+        )
+        mine.varying = _C._recorded_varying(self.recording)
+        return found
 
     def gradients_now(self) -> dict[int, Tensor | None]:
         """Those of its leaves, by their `id`."""
@@ -165,12 +228,25 @@ class Recorded:
         return _C._recorded_graph(self.recording)
 
     def fits(self) -> bool:
-        """Whether all that it depends on is as it was."""
-        return self.surroundings.is_as_kept() and all(g.fits() for g in self.gradients)
+        """Whether all that it depends on is as it was, or a number that replays take as it is."""
+        around = self.surroundings
+        if around.varying:
+            now = around.numbers_now()
+            as_kept = around.is_as_kept(now) and around.may_have(now)
+        else:
+            as_kept = around.is_as_kept(None)
+        return as_kept and all(g.fits() for g in self.gradients)
+
+    def fits_but_for_numbers(self) -> bool:
+        """Whether another recording may show that replays can take numbers as they are."""
+        around = self.surroundings
+        return around.is_as_kept(around.numbers_now()) and all(g.fits() for g in self.gradients)
 
     def replay(self, tensors: list[Tensor]) -> Any:
         """What the step returns, and what it does to tensors."""
-        made = _C._replay(self.recording, tensors)
+        around = self.surroundings
+        numbers = around.numbers_now() if around.varying else []
+        made = _C._replay(self.recording, tensors, numbers)
         at = self.returned
         for gradient in self.gradients:
             if gradient.is_new:
@@ -233,7 +309,10 @@ class Captured:
                 self.replays += 1
                 kind.recordings = 0
                 return kind.replayed.replay(tensors)
-            kind.forget()
+            if kind.replayed.fits_but_for_numbers():
+                kind.latest, kind.replayed = kind.replayed, None
+            else:
+                kind.forget()
         if kind.recordings == 0 and self.replays == 0:  # optimisers make their state in it
             kind.recordings = 1
             if rushlight.is_grad_enabled() and any(t.requires_grad for t in tensors):
@@ -266,8 +345,11 @@ class Captured:
 
     def _record(self, kind: _Kind, args: Any, kwargs: Any) -> Any:
         before = kind.latest.gradients_now() if kind.latest is not None else {}
+        numbers = kind.latest.surroundings.numbers_now() if kind.latest is not None else None
         recorded = Recorded(self.step, args, kwargs, strict=self.otherwise is None)
         result = recorded.finish(before)
+        if numbers is not None and numbers != recorded.surroundings.numbers:
+            recorded.surroundings.changes_numbers = True
         kind.recordings += 1
         if recorded.refusal:
             self._give_up(kind, recorded.refusal)
