@@ -32,6 +32,10 @@ RL_API void set_regions_note(bool on);
 // Whether this thread has noted what the tensor will be.
 RL_API bool is_pending_here(const Tensor& t);
 
+// Notes in a region that `to` gets the elements of `from`, broadcast and converted; false where they
+// have to be copied now.
+RL_API bool note_copy(const Tensor& to, const Tensor& from);
+
 // While it lives formulas of this thread run at once, in a region too.
 class RL_API RunNow {
  public:

@@ -77,7 +77,7 @@ void Notebook::complete(Chain& chain) {
     }
     const cpu::Program& program = program_of(chain);
     if (!program.instructions.empty()) {
-      chain.runner->run(program);
+      cpu::programs().run(program);
       counts_.chains++;
     }
     for (const cpu::Step& step : chain.steps) {
@@ -86,7 +86,7 @@ void Notebook::complete(Chain& chain) {
         step.result->noted_.fetch_sub(number_ * StorageImpl::one_writer, std::memory_order_release);
       } else {
         counts_.unseen++;
-        counts_.bytes_left += (step.on_rows ? chain.rows() : chain.numel) * itemsize(step.stored);
+        counts_.bytes_left += chain.elements_of(step) * itemsize(step.stored);
       }
     }
   }
@@ -149,7 +149,7 @@ void cpu::ChainSource::find(const Tensor& t) {
   ProgramBuilder builder(*chain, *program, Notebook::address_of);
   if (builder.build_reader(step)) {
     program_ = std::move(program);
-    run_ = chain->runner->read;
+    run_ = programs().read;
     lock_ = std::move(lock);
     book.counts_.chains++;
   }

@@ -44,12 +44,15 @@ class RL_API Notebook {
  public:
   // Notes the call; false where the formula has to run now. Values of the attributes are of the
   // compute type, one after another, as blocks take them.
-  bool note(const TensorIterator& it, const cpu::PointwiseKernel& kernel, const char* attributes,
-            const cpu::ProgramRunner& runner);
+  bool note(const TensorIterator& it, const cpu::PointwiseKernel& kernel, const char* attributes);
   // Notes that each row of `in`, its last `row` elements, is folded to an element of `out`, by a
   // formula of `size` bytes; false where it has to run now.
   bool note_fold(const Tensor& in, const Tensor& out, int64_t row, cpu::RowFold fold,
-                 const void* formula, size_t size, const cpu::ProgramRunner& runner);
+                 const void* formula, size_t size);
+  // Notes that `to` gets the elements of `from`, broadcast and converted.
+  bool note_copy(const Tensor& to, const Tensor& from);
+  // Notes that rows of `out` are those of the tensors, one after the other.
+  bool note_join(const Tensor& out, TensorList tensors);
   bool writes(const StorageImpl* storage) const;
   void complete_all();
   ChainCounts counts();

@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t max_open = 4;    // chains of one thread, of different shapes
 constexpr size_t max_steps = 64;  // of a chain
+// Elements of a row that is worked on as a whole: of more a few values would not stay in a cache.
+constexpr int64_t longest_row = 16384;
 
 // Whether the formula takes float32 and gives what it computes, without a conversion.
 bool keeps_float(const TensorIterator& it, const cpu::PointwiseKernel& kernel) {
@@ -24,6 +26,27 @@ bool keeps_float(const TensorIterator& it, const cpu::PointwiseKernel& kernel) {
     keeps &= in == nullptr || in->numel() == 1 || in->dtype() == kernel.wanted(i, kFloat32);
   }
   return keeps;
+}
+
+// Whether elements of `from`, spread over the shape of `to`, follow each other or are one where
+// those of `to` follow each other. Others are better copied by tiles.
+bool lies_in_rows_of(const Tensor& to, const Tensor& from) {
+  const int64_t missing = to.dim() - from.dim();
+  for (int64_t d = 0; d < to.dim(); d++) {
+    if (to.sizes()[d] != 1 && to.strides()[d] == 1) {
+      return d < missing || from.sizes()[d - missing] == 1 || from.strides()[d - missing] <= 1;
+    }
+  }
+  return true;
+}
+
+cpu::Step copy_step(ScalarType dtype) {
+  static const int light = cpu::jit_formula("copy");
+  cpu::Step step;
+  step.kind = cpu::Step::Kind::Copy;
+  step.common = step.stored = dtype;
+  step.light = static_cast<int16_t>(light);
+  return step;
 }
 
 }  // namespace
@@ -184,26 +207,30 @@ struct Notebook::Noter {
     return static_cast<int16_t>(chain.leaves.size() - 1);
   }
 
-  cpu::Input input(Chain& chain, const TensorIterator& it, int operand, bool on_rows) {
+  static cpu::Input input(Chain& chain, const TensorIterator& it, int operand, bool on_rows) {
     const Tensor* t = it.tensor(operand);
-    if (t != nullptr) {
-      if (const int step = on_rows ? row_step_of(chain, *t) : step_of(chain, *t); step >= 0) {
-        return {true, static_cast<int16_t>(step)};
-      }
-    }
-    cpu::Leaf leaf;
-    leaf.dtype = it.dtype(operand);
-    if (t == nullptr || t->numel() == 1) {  // a number, as it is now
-      const void* value = t == nullptr
-                              ? it.number(operand)
-                              : static_cast<const char*>(t->storage()->data_) + bytes_before(*t);
-      std::memcpy(leaf.number, value, static_cast<size_t>(itemsize(leaf.dtype)));
-      return {false, leaf_number(chain, std::move(leaf))};
-    }
-    return memory(chain, *t);
+    return t != nullptr ? input(chain, *t, on_rows)
+                        : number(chain, it.dtype(operand), it.number(operand));
   }
-  static cpu::Input memory(Chain& chain, const Tensor& t) {
+  static cpu::Input input(Chain& chain, const Tensor& t, bool on_rows) {
+    if (const int step = on_rows ? row_step_of(chain, t) : step_of(chain, t); step >= 0) {
+      return {true, static_cast<int16_t>(step)};
+    }
+    if (t.numel() == 1) {  // as it is now
+      return number(chain, t.dtype(),
+                    static_cast<const char*>(t.storage()->data_) + bytes_before(t));
+    }
+    return memory(chain, t, 0);
+  }
+  static cpu::Input number(Chain& chain, ScalarType dtype, const void* value) {
     cpu::Leaf leaf;
+    leaf.dtype = dtype;
+    std::memcpy(leaf.number, value, static_cast<size_t>(itemsize(dtype)));
+    return {false, leaf_number(chain, std::move(leaf))};
+  }
+  static cpu::Input memory(Chain& chain, const Tensor& t, int64_t width) {
+    cpu::Leaf leaf;
+    leaf.width = width;
     leaf.dtype = t.dtype();
     leaf.storage = t.storage();
     leaf.offset = bytes_before(t);
@@ -217,7 +244,7 @@ struct Notebook::Noter {
   }
 
   // The last step, for whose result the memory of `out` waits.
-  void add(Chain& chain, cpu::Step& step, const Tensor& out, const cpu::ProgramRunner& runner) {
+  void add(Chain& chain, cpu::Step& step, const Tensor& out) {
     StorageImpl* storage = out.storage().get();
     step.stored = out.dtype();
     step.offset = bytes_before(out);
@@ -230,12 +257,17 @@ struct Notebook::Noter {
     }
     step.result = storage;
     chain.steps.push_back(step);
-    chain.runner = &runner;
   }
+
+  // Whether the value of a step can be a part of joined rows, and how many steps it takes: what it
+  // is made from may be read once more, in rows.
+  static bool can_be_part(const Chain& chain, int step, const Tensor& out, size_t& num_steps);
+  Way way_to_part(const Tensor& t, const Tensor& out, size_t& num_steps);
+  void add_part(Chain& chain, const Tensor& t, const Tensor& out, cpu::Step& join);
 };
 
 bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel,
-                    const char* attributes, const cpu::ProgramRunner& runner) {
+                    const char* attributes) {
   const Tensor& out = it.output(0);
   if (it.num_outputs() != 1 || out.dim() > cpu::Strided::max_dims ||
       !out.impl()->is_non_overlapping_and_dense()) {
@@ -255,6 +287,7 @@ bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel
   }
   cpu::Step step;
   step.kernel = &kernel;
+  step.inputs = kernel.num_inputs;
   step.on_rows = on_rows;
   step.common = it.common_dtype();
   step.light = on_rows ? int16_t{-1} : light_number(kernel);
@@ -263,19 +296,14 @@ bool Notebook::note(const TensorIterator& it, const cpu::PointwiseKernel& kernel
   }
   const int64_t size = itemsize(kernel.compute(step.common));
   std::memcpy(step.attributes, attributes, static_cast<size_t>(kernel.num_attributes * size));
-  noter.add(*chain, step, out, runner);
+  noter.add(*chain, step, out);
   return true;
 }
 
 bool Notebook::note_fold(const Tensor& in, const Tensor& out, int64_t row, cpu::RowFold fold,
-                         const void* formula, size_t size, const cpu::ProgramRunner& runner) {
-  // Shorter rows cost more than passes over all of them; of longer ones a few values would not stay
-  // in a cache.
-  constexpr int64_t shortest = 512;
-  constexpr int64_t longest = 16384;
-  constexpr int64_t least = 4 * TensorIterator::least_noted;
-  if (in.numel() < least || in.dim() > cpu::Strided::max_dims || row % cpu::least_piece != 0 ||
-      row < shortest || row > longest || size > sizeof(cpu::Step::attributes) ||
+                         const void* formula, size_t size) {
+  if (in.numel() < TensorIterator::least_noted || in.dim() > cpu::Strided::max_dims ||
+      row % cpu::least_piece != 0 || row > longest_row || size > sizeof(cpu::Step::attributes) ||
       !in.is_contiguous() || !out.is_contiguous() || out.storage() == in.storage() ||
       out.storage()->exposed() || out.storage()->noted_.load(std::memory_order_acquire) != 0) {
     return false;
@@ -291,14 +319,188 @@ bool Notebook::note_fold(const Tensor& in, const Tensor& out, int64_t row, cpu::
   }
   chain->row = row;
   cpu::Step step;
+  step.kind = cpu::Step::Kind::Fold;
   step.fold = fold;
   step.on_rows = true;
   step.common = in.dtype();
-  step.light = -1;
   step.in[0] =
-      made_by >= 0 ? cpu::Input{true, static_cast<int16_t>(made_by)} : Noter::memory(*chain, in);
+      made_by >= 0 ? cpu::Input{true, static_cast<int16_t>(made_by)} : Noter::memory(*chain, in, 0);
   std::memcpy(step.attributes, formula, size);
-  noter.add(*chain, step, out, runner);
+  noter.add(*chain, step, out);
+  return true;
+}
+
+// ---- copies ----
+
+bool Notebook::note_copy(const Tensor& to, const Tensor& from) {
+  if (to.numel() < TensorIterator::least_noted || to.dim() > cpu::Strided::max_dims ||
+      !to.impl()->is_non_overlapping_and_dense() || to.storage() == from.storage() ||
+      !is_expandable_to(from.sizes(), to.sizes()) || !lies_in_rows_of(to, from)) {
+    return false;
+  }
+  Noter noter{*this};
+  Chain* const chain = noter.clear_chain(to, [&](const Chain& at) {
+    const Noter::Way way = noter.way_to(at, from);
+    return way == Noter::Way::Clear ? noter.way_to_write(at, to) : way;
+  });
+  if (chain == nullptr) {
+    return false;
+  }
+  cpu::Step step = copy_step(to.dtype());
+  step.in[0] = Noter::input(*chain, from, false);
+  noter.add(*chain, step, to);
+  return true;
+}
+bool note_copy(const Tensor& to, const Tensor& from) {
+  const bool is_memory = to.storage() && from.storage() && to.is_cpu() && from.is_cpu();
+  return is_memory && tls.notebook != nullptr && tls.notebook->note_copy(to, from);
+}
+
+// ---- joined rows ----
+
+bool Notebook::Noter::can_be_part(const Chain& chain, int step, const Tensor& out,
+                                  size_t& num_steps) {
+  uint64_t needed = uint64_t{1} << step;
+  for (int i = step; i >= 0; i--) {
+    if ((needed >> i & 1) == 0) {
+      continue;
+    }
+    const cpu::Step& one = chain.steps[static_cast<size_t>(i)];
+    num_steps++;
+    const bool is_plain = one.kind == cpu::Step::Kind::Formula || one.kind == cpu::Step::Kind::Copy;
+    if (!is_plain || one.on_rows || one.width != 0) {
+      return false;
+    }
+    for (int k = 0; k < one.num_inputs(); k++) {
+      if (one.in[k].is_step) {
+        needed |= uint64_t{1} << one.in[k].index;
+        continue;
+      }
+      const cpu::Leaf& leaf = chain.leaves[static_cast<size_t>(one.in[k].index)];
+      const int64_t stride = leaf.strides[chain.dim - 1];
+      if (leaf.storage &&
+          (writer_number(leaf.storage.get()) != 0 || leaf.storage == out.storage() ||
+           (stride != 0 && stride != itemsize(leaf.dtype)))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+Notebook::Noter::Way Notebook::Noter::way_to_part(const Tensor& t, const Tensor& out,
+                                                  size_t& num_steps) {
+  const StorageImpl* const storage = t.storage().get();
+  const uint32_t writer = writer_number(storage);
+  if (writer == 0) {
+    num_steps++;
+    return storage->exposed() || t.strides()[t.dim() - 1] != 1 || t.storage() == out.storage()
+               ? Way::None
+               : Way::Clear;
+  }
+  if (writer != book.number_) {
+    lock.unlock();
+    storage->complete();
+    lock.lock();
+    return Way::Changed;
+  }
+  Chain* const chain = book.writer_of(storage);
+  const int step = step_of(*chain, t);
+  if (step >= 0 && can_be_part(*chain, step, out, num_steps)) {
+    num_steps++;
+    return Way::Clear;
+  }
+  book.complete(*chain);
+  return Way::Changed;
+}
+
+// Notes once more what gives a part, in rows of its width.
+void Notebook::Noter::add_part(Chain& chain, const Tensor& t, const Tensor& out, cpu::Step& join) {
+  const int64_t width = t.sizes()[t.dim() - 1];
+  cpu::Step copy = copy_step(out.dtype());
+  copy.width = width;
+  const auto note = [&](const cpu::Step& step) {
+    chain.steps.push_back(step);
+    return cpu::Input{true, static_cast<int16_t>(chain.steps.size() - 1)};
+  };
+  cpu::Input& part = join.in[join.inputs++];
+  if (writer_number(t.storage().get()) == 0) {
+    copy.in[0] = memory(chain, t, width);
+    part = note(copy);
+    return;
+  }
+  const Chain& from = *book.writer_of(t.storage().get());
+  const int last = step_of(from, t);
+  uint64_t needed = uint64_t{1} << last;
+  for (int i = last; i >= 0; i--) {
+    const cpu::Step& step = from.steps[static_cast<size_t>(i)];
+    for (int k = 0; k < step.num_inputs() && (needed >> i & 1) != 0; k++) {
+      needed |= step.in[k].is_step ? uint64_t{1} << step.in[k].index : 0;
+    }
+  }
+  std::vector<cpu::Input> noted(from.steps.size());
+  for (int i = 0; i <= last; i++) {
+    if ((needed >> i & 1) == 0) {
+      continue;
+    }
+    cpu::Step step = from.steps[static_cast<size_t>(i)];
+    step.width = width;
+    step.result = nullptr;
+    for (int k = 0; k < step.num_inputs(); k++) {
+      const auto at = static_cast<size_t>(step.in[k].index);
+      if (step.in[k].is_step) {
+        step.in[k] = noted[at];
+      } else {
+        cpu::Leaf leaf = from.leaves[at];
+        leaf.width = width;
+        leaf.linear = false;
+        step.in[k] = {false, leaf_number(chain, std::move(leaf))};
+      }
+    }
+    noted[static_cast<size_t>(i)] = note(step);
+  }
+  part = noted[static_cast<size_t>(last)];
+  if (t.dtype() != out.dtype()) {
+    copy.in[0] = part;
+    part = note(copy);
+  }
+}
+
+bool Notebook::note_join(const Tensor& out, TensorList tensors) {
+  const int64_t row = out.sizes()[out.dim() - 1];
+  bool fits = out.numel() >= TensorIterator::least_noted && out.dim() <= cpu::Strided::max_dims &&
+              out.is_contiguous() && row <= longest_row && tensors.size() > 1 &&
+              tensors.size() <= cpu::max_inputs;
+  for (const Tensor& t : tensors) {
+    fits = fits && t.storage() && t.numel() != 0 && t.sizes()[t.dim() - 1] % cpu::least_piece == 0;
+  }
+  if (!fits) {
+    return false;
+  }
+  Noter noter{*this};
+  size_t num_steps = 0;
+  Chain* const chain = noter.clear_chain(out, [&](const Chain& at) {
+    num_steps = 1;
+    for (const Tensor& t : tensors) {
+      if (const Noter::Way way = noter.way_to_part(t, out, num_steps); way != Noter::Way::Clear) {
+        return way;
+      }
+    }
+    return noter.way_to_write(at, out);
+  });
+  if (chain == nullptr || (chain->row != 0 && chain->row != row) ||
+      chain->steps.size() + num_steps > max_steps) {
+    return false;
+  }
+  chain->row = row;
+  cpu::Step join;
+  join.kind = cpu::Step::Kind::Join;
+  join.common = out.dtype();
+  join.inputs = 0;
+  for (const Tensor& t : tensors) {
+    noter.add_part(*chain, t, out, join);
+  }
+  noter.add(*chain, join, out);
   return true;
 }
 

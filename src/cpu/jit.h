@@ -1,6 +1,7 @@
 // Register code for runs of light formulas: one loop in which values stay in registers. Made at run
-// time, for x86-64-v3 and v4 and float32 operands; what it computes has the bits of the blocks.
-// Where memory may not be made executable there is none, and blocks do all.
+// time, for x86-64-v3 and v4, operands of float32 and 16-bit floats; what it computes has the bits
+// of the blocks. A value is float32 in its register, that of a 16-bit float rounded to it. Where
+// memory may not be made executable there is none, and blocks do all.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,14 @@
 #include "cpu/formula_kernel.h"
 
 namespace rushlight::cpu {
+
+enum class JitSlot : uint8_t {
+  Float,
+  BFloat16,
+  Half,
+  Bool,
+  RowFloat,  // one number for each row; read
+};
 
 struct JitOperand {
   enum class Kind : uint8_t { Value, Slot, Constant };
@@ -23,18 +32,21 @@ struct JitStep {
   uint8_t formula;
   uint8_t num_operands;  // inputs, then attributes
   JitOperand in[max_inputs + max_attributes];
-  uint8_t store = no_slot;  // the slot that the result is written to
-  bool streams = false;     // past the caches
+  JitSlot rounded = JitSlot::Float;  // what the result is rounded to
+  uint8_t store = no_slot;           // the slot that it is written to
+  bool streams = false;              // past the caches
 };
 
 struct JitRun {
   std::vector<JitStep> steps;
-  std::vector<bool> is_bool;  // of each slot; else float32
+  std::vector<JitSlot> slots;
   uint8_t num_constants = 0;
 };
 
-// Slots are addresses of n elements, a multiple of 64.
-using JitFunction = void (*)(char* const* slots, const float* constants, int64_t n);
+// Slots are addresses of the first of some rows of n elements, a multiple of 64, and steps the
+// bytes from row to row. The addresses are used up.
+using JitFunction = void (*)(char** slots, const int64_t* steps, const float* constants, int64_t n,
+                             int64_t rows);
 struct JitCode {
   JitFunction function = nullptr;
   std::shared_ptr<const void> owner;  // of the memory that the code is in

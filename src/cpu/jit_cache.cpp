@@ -31,13 +31,14 @@ std::string key_of(const JitRun& run) {
     key += static_cast<char>(step.formula);
     key += static_cast<char>(step.store);
     key += static_cast<char>(step.streams);
+    key += static_cast<char>(step.rounded);
     for (int i = 0; i < step.num_operands; i++) {
       key += static_cast<char>(step.in[i].kind);
       key += static_cast<char>(step.in[i].index);
     }
   }
-  for (const bool is_bool : run.is_bool) {
-    key += is_bool ? 'b' : 'f';
+  for (const JitSlot slot : run.slots) {
+    key += static_cast<char>(slot);
   }
   return key;
 }

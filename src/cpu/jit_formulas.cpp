@@ -74,6 +74,8 @@ void sigmoid(Emitter& g, const Register& out, const Register& x) {
 
 // As in kernels/pointwise.h, in its order of operations.
 constexpr JitFormula formulas[] = {
+    {"copy", false,
+     [](Emitter& g, const Register& out, const Register* in) { g.vmovaps(out, in[0]); }},
     {"add", false,
      [](Emitter& g, const Register& out, const Register* in) { g.vaddps(out, in[0], in[1]); }},
     {"sub", false,

@@ -6,32 +6,45 @@
 #include <vector>
 
 #include "cpu/formula_kernel.h"
+#include "cpu/isa_level.h"
 #include "cpu/jit.h"
 
 namespace rushlight::cpu {
 
-// Folds a row of `n` elements that follow each other; `formula` is that of the fold.
-using RowFold = void (*)(const void* formula, const char* x, int64_t n, char* to);
+// Folds `rows` rows of `n` elements that follow each other, `step` bytes from row to row, to one
+// element each; `formula` is that of the fold.
+using RowFold = void (*)(const void* formula, const char* x, int64_t step, int64_t n, int64_t rows,
+                         char* to);
 
 // Where the elements of a value are. An address is that of the value's first element; buffers hold
-// one piece.
+// what is worked on at a time.
 struct Slot {
   enum class Kind : uint8_t {
-    Buffer,     // of the pass
-    RowBuffer,  // of the pass: one element for each row of a piece
-    RowMemory,  // a tensor's: one element for each row; written
-    Memory,     // a tensor's, gapless in the order of the pass
-    Repeated,   // one number, as often as a piece has elements
-    Single,     // one number, once
+    Buffer,      // of the pass
+    Memory,      // a tensor's, gapless in the order of the pass
+    Rows,        // a tensor's, gapless within a row; which of `strided`
+    RowBuffer,   // of the pass: one element for each row of a piece
+    RowMemory,   // a tensor's: one element for each row; written
+    RowNumbers,  // a tensor's: one element for each row; which of `strided`
+    Repeated,    // one number, as often as a buffer has elements
+    Single,      // one number, once
   };
   Kind kind;
   bool written;  // a tensor's memory that is written, not read
   ScalarType dtype;
   ScalarType stored;    // of the number at `address`, for the last two
-  int16_t buffer = -1;  // of the pass; of Single, the place among them
+  int16_t buffer = -1;  // of the pass; of Single, the place among them; of Rows: of `strided`
   int16_t origin = -1;  // the leaf that it is, or the step whose result is `written`
   char* address = nullptr;
   bool of_piece = false;  // of Buffer where rows are folded: it holds all rows of a piece
+  int64_t step = 0;       // bytes from row to row
+  int64_t width = 0;      // elements of a row, where that is less than the program's
+  int16_t within = -1;    // the slot of whose rows it is a part
+  int64_t first = 0;      // element, of these rows
+
+  bool is_of_rows() const {
+    return kind == Kind::RowBuffer || kind == Kind::RowMemory || kind == Kind::RowNumbers;
+  }
 };
 
 struct Instruction {
@@ -53,10 +66,12 @@ struct Instruction {
   const void* attributes = nullptr;
   int16_t origin = -1;   // of Compute and Fold: the step
   bool on_rows = false;  // elements are those of the rows of a piece
+  bool by_rows = false;  // rows do not follow each other without gaps in all that it works on
+  int64_t width = 0;     // elements of a row, where that is less than the program's
   RowFold fold = nullptr;
 };
 
-// A tensor that is gathered: strides in bytes, innermost first.
+// A tensor that does not lie gapless: strides in bytes, innermost first.
 struct Strided {
   static constexpr int max_dims = 8;
   const char* address;
@@ -74,16 +89,16 @@ struct Fused {
   struct Origin {
     int16_t step;  // whose attribute it is; -1: a leaf
     int16_t index;
+    ScalarType wanted;
   };
   std::vector<Origin> origins;  // of the constants
-  // Constants that are another number for each row: which, and the slot of the rows' elements.
-  struct RowConstant {
-    int16_t constant;
-    int16_t slot;
-  };
-  std::vector<RowConstant> row_constants;
 };
 
+// A pass goes over rows, of which several are worked on at a time where they are short, and parts
+// where they are long. Where nothing asks for rows all elements are one.
+//
+// Where rows are folded, all of a piece of rows go through the instructions up to the next one on
+// the elements of rows, which then runs once for the piece.
 struct Program {
   std::vector<Slot> slots;
   std::vector<Instruction> instructions;
@@ -91,20 +106,18 @@ struct Program {
   std::vector<Fused> fused;
   int64_t num_buffers = 0;
   int64_t num_singles = 0;
-  int64_t buffer_bytes = 0;  // a multiple of 64
-  int64_t piece = 0;         // elements, a multiple of 64
-  int64_t numel = 0;
-  int64_t grain = 0;
-  // Where rows are folded: the elements of one. A piece is `piece_rows` of them; what works on
-  // elements runs row by row, up to the next instruction on the elements of rows, which runs once
-  // for all of the piece.
-  int64_t row = 0;
-  int64_t piece_rows = 0;
   int64_t num_row_buffers = 0;
   int64_t num_piece_buffers = 0;
-  bool is_final = true;  // nothing would be better at another time
-  int16_t given = -1;    // the slot whose memory the reader gives
-  int dim = 1;           // innermost first
+  int64_t buffer_bytes = 0;  // a multiple of 64
+  int64_t numel = 0;
+  int64_t row = 0;  // elements
+  int64_t rows_at_once = 0;
+  int64_t piece_rows = 0;  // 0: rows are worked on in parts
+  int64_t part = 0;        // elements, a multiple of 64
+  int64_t grain = 0;       // rows, or elements where rows are worked on in parts
+  bool is_final = true;    // nothing would be better at another time
+  int16_t given = -1;      // the slot whose memory the reader gives
+  int dim = 1;             // innermost first
   int64_t shape[Strided::max_dims + 1];
 };
 
@@ -116,8 +129,20 @@ struct ProgramRunner {
   void (*read)(const Program& program, int64_t first, int64_t n, char* to);
 };
 
+namespace v2 {
+extern const ProgramRunner program_runner;
+}
+namespace v3 {
+extern const ProgramRunner program_runner;
+}
+namespace v4 {
+extern const ProgramRunner program_runner;
+}
+inline const ProgramRunner& programs() { return RL_ISA_TABLE(program_runner); }
+
 inline constexpr int64_t program_bytes = 32768;  // of all buffers, at most: a first-level cache
-// The same of what holds all rows of a piece: a part of a second-level cache.
+// Of all that is worked on where rows are folded, for all rows of a piece: a part of a second-level
+// cache.
 inline constexpr int64_t piece_bytes = 131072;
 inline constexpr int64_t most_rows = 64;    // of a piece
 inline constexpr int64_t least_piece = 64;  // a granule of whatever types meet

@@ -8,15 +8,27 @@ namespace rushlight::cpu {
 
 namespace {
 
-float number_of(const Leaf& leaf) {
+// A number as `wanted`, a float.
+float number_of(const Leaf& leaf, ScalarType wanted) {
   return visit_dtype<set_all>("compile", leaf.dtype, [&](auto tag) -> float {
     using T = typename decltype(tag)::type;
     if constexpr (is_complex_v<T>) {
       return 0;  // is_light() has refused it
     } else {
-      return convert<float>(read_element(reinterpret_cast<const T*>(leaf.number)));
+      const auto x = convert<float>(read_element(reinterpret_cast<const T*>(leaf.number)));
+      return wanted == kBFloat16 ? convert<float>(convert<BFloat16>(x))
+             : wanted == kHalf   ? convert<float>(convert<Half>(x))
+                                 : x;
     }
   });
+}
+bool is_small_float(ScalarType dtype) { return dtype == kBFloat16 || dtype == kHalf; }
+bool is_light_float(ScalarType dtype) { return dtype == kFloat32 || is_small_float(dtype); }
+JitSlot jit_slot(ScalarType dtype) {
+  return dtype == kBool       ? JitSlot::Bool
+         : dtype == kBFloat16 ? JitSlot::BFloat16
+         : dtype == kHalf     ? JitSlot::Half
+                              : JitSlot::Float;
 }
 float attribute_of(const Step& step, int index) {
   float attribute = 0;
@@ -47,7 +59,7 @@ bool ProgramBuilder::build_reader(int step) {
     if (!is_light(one) || jit_is_heavy(one.light)) {
       return false;
     }
-    for (int k = 0; k < one.kernel->num_inputs; k++) {
+    for (int k = 0; k < one.num_inputs(); k++) {
       const Input& in = one.in[k];
       const auto at = static_cast<size_t>(in.index);
       if (!in.is_step && chain_.leaves[at].linear && (seen >> (at % 64) & 1) == 0) {
@@ -71,20 +83,27 @@ void ProgramBuilder::begin() {
   program_.strided.clear();
   program_.fused.clear();
   program_.num_singles = 0;
-  program_.row = 0;
   program_.num_row_buffers = 0;
   program_.numel = chain_.numel;
   program_.given = -1;
   program_.is_final = true;
   leaf_slots_.assign(chain_.leaves.size(), -1);
   step_slots_.assign(chain_.steps.size(), -1);
-  spread_slots_.assign(chain_.steps.size(), -1);
+  parts_.assign(chain_.steps.size(), -1);
+  spread_.clear();
 }
 
 void ProgramBuilder::add_steps() {
+  begin_joins();
   for (size_t i = 0; i < chain_.steps.size();) {
+    if (!is_needed(i)) {
+      i++;
+      continue;
+    }
+    width_ = chain_.steps[i].width;
     size_t end = i;
-    while (end < chain_.steps.size() && (!is_needed(end) || is_light(chain_.steps[end]))) {
+    while (end < chain_.steps.size() && (!is_needed(end) || (is_light(chain_.steps[end]) &&
+                                                             chain_.steps[end].width == width_))) {
       end++;
     }
     end = std::max(end, i + 1);
@@ -92,17 +111,17 @@ void ProgramBuilder::add_steps() {
       i = end;
     }
     for (; i < end; i++) {
-      if (is_needed(i) && chain_.steps[i].fold != nullptr) {
-        add_fold(i);
-      } else if (is_needed(i)) {
-        add_step(i);
+      if (is_needed(i)) {
+        add_one(i);
       }
     }
   }
+  width_ = 0;
   keep_row_values();
   find_piece_buffers();
   share_buffers();
   choose_piece();
+  find_steps();
 }
 
 // ---- programs of equal chains ----
@@ -115,7 +134,6 @@ bool ProgramBuilder::key(std::string& key) const {
     return false;
   }
   key.clear();
-  add(chain_.runner);
   add(chain_.row);
   add(chain_.leaves.size());
   add(chain_.steps.size());
@@ -123,6 +141,7 @@ bool ProgramBuilder::key(std::string& key) const {
   for (const Leaf& leaf : chain_.leaves) {
     key += static_cast<char>(leaf.dtype);
     key += !leaf.storage ? 'n' : leaf.linear ? 'm' : 'g';
+    add(leaf.width);
     if (leaf.storage && !leaf.linear) {
       gathers = true;
       key.append(reinterpret_cast<const char*>(leaf.strides),
@@ -138,6 +157,8 @@ bool ProgramBuilder::key(std::string& key) const {
   for (const Step& step : chain_.steps) {
     add(step.kernel);
     add(step.fold);
+    add(step.width);
+    key += static_cast<char>(step.kind);
     key += static_cast<char>(step.on_rows);
     key += static_cast<char>(step.common);
     key += static_cast<char>(step.stored);
@@ -152,12 +173,13 @@ bool ProgramBuilder::key(std::string& key) const {
 
 void ProgramBuilder::refresh() {
   program_.numel = chain_.numel;
+  find_needed();
   find_shape();
   for (Slot& slot : program_.slots) {
     const auto origin = static_cast<size_t>(slot.origin);
     if (slot.kind == Slot::Kind::Memory || slot.kind == Slot::Kind::RowMemory) {
       slot.address = slot.written ? address_of_result(origin) : address_of_leaf(origin);
-    } else if (slot.kind != Slot::Kind::Buffer && slot.kind != Slot::Kind::RowBuffer) {
+    } else if (slot.kind == Slot::Kind::Repeated || slot.kind == Slot::Kind::Single) {
       slot.address = const_cast<char*>(chain_.leaves[origin].number);
     }
   }
@@ -172,11 +194,8 @@ void ProgramBuilder::refresh() {
   for (Fused& fused : program_.fused) {
     for (size_t i = 0; i < fused.constants.size(); i++) {
       const Fused::Origin from = fused.origins[i];
-      if (from.index < 0) {
-        continue;  // a row's
-      }
       fused.constants[i] =
-          from.step < 0 ? number_of(chain_.leaves[static_cast<size_t>(from.index)])
+          from.step < 0 ? number_of(chain_.leaves[static_cast<size_t>(from.index)], from.wanted)
                         : attribute_of(chain_.steps[static_cast<size_t>(from.step)], from.index);
     }
   }
@@ -209,12 +228,14 @@ void ProgramBuilder::find_shape() {
   }
   std::sort(order_, order_ + dims,
             [&](int a, int b) { return chain_.strides[a] < chain_.strides[b]; });
+  const bool joins_parts = needs(Step::Kind::Join);  // what parts lie in is no row of theirs
   int last = -1;
   int kept[Strided::max_dims];
   for (int i = 0; i < dims; i++) {
     const int d = order_[i];
     const bool joins =
-        last >= 0 && std::all_of(chain_.leaves.begin(), chain_.leaves.end(), [&](const Leaf& leaf) {
+        last >= 0 && !(joins_parts && program_.shape[last] == chain_.row) &&
+        std::all_of(chain_.leaves.begin(), chain_.leaves.end(), [&](const Leaf& leaf) {
           return !leaf.storage || leaf.linear ||
                  leaf.strides[d] == leaf.strides[kept[last]] * program_.shape[last];
         });
@@ -231,29 +252,71 @@ void ProgramBuilder::find_shape() {
   }
   program_.dim = last + 1;
   std::copy_n(kept, program_.dim, order_);
+  find_rows();
+}
+bool ProgramBuilder::needs(Step::Kind kind) const {
+  for (size_t i = 0; i < chain_.steps.size(); i++) {
+    if (is_needed(i) && chain_.steps[i].kind == kind) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What a row is: what steps fold or join, or else the innermost dimension of tensors that are
+// broadcast or part of others.
+void ProgramBuilder::find_rows() {
+  whole_rows_ = needs(Step::Kind::Fold) || needs(Step::Kind::Join);
+  const int64_t inner = program_.shape[0];
+  rows_lie_ = inner % least_piece == 0 && (whole_rows_ ? inner == chain_.row : program_.dim > 1);
+  const bool broadcasts =
+      rows_lie_ && std::any_of(chain_.leaves.begin(), chain_.leaves.end(), [&](const Leaf& leaf) {
+        return leaf.storage && !leaf.linear && lies_in_rows(leaf);
+      });
+  program_.row = whole_rows_ ? chain_.row : broadcasts ? inner : chain_.numel;
+  rows_lie_ &= program_.row == inner;
+}
+bool ProgramBuilder::lies_in_rows(const Leaf& leaf) const {
+  const int64_t stride = leaf.strides[order_[0]];
+  return stride == 0 || stride == itemsize(leaf.dtype);
 }
 
 // ---- runs of light steps ----
 
-// Whether register code can compute it: float32, and nothing to convert but numbers.
+// Whether register code can compute it: floats of 32 or 16 bits, computed in float32 or only moved.
 bool ProgramBuilder::is_light(const Step& step) const {
-  if (step.kernel == nullptr) {
+  const bool is_bool = step.computed() == kBool;
+  if (step.light < 0 || !is_light_float(step.computed_in()) ||
+      (is_bool ? step.stored != kBool : !is_light_float(step.stored)) ||
+      !(is_bool || step.computed() == kFloat32 || step.computed() == step.stored)) {
     return false;
   }
-  const PointwiseKernel& kernel = *step.kernel;
-  if (step.light < 0 || step.common != kFloat32 || step.stored != kernel.result(kFloat32)) {
-    return false;
-  }
-  for (int i = 0; i < kernel.num_inputs; i++) {
+  for (int i = 0; i < step.num_inputs(); i++) {
     const Input& in = step.in[i];
     const auto at = static_cast<size_t>(in.index);
     const ScalarType dtype = in.is_step ? chain_.steps[at].stored : chain_.leaves[at].dtype;
-    if (is_number(in) ? kernel.wanted(i, kFloat32) != kFloat32 || is_complex(dtype)
-                      : dtype != kernel.wanted(i, kFloat32)) {
+    const ScalarType wanted = step.wanted(i);
+    const bool is_taken = is_number(in) ? is_light_float(wanted) && !is_complex(dtype)
+                          : step.kind == Step::Kind::Copy || wanted == kFloat32
+                              ? is_light_float(dtype)
+                              : dtype == wanted && (wanted == kBool || is_small_float(wanted));
+    if (!is_taken) {
       return false;
     }
   }
   return true;
+}
+
+// What register code has to round a step's result to: numbers are rounded already.
+JitSlot ProgramBuilder::rounded(const Step& step) const {
+  const Input& in = step.in[0];
+  const auto at = static_cast<size_t>(in.index);
+  const bool only_moves =
+      step.kind == Step::Kind::Copy
+          ? is_number(in) ||
+                step.stored == (in.is_step ? chain_.steps[at].stored : chain_.leaves[at].dtype)
+          : step.computed() == step.stored;
+  return only_moves ? JitSlot::Float : jit_slot(step.stored);
 }
 
 // Whether a step from `end` on reads this one.
@@ -275,31 +338,22 @@ struct ProgramBuilder::Run {
   Fused fused;
   std::vector<size_t> stored_steps;  // -1 for a slot that is read
 
-  uint8_t read(int16_t slot, bool is_bool) {
+  uint8_t read(int16_t slot, JitSlot kind) {
     for (size_t i = 0; i < fused.slots.size(); i++) {
       if (fused.slots[i] == slot) {
         return static_cast<uint8_t>(i);
       }
     }
-    return add(slot, is_bool, static_cast<size_t>(-1));
+    return add(slot, kind, static_cast<size_t>(-1));
   }
   // The slot follows when there is code.
-  uint8_t store(size_t step, bool is_bool) { return add(-1, is_bool, step); }
-  uint8_t add(int16_t slot, bool is_bool, size_t step) {
+  uint8_t store(size_t step, JitSlot kind) { return add(-1, kind, step); }
+  uint8_t add(int16_t slot, JitSlot kind, size_t step) {
     fused.slots.push_back(slot);
     fused.written.push_back(slot < 0);
-    run.is_bool.push_back(is_bool);
+    run.slots.push_back(kind);
     stored_steps.push_back(step);
     return static_cast<uint8_t>(fused.slots.size() - 1);
-  }
-  JitOperand row_constant(int16_t slot) {
-    for (const Fused::RowConstant& known : fused.row_constants) {
-      if (known.slot == slot) {
-        return {JitOperand::Kind::Constant, static_cast<uint8_t>(known.constant)};
-      }
-    }
-    fused.row_constants.push_back({static_cast<int16_t>(run.num_constants), slot});
-    return constant(0, {-1, -1});
   }
   JitOperand constant(float value, Fused::Origin origin) {
     fused.constants.push_back(value);
@@ -313,7 +367,8 @@ struct ProgramBuilder::Run {
 // them yet, or they are too few.
 bool ProgramBuilder::fuse(size_t begin, size_t end) {
   Run made;
-  std::vector<int16_t> value(chain_.steps.size(), -1);  // where it is a value of the run
+  std::vector<int16_t> values(chain_.steps.size(), -1);  // where they are values of the run
+  bool has_row_numbers = false;
   for (size_t i = begin; i < end; i++) {
     if (!is_needed(i)) {
       continue;
@@ -322,37 +377,43 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
     if (!is_light(step)) {
       return false;
     }
-    const PointwiseKernel& kernel = *step.kernel;
     JitStep code{static_cast<uint8_t>(step.light), 0, {}};
-    for (int k = 0; k < kernel.num_inputs; k++) {
+    code.rounded = rounded(step);
+    for (int k = 0; k < step.num_inputs(); k++) {
       const Input& in = step.in[k];
       const auto at = static_cast<size_t>(in.index);
       if (is_number(in)) {
-        code.in[code.num_operands++] = made.constant(number_of(chain_.leaves[at]), {-1, in.index});
-      } else if (is_row_value(in)) {
-        code.in[code.num_operands++] = made.row_constant(step_slots_[at]);
-      } else if (in.is_step && value[at] >= 0) {
-        code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(value[at])};
+        code.in[code.num_operands++] = made.constant(number_of(chain_.leaves[at], step.wanted(k)),
+                                                     {-1, in.index, step.wanted(k)});
+      } else if (in.is_step && values[at] >= 0) {
+        code.in[code.num_operands++] = {JitOperand::Kind::Value, static_cast<uint8_t>(values[at])};
       } else {
-        const bool is_bool = kernel.wanted(k, kFloat32) == kBool;
-        code.in[code.num_operands++] = {JitOperand::Kind::Slot, made.read(stored(in), is_bool)};
+        int16_t slot = value(in);
+        const ScalarType dtype = program_.slots[static_cast<size_t>(slot)].dtype;
+        slot = dtype == kFloat32 ? slot : elements(slot);
+        const JitSlot kind = is_of_rows(slot) ? JitSlot::RowFloat : jit_slot(dtype);
+        has_row_numbers |= kind == JitSlot::RowFloat;
+        code.in[code.num_operands++] = {JitOperand::Kind::Slot, made.read(slot, kind)};
       }
     }
-    for (int k = 0; k < kernel.num_attributes; k++) {
-      code.in[code.num_operands++] =
-          made.constant(attribute_of(step, k), {static_cast<int16_t>(i), static_cast<int16_t>(k)});
+    for (int k = 0; k < step.num_attributes(); k++) {
+      code.in[code.num_operands++] = made.constant(
+          attribute_of(step, k), {static_cast<int16_t>(i), static_cast<int16_t>(k), kFloat32});
     }
     const bool read_after = is_read_after(i, end);
-    if (is_seen(i) || read_after) {
+    if (is_seen(i) || read_after || parts_[i] >= 0) {
       code.streams = !read_after && step.stored == kFloat32 && streams(i);
-      code.store = made.store(i, step.stored == kBool);
+      code.store = made.store(i, jit_slot(step.stored));
     }
-    value[i] = static_cast<int16_t>(made.run.steps.size());
+    values[i] = static_cast<int16_t>(made.run.steps.size());
     made.run.steps.push_back(code);
   }
   constexpr int64_t much = int64_t{1} << 19;
-  // One step is worth it where a block would have to have a number of each row spread over the row.
-  const size_t least = made.fused.row_constants.empty() ? 2 : 1;
+  // One step is worth it where a block would be called for each row, or need conversions.
+  const bool converts = std::any_of(made.run.slots.begin(), made.run.slots.end(), [](JitSlot slot) {
+    return slot == JitSlot::BFloat16 || slot == JitSlot::Half;
+  });
+  const size_t least = has_row_numbers || converts || width_ != 0 ? 1 : 2;
   if (made.run.steps.size() < least || made.fused.slots.size() >= JitStep::no_slot) {
     return false;
   }
@@ -367,19 +428,30 @@ bool ProgramBuilder::fuse(size_t begin, size_t end) {
       continue;
     }
     const size_t step = made.stored_steps[i];
-    const int16_t slot = is_seen(step) ? seen_memory(step) : buffer(chain_.steps[step].stored);
-    step_slots_[step] = slot;
-    made.fused.slots[i] = slot;
+    step_slots_[step] = parts_[step] < 0 && is_seen(step) ? seen_memory(step) : kept(step);
+    made.fused.slots[i] = step_slots_[step];
   }
   program_.fused.push_back(std::move(made.fused));
-  program_.instructions.push_back(
-      {Instruction::Kind::Fused, 0, static_cast<int16_t>(program_.fused.size() - 1), {}});
+  add({Instruction::Kind::Fused, 0, static_cast<int16_t>(program_.fused.size() - 1), {}});
   return true;
 }
 
 // ---- single steps ----
 
-void ProgramBuilder::add_step(size_t index) {
+void ProgramBuilder::add_one(size_t index) {
+  switch (chain_.steps[index].kind) {
+    case Step::Kind::Formula:
+      return add_formula(index);
+    case Step::Kind::Copy:
+      return add_copy(index);
+    case Step::Kind::Fold:
+      return add_fold(index);
+    case Step::Kind::Join:
+      return stream_result(index);
+  }
+}
+
+void ProgramBuilder::add_formula(size_t index) {
   const Step& step = chain_.steps[index];
   const PointwiseKernel& kernel = *step.kernel;
   Instruction compute{Instruction::Kind::Compute, kernel.num_inputs, 0, {}, nullptr, nullptr};
@@ -390,17 +462,76 @@ void ProgramBuilder::add_step(size_t index) {
   if (step.on_rows) {
     compute.on_rows = true;
     compute.out = row_buffer(result);
-    program_.instructions.push_back(compute);
+    add(compute);
     step_slots_[index] = compute.out;
     forget_rows();
     return;
   }
-  const bool direct = result == step.stored && is_seen(index) && !streams(index);
-  compute.out = direct ? seen_memory(index) : buffer(result);
-  program_.instructions.push_back(compute);
+  compute.out = result == step.stored ? kept(index) : buffer(result);
+  add(compute);
   step_slots_[index] = compute.out;
-  if (!direct) {
-    convert_result(index, compute.out);
+  if (result != step.stored) {
+    step_slots_[index] = kept(index);
+    add({Instruction::Kind::Convert, 1, step_slots_[index], {compute.out}});
+  }
+  stream_result(index);
+}
+
+void ProgramBuilder::add_copy(size_t index) {
+  const Step& step = chain_.steps[index];
+  const Input& in = step.in[0];
+  const int16_t from =
+      is_number(in) || !is_kept(index) ? read(in, step.stored) : elements(value(in));
+  const auto kind = program_.slots[static_cast<size_t>(from)].kind;
+  // What lies in memory that the chain writes later on is read now.
+  const bool may_change =
+      !in.is_step && (kind == Slot::Kind::Memory || kind == Slot::Kind::Rows) &&
+      std::any_of(chain_.steps.begin(), chain_.steps.end(), [&](const Step& other) {
+        return other.result == chain_.leaves[static_cast<size_t>(in.index)].storage.get();
+      });
+  step_slots_[index] = from;
+  if (is_kept(index) || may_change) {
+    step_slots_[index] = kept(index);
+    add({Instruction::Kind::Convert, 1, step_slots_[index], {from}});
+  }
+  stream_result(index);
+}
+
+// Where the value of a step is kept in its stored dtype.
+int16_t ProgramBuilder::kept(size_t index) {
+  return parts_[index] >= 0 ? parts_[index]
+         : is_kept(index)   ? seen_memory(index)
+                            : buffer(chain_.steps[index].stored);
+}
+
+void ProgramBuilder::stream_result(size_t index) {
+  if (is_seen(index) && streams(index)) {
+    add({Instruction::Kind::Stream, 1, seen_memory(index), {step_slots_[index]}});
+  }
+}
+
+// ---- joined rows ----
+
+// Parts of joined rows are computed where they are to be.
+void ProgramBuilder::begin_joins() {
+  width_ = 0;
+  for (size_t i = 0; i < chain_.steps.size(); i++) {
+    const Step& step = chain_.steps[i];
+    if (!is_needed(i) || step.kind != Step::Kind::Join) {
+      continue;
+    }
+    const int16_t whole = step_slots_[i] = kept(i);
+    int64_t first = 0;
+    for (int k = 0; k < step.num_inputs(); k++) {
+      const auto part = static_cast<size_t>(step.in[k].index);
+      Slot slot{Slot::Kind::Buffer, false, step.stored, step.stored};
+      slot.within = whole;
+      slot.first = first;
+      slot.width = chain_.steps[part].width;
+      first += slot.width;
+      program_.slots.push_back(slot);
+      parts_[part] = static_cast<int16_t>(program_.slots.size() - 1);
+    }
   }
 }
 
@@ -408,22 +539,21 @@ void ProgramBuilder::add_step(size_t index) {
 
 void ProgramBuilder::add_fold(size_t index) {
   const Step& step = chain_.steps[index];
-  program_.row = chain_.row;
-  Instruction fold{Instruction::Kind::Fold, 1, 0, {stored(step.in[0])}};
+  Instruction fold{Instruction::Kind::Fold, 1, 0, {elements(value(step.in[0]))}};
   fold.fold = step.fold;
   fold.attributes = step.attributes;
   fold.origin = static_cast<int16_t>(index);
   fold.out = row_buffer(step.stored);
-  program_.instructions.push_back(fold);
+  add(fold);
   step_slots_[index] = fold.out;
 }
 
 // What was brought for one row after the other is brought again behind an instruction on rows.
 void ProgramBuilder::forget_rows() {
-  std::fill(spread_slots_.begin(), spread_slots_.end(), -1);
-  for (size_t i = 0; i < chain_.leaves.size(); i++) {
-    if (!chain_.leaves[i].linear) {
-      leaf_slots_[i] = -1;
+  spread_.clear();
+  for (int16_t& slot : leaf_slots_) {
+    if (slot >= 0 && program_.slots[static_cast<size_t>(slot)].kind == Slot::Kind::Buffer) {
+      slot = -1;
     }
   }
 }
@@ -442,40 +572,30 @@ void ProgramBuilder::keep_row_values() {
                      static_cast<int16_t>(program_.slots.size() - 1),
                      {step_slots_[i]}};
     keep.on_rows = true;
-    program_.instructions.push_back(keep);
+    add(keep);
   }
 }
 
-// A value of rows, over all elements of each.
-int16_t ProgramBuilder::spread(size_t step) {
-  int16_t& slot = spread_slots_[step];
-  if (slot < 0) {
-    slot = buffer(chain_.steps[step].stored);
-    program_.instructions.push_back({Instruction::Kind::Spread, 1, slot, {step_slots_[step]}});
+// What is in a slot, over all elements of each row where it has one for a row.
+int16_t ProgramBuilder::elements(int16_t slot) {
+  if (!is_of_rows(slot)) {
+    return slot;
   }
-  return slot;
+  for (const Spread& known : spread_) {
+    if (known.of_rows == slot && known.width == width_) {
+      return known.slot;
+    }
+  }
+  const int16_t spread = buffer(program_.slots[static_cast<size_t>(slot)].dtype);
+  add({Instruction::Kind::Spread, 1, spread, {slot}});
+  spread_.push_back({slot, width_, spread});
+  return spread;
 }
 
 int16_t ProgramBuilder::row_buffer(ScalarType dtype) {
   program_.slots.push_back({Slot::Kind::RowBuffer, false, dtype, dtype,
                             static_cast<int16_t>(program_.num_row_buffers++), -1, nullptr});
   return static_cast<int16_t>(program_.slots.size() - 1);
-}
-
-// Brings what a block gave to where and in what dtype the result is kept.
-void ProgramBuilder::convert_result(size_t index, int16_t raw) {
-  const Step& step = chain_.steps[index];
-  const bool streamed = is_seen(index) && streams(index);
-  int16_t kept = raw;
-  if (program_.slots[static_cast<size_t>(raw)].dtype != step.stored) {
-    kept = is_seen(index) && !streamed ? seen_memory(index) : buffer(step.stored);
-    program_.instructions.push_back({Instruction::Kind::Convert, 1, kept, {raw}});
-  }
-  if (streamed) {
-    const int16_t out = seen_memory(index);
-    program_.instructions.push_back({Instruction::Kind::Stream, 1, out, {kept}});
-  }
-  step_slots_[index] = kept;
 }
 
 // The slots that a step's block reads, and the block: one that takes a number as it is where there
@@ -485,7 +605,12 @@ Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
   Block block = kernel.blocks[static_cast<int>(step.common)];
   int single = -1;
   const auto is_single = [&](const Input& input) {
-    return is_number(input) || (!step.on_rows && is_row_value(input));
+    if (is_number(input)) {
+      return true;
+    }
+    const int16_t slot = step.on_rows ? int16_t{-1} : value(input);
+    return slot >= 0 && is_of_rows(slot) &&
+           program_.slots[static_cast<size_t>(slot)].dtype == kFloat32;
   };
   for (int i = 0; i < 2 && kernel.num_inputs == 2 && step.common == kFloat32; i++) {
     if (is_single(step.in[i]) && !is_single(step.in[1 - i]) && kernel.with_number[i] != nullptr) {
@@ -496,8 +621,8 @@ Block ProgramBuilder::choose_block(const Step& step, int16_t* in) {
   for (int i = 0; i < kernel.num_inputs; i++) {
     const ScalarType wanted = kernel.wanted(i, step.common);
     const Input& input = step.in[i];
-    if (input.is_step && (step.on_rows || i == single)) {
-      in[i] = step_slots_[static_cast<size_t>(input.index)];
+    if (!is_number(input) && (step.on_rows || i == single)) {
+      in[i] = value(input);
     } else {
       in[i] = i == single ? number(input.index, wanted, Slot::Kind::Single) : read(input, wanted);
     }
@@ -511,15 +636,12 @@ int16_t ProgramBuilder::read(const Input& input, ScalarType wanted) {
   if (is_number(input)) {
     return number(input.index, wanted, Slot::Kind::Repeated);
   }
-  return converted(stored(input), wanted);
+  return converted(elements(value(input)), wanted);
 }
 
-int16_t ProgramBuilder::stored(const Input& input) {
-  const auto at = static_cast<size_t>(input.index);
-  if (!input.is_step) {
-    return read_leaf(input.index);
-  }
-  return is_row_value(input) ? spread(at) : step_slots_[at];
+// Where an input is in its stored dtype; maybe an element for each row.
+int16_t ProgramBuilder::value(const Input& input) {
+  return input.is_step ? step_slots_[static_cast<size_t>(input.index)] : read_leaf(input.index);
 }
 
 int16_t ProgramBuilder::read_leaf(int index) {
@@ -537,9 +659,15 @@ int16_t ProgramBuilder::read_leaf(int index) {
     strided.strides[d] = chain_.dim == 0 ? 0 : leaf.strides[order_[d]];
   }
   program_.strided.push_back(strided);
-  slot = buffer(leaf.dtype);
   const auto which = static_cast<int16_t>(program_.strided.size() - 1);
-  program_.instructions.push_back({Instruction::Kind::Gather, 1, slot, {which}});
+  if (rows_lie_ && lies_in_rows(leaf)) {
+    const bool one = strided.strides[0] == 0;
+    program_.slots.push_back({one ? Slot::Kind::RowNumbers : Slot::Kind::Rows, false, leaf.dtype,
+                              leaf.dtype, which, static_cast<int16_t>(index), nullptr});
+    return slot = static_cast<int16_t>(program_.slots.size() - 1);
+  }
+  slot = buffer(leaf.dtype);
+  add({Instruction::Kind::Gather, 1, slot, {which}});
   return slot;
 }
 
@@ -554,7 +682,7 @@ int16_t ProgramBuilder::converted(int16_t from, ScalarType wanted) {
     }
   }
   const int16_t to = buffer(wanted);
-  program_.instructions.push_back({Instruction::Kind::Convert, 1, to, {from}});
+  add({Instruction::Kind::Convert, 1, to, {from}});
   return to;
 }
 
@@ -587,7 +715,9 @@ int16_t ProgramBuilder::memory(char* address, ScalarType dtype, bool written, si
 }
 
 int16_t ProgramBuilder::buffer(ScalarType dtype) {
-  program_.slots.push_back({Slot::Kind::Buffer, false, dtype, dtype, -1, -1, nullptr});
+  Slot slot{Slot::Kind::Buffer, false, dtype, dtype};
+  slot.width = width_;
+  program_.slots.push_back(slot);
   return static_cast<int16_t>(program_.slots.size() - 1);
 }
 

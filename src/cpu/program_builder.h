@@ -15,11 +15,12 @@ struct Leaf {
   alignas(16) char number[16];
   ScalarType dtype;
   bool linear = false;                 // it lies as the chain's results do
+  int64_t width = 0;                   // elements of a row, where that is less than the chain's
   int64_t offset = 0;                  // bytes
   int64_t strides[Strided::max_dims];  // bytes, by dimension of the chain
 
   bool same_as(const Leaf& o, int64_t dim) const {
-    return storage == o.storage && dtype == o.dtype && offset == o.offset &&
+    return storage == o.storage && dtype == o.dtype && offset == o.offset && width == o.width &&
            std::equal(strides, strides + dim, o.strides);
   }
 };
@@ -30,14 +31,27 @@ struct Input {
 };
 
 struct Step {
-  const PointwiseKernel* kernel = nullptr;  // null of a fold
-  RowFold fold = nullptr;                   // of rows of its input; the formula is in `attributes`
-  bool on_rows = false;                     // its value has an element for each row
-  ScalarType common;
-  ScalarType stored;  // the dtype of the result
-  int16_t light;      // its number among the formulas of register code (jit.h), or -1
+  enum class Kind : uint8_t {
+    Formula,
+    Copy,  // of its input, converted
+    Fold,  // rows of its input, to one element each; the formula is in `attributes`
+    Join,  // its inputs' rows one after the other; they are steps of this one's alone
+  };
+  Kind kind = Kind::Formula;
+  bool on_rows = false;  // its value has an element for each row
+  const PointwiseKernel* kernel = nullptr;
+  RowFold fold = nullptr;
+  int64_t width = 0;   // elements of a row, where that is less than the chain's
+  ScalarType common;   // that of the result where there is no formula
+  ScalarType stored;   // the dtype of the result
+  int16_t light = -1;  // its number among the formulas of register code (jit.h), or -1
   Input in[max_inputs];
-  int num_inputs() const { return kernel == nullptr ? 1 : kernel->num_inputs; }
+  int8_t inputs = 1;
+  int num_inputs() const { return inputs; }
+  int num_attributes() const { return kernel == nullptr ? 0 : kernel->num_attributes; }
+  ScalarType wanted(int i) const { return kernel == nullptr ? common : kernel->wanted(i, common); }
+  ScalarType computed_in() const { return kernel == nullptr ? common : kernel->compute(common); }
+  ScalarType computed() const { return kernel == nullptr ? common : kernel->result(common); }
   StorageImpl* result = nullptr;  // of this value; null when nobody can see it any more
   int64_t offset = 0;             // bytes
   alignas(16) char attributes[max_attributes * 16];
@@ -48,11 +62,14 @@ struct Chain {
   int64_t sizes[Strided::max_dims];
   int64_t strides[Strided::max_dims];  // of the results, dense
   int64_t numel = 0;
-  int64_t row = 0;  // elements of the rows that steps fold: of the last dimensions; 0: none does
+  // Elements of the rows that steps fold, or join of parts: of the last dimensions; 0: none does.
+  int64_t row = 0;
   int64_t rows() const { return row == 0 ? 0 : numel / row; }
+  int64_t elements_of(const Step& step) const {
+    return step.on_rows ? rows() : step.width != 0 ? rows() * step.width : numel;
+  }
   std::vector<Step> steps;
   std::vector<Leaf> leaves;
-  const ProgramRunner* runner = nullptr;
 };
 
 class ProgramBuilder {
@@ -84,9 +101,6 @@ class ProgramBuilder {
   bool is_number(const Input& input) const {
     return !input.is_step && !chain_.leaves[static_cast<size_t>(input.index)].storage;
   }
-  bool is_row_value(const Input& input) const {
-    return input.is_step && chain_.steps[static_cast<size_t>(input.index)].on_rows;
-  }
   // The slots that an instruction reads or writes.
   template <class F>
   void for_each_slot(const Instruction& step, bool written, const F& f) const {
@@ -96,9 +110,6 @@ class ProgramBuilder {
         if (fused.written[k] == written) {
           f(static_cast<size_t>(fused.slots[k]));
         }
-      }
-      for (size_t k = 0; k < fused.row_constants.size() && !written; k++) {
-        f(static_cast<size_t>(fused.row_constants[k].slot));
       }
     } else if (written) {
       f(static_cast<size_t>(step.out));
@@ -116,42 +127,70 @@ class ProgramBuilder {
   void find_needed();
   bool is_needed(size_t step) const { return (needed_ >> step & 1) != 0; }
   void find_shape();
+  void find_rows();
+  bool needs(Step::Kind kind) const;
+  bool lies_in_rows(const Leaf& leaf) const;
   bool is_light(const Step& step) const;
+  JitSlot rounded(const Step& step) const;
   bool is_read_after(size_t index, size_t end) const;
   bool fuse(size_t begin, size_t end);
   struct Run;
-  void add_step(size_t index);
-  void convert_result(size_t index, int16_t raw);
+  void add_one(size_t index);
+  void add_formula(size_t index);
+  void stream_result(size_t index);
   int16_t read(const Input& input, ScalarType wanted);
-  int16_t stored(const Input& input);
+  int16_t value(const Input& input);
   void add_fold(size_t index);
+  void add_copy(size_t index);
+  void begin_joins();
   void forget_rows();
   void keep_row_values();
   void find_piece_buffers();
-  int16_t spread(size_t step);
+  bool is_of_rows(int16_t slot) const {
+    return program_.slots[static_cast<size_t>(slot)].is_of_rows();
+  }
+  int16_t elements(int16_t slot);
   int16_t row_buffer(ScalarType dtype);
   int16_t read_leaf(int index);
   int16_t number(int leaf, ScalarType wanted, Slot::Kind kind);
   int16_t memory(char* address, ScalarType dtype, bool written, size_t origin);
   int16_t buffer(ScalarType dtype);
-  int64_t size_of(int16_t slot) const {
-    return itemsize(program_.slots[static_cast<size_t>(slot)].dtype);
+  // Whether a value has a place of its own, in which it is computed.
+  bool is_kept(size_t step) const { return parts_[step] >= 0 || (is_seen(step) && !streams(step)); }
+  int16_t kept(size_t step);
+  size_t owner(size_t slot) const {
+    const int16_t within = program_.slots[slot].within;
+    return within < 0 ? slot : static_cast<size_t>(within);
+  }
+  void add(Instruction step) {
+    step.width = width_;
+    program_.instructions.push_back(step);
   }
   int16_t converted(int16_t from, ScalarType wanted);
   Block choose_block(const Step& step, int16_t* in);
   bool streams(size_t step) const;
   void share_buffers();
   void choose_piece();
+  void find_steps();
 
   const Chain& chain_;
   Program& program_;
   const Address address_;
-  int only_ = -1;                      // the one step that is seen
-  uint64_t needed_ = 0;                // steps, by bits
-  std::vector<int16_t> leaf_slots_;    // -1: not read yet
-  std::vector<int16_t> step_slots_;    // where a value is in its stored dtype
-  std::vector<int16_t> spread_slots_;  // of values of rows: where each is all over its row
-  int order_[Strided::max_dims];       // dimensions, innermost first
+  int only_ = -1;                    // the one step that is seen
+  uint64_t needed_ = 0;              // steps, by bits
+  bool whole_rows_ = false;          // rows are folded, or joined
+  bool rows_lie_ = false;            // rows are what tensors have together
+  int64_t width_ = 0;                // of the step that is added
+  std::vector<int16_t> leaf_slots_;  // -1: not read yet
+  std::vector<int16_t> step_slots_;  // where a value is in its stored dtype
+  std::vector<int16_t> parts_;       // of a joined value: where a step's is to be; or -1
+  struct Spread {
+    int16_t of_rows;
+    int64_t width;
+    int16_t slot;
+  };
+  std::vector<Spread> spread_;    // where elements of rows are all over them
+  int order_[Strided::max_dims];  // dimensions, innermost first
 };
 
 }  // namespace rushlight::cpu

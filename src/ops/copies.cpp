@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include <rushlight/batching.h>
+#include <rushlight/thread_state.h>
 
 #include "core/refusals.h"
+#include "core/region.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
@@ -69,15 +71,23 @@ OutSpec unfold_backward(Tensor& grad, DimVector& input_sizes, int64_t& dim, int6
 
 namespace anywhere {
 
+namespace {
+void copy_or_note(const Tensor& to, const Tensor& from, bool non_blocking) {
+  if (RL_LIKELY(tls.notebook == nullptr) || !note_copy(to, from)) {
+    copy_raw(to, from, non_blocking);
+  }
+}
+}  // namespace
+
 void clone(const Tensor& out, const Tensor& self, std::optional<MemoryFormat>) {
-  copy_raw(out, self);
+  copy_or_note(out, self, false);
 }
 void _to_copy(const Tensor& out, const Tensor& self, std::optional<ScalarType>,
               std::optional<Device>, bool non_blocking, std::optional<MemoryFormat>) {
-  copy_raw(out, self, non_blocking);
+  copy_or_note(out, self, non_blocking);
 }
 void copy_(const Tensor& out, const Tensor& src, bool non_blocking) {
-  copy_raw(out, src, non_blocking);
+  copy_or_note(out, src, non_blocking);
 }
 
 void select_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim,

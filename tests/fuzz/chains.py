@@ -17,7 +17,8 @@ import numpy as np
 
 import rushlight as torch
 
-SIZES = ((97, 91), (70, 128), (64, 640), (9, 4160))  # enough to be noted, the last two to be folded
+# Enough to be noted; rows of all but the first are folded.
+SIZES = ((97, 91), (70, 128), (64, 640), (9, 4160), (144, 64))
 DTYPES = ["float32"] * 6 + ["float64", "bfloat16", "float16", "int64", "int32", "bool", "complex64"]
 ONE = [
     "abs",
@@ -86,6 +87,9 @@ MAKE = [
     "{a}.to(torch.{dtype})",
     "{a} + 0",
     "torch.empty_like({a}).copy_({a})",
+    "{a}.clone().mul_(2)",
+    "torch.empty({a}.shape, dtype=torch.{dtype}).copy_({a}[..., :1])",
+    "torch.empty({a}.shape, dtype=torch.{dtype}).copy_({a}.reshape(-1)[:1])",
 ]
 FOLD = [
     "{a}.sum(-1, keepdim=True)",
@@ -100,6 +104,14 @@ FOLD = [
     "{a} - {a}.mean(-1, keepdim=True)",
     "{a} * ({a}.square().mean(-1, keepdim=True) + 0.25).rsqrt()",
     "{a}.argmax(-1, keepdim=True)",
+]
+JOIN = [
+    "torch.cat([-{a}[..., 64:], {a}[..., :64]], -1)",
+    "torch.cat([{a}[..., 64:] * {a}[..., 64:], ({a}[..., :64] + 1).relu()], -1)",
+    "torch.cat([{a}[..., -64:].exp(), {b}[..., 64:]], -1)",
+    "torch.cat([{b}[..., :64] * {a}[..., :64] - 1, {a}[..., 64:], {b}[..., :1] * {a}[..., :64]], -1)[..., 64:]",
+    "torch.cat([({a}[..., 64:] - {b}[..., :1]).to(torch.{dtype}), {a}[..., :64]], -1) * {a} + {b}",
+    "torch.cat([{a} + 1, {a}], 0)[:{a}.size(0)]",
 ]
 READ = [
     "look({a})",
@@ -133,6 +145,7 @@ def program(seed):
     """Lines of Python over the variables a to h, of which the first make them."""
     draw = random.Random(seed)
     rows, columns = draw.choice(SIZES)
+    dtypes = DTYPES + 12 * [draw.choice(["float32", "float32", "bfloat16", "float16"])]
     shapes = [(rows, columns)] * 4 + [
         (columns,),
         (rows, 1),
@@ -142,12 +155,12 @@ def program(seed):
     ]
     names = list("abcdefgh")
     lines = [
-        f"{name} = make({draw.choice(shapes)}, '{draw.choice(DTYPES)}', {draw.randrange(1000)})"
+        f"{name} = make({draw.choice(shapes)}, '{draw.choice(dtypes)}', {draw.randrange(1000)})"
         for name in names
     ]
     for _ in range(LINES):
         a, b, c, d = (draw.choice(names) for _ in range(4))
-        number, dtype = draw.choice(NUMBERS), draw.choice(DTYPES)
+        number, dtype = draw.choice(NUMBERS), draw.choice(dtypes)
         operand = draw.choice([b, b, b, number])
         kind = draw.random()
         if kind < 0.3:
@@ -175,8 +188,10 @@ def program(seed):
             text = f"{a}.{draw.choice(ALONE_INPLACE)}()"
         elif kind < 0.81:
             text = f"{d} = " + draw.choice(VIEWS).format(a=a)
-        elif kind < 0.87:
+        elif kind < 0.86:
             text = f"{d} = " + draw.choice(MAKE).format(a=a, dtype=dtype)
+        elif kind < 0.89:
+            text = f"{d} = " + draw.choice(JOIN).format(a=a, b=b, dtype=dtype)
         elif kind < 0.93:
             text = draw.choice(READ).format(a=a, b=b)
         elif kind < 0.98:

@@ -555,6 +555,115 @@ def test_numbers_that_change_are_looked_up(optimizer, schedule, groups):
     assert_same_bits(got, expected)
 
 
+@pytest.mark.parametrize("wrap", [capture, lambda s: torch.compile(s, mode="reduce-overhead")])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_a_schedule_of_every_step_is_replayed(optimizer, wrap):
+    def before(i, model, optimizer):
+        group = optimizer.param_groups[0]
+        group["lr"] = 0.1 / (1 + i)
+        if "betas" in group:
+            group["betas"] = (0.5 + i / 20, 0.999)
+
+    _, expected = trained("mlp", optimizer, lambda step: step, before=before)
+    step, got = trained("mlp", optimizer, wrap, before=before)
+    assert_same_bits(got, expected)
+    if wrap is capture:
+        assert step.replays == 5  # of 9 calls: one as written, three recordings
+
+
+def test_a_setting_that_changes_later_becomes_a_number_of_the_replays():
+    def before(i, model, optimizer):
+        if i >= 5:
+            optimizer.param_groups[0]["lr"] = 0.1 / i
+        if i >= 7:
+            optimizer.param_groups[0]["weight_decay"] = 0.5
+
+    _, expected = trained("mlp", "momentum", lambda step: step, before=before)
+    step, got = trained("mlp", "momentum", capture, before=before)
+    assert_same_bits(got, expected)
+    assert step.replays >= 1
+
+
+def test_settings_that_were_alike_are_told_apart():
+    results = []
+    for wrap in (lambda step: step, capture):
+        a, b = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))
+        optimizer = torch.optim.SGD([{"params": [a]}, {"params": [b]}], lr=0.1)
+
+        def step(x, a=a, b=b, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = (x * a * b).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = wrap(step)
+        for i in range(14):
+            for k, group in enumerate(optimizer.param_groups):
+                group["lr"] = 0.1 / (1 + i) * (1 + (k if i > 6 else 0))
+            step(torch.arange(3.0))
+        results.append([a.detach(), b.detach()])
+    assert step.replays >= 8
+    assert_same_bits(*results)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_schedule_within_the_step_is_not_replayed(first):
+    def train(wrap):
+        p = nn.Parameter(torch.ones(3))
+        optimizer = torch.optim.SGD([p], lr=0.1)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+        def step(x):
+            optimizer.zero_grad()
+            (x * p).square().sum().backward()
+            if first:
+                schedule.step()
+            optimizer.step()
+            if not first:
+                schedule.step()
+
+        step = wrap(step)
+        for _ in range(9):
+            step(torch.arange(3.0))
+        return [p.detach(), torch.tensor(optimizer.param_groups[0]["lr"])]
+
+    with pytest.raises(RuntimeError, match="cannot be replayed"):
+        train(capture)
+    expected = train(lambda step: step)
+    assert_same_bits(train(lambda s: torch.compile(s, mode="reduce-overhead")), expected)
+
+
+def test_an_optimizer_of_ones_own_is_recorded_anew():
+    class Clipped(torch.optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        def step(self):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    with torch.no_grad():
+                        p.add_(p.grad, alpha=-min(group["lr"], 0.05))
+
+    results = []
+    for wrap in (lambda step: step, capture):
+        p = nn.Parameter(torch.ones(3))
+        optimizer = Clipped([p], 0.5)
+
+        def step(x, p=p, optimizer=optimizer):
+            optimizer.zero_grad()
+            (x * p).square().sum().backward()
+            optimizer.step()
+
+        step = wrap(step)
+        for i in range(12):
+            optimizer.param_groups[0]["lr"] = 0.5 if i < 6 else 0.01
+            step(torch.arange(3.0))
+        results.append([p.detach()])
+    assert step.replays > 4
+    assert_same_bits(*results)
+
+
 def test_numbers_that_went_together_and_part():
     """Two groups have one rate until one of them gets another."""
 
@@ -594,20 +703,6 @@ def test_numbers_that_are_computed_are_refused():
             state["i"] += 1.0
 
 
-def test_a_schedule_within_the_step_is_refused():
-    case = Scheduled("momentum", "exponential", groups=False)
-
-    def step(x):
-        loss = case.step(x)
-        case.schedule.step()
-        return loss
-
-    captured = capture(step)
-    with pytest.raises(RuntimeError, match="cannot be replayed"):
-        for _ in range(10):
-            captured(torch.ones(3, 4))
-
-
 def test_modules_compiled_in_place_heed_the_mode():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4)).eval()
@@ -626,16 +721,45 @@ def test_modules_compiled_in_place_heed_the_mode():
         assert "_is_compiled" not in vars(net) and torch.equal(net(x), expected)
 
 
-def test_modules_compiled_in_place_by_a_backend():
-    seen = []
+class Counted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.runs = nn.Linear(3, 3), [0]
+
+    def forward(self, x):
+        self.runs[0] += 1
+        return self.layer(x).relu()
+
+
+def test_modules_that_are_compiled_in_place_are_replayed():
+    model = Counted()
+    expected = model.layer(torch.ones(2, 3)).relu()
+    model.compile(mode="reduce-overhead")
+    for made in (model, copy.deepcopy(model), copy.copy(model), pickle.loads(pickle.dumps(model))):
+        made.runs[0] = 0
+        with torch.no_grad():
+            for _ in range(8):
+                assert torch.equal(made(torch.ones(2, 3)), expected)
+        assert made.runs == [3]  # as it is written, and two recordings
+        made(torch.ones(2, 3)).sum().backward()  # what it returns is differentiated
+        assert made.layer.weight.grad is not None
+    model.compile()
+    model.runs[0] = 0
+    for _ in range(8):
+        model(torch.ones(2, 3))
+    assert model.runs == [8]
+
+
+def test_a_module_that_is_compiled_in_place_heeds_its_backend():
+    graphs = []
 
     def backend(graph, inputs):
-        seen.append(graph)
+        graphs.append(graph)
         return graph
 
-    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
-    x = torch.ones(2, 3)
-    expected = net(x)
-    net.compile(backend=backend)
-    assert torch.equal(net(x), expected) and torch.equal(net(x), expected)
-    assert len(seen) == 1
+    model = nn.Linear(3, 3)
+    model.compile(backend=backend)
+    assert torch.equal(
+        model(torch.ones(2, 3)), F.linear(torch.ones(2, 3), model.weight, model.bias)
+    )
+    assert len(graphs) == 1

@@ -55,7 +55,18 @@ FOLDS = {
 
 
 @pytest.mark.parametrize(
-    "shape", [(64, 512), (3, 16, 1024), (40, 4160), (2, 3, 16384), (1, 16384 * 3)]
+    "shape",
+    [
+        (64, 512),
+        (3, 16, 1024),
+        (40, 4160),
+        (2, 3, 16384),
+        (1, 16384 * 3),
+        (130, 64),
+        (7, 33, 192),
+        (64, 256),
+        (100, 130),
+    ],
 )
 @pytest.mark.parametrize("name", FOLDS)
 def test_folds_of_rows_have_the_bits_of_eager_ones(name, shape):
@@ -76,6 +87,94 @@ def test_a_norm_is_one_pass(name):
         _, passes, steps, unseen = counted(torch.compile(FOLDS[name]), x, w)
     assert passes == 1
     assert unseen == steps - 1
+
+
+def test_columns_of_a_wider_tensor_are_numbers_of_rows():
+    x, wide = values(shape=(70, 128)), values(5, shape=(70, 128))
+    for function in (
+        lambda x, wide: torch.remainder(x, wide[:, 3:4]),
+        lambda x, wide: x * wide[:, :1] + wide[:, 2:3] - 1,
+        lambda x, wide: torch.where(wide[:, :1] > 0, x, wide[:, 1:2]) * 2,
+        lambda x, wide: (x.view(7, 10, 128) * wide.view(7, 10, 128)[:, :1, :1] + x[:1]).sum(-1),
+    ):
+        for _ in range(3):
+            assert torch.equal(torch.compile(function)(x, wide), function(x, wide))
+
+
+JOINS = {
+    "rotary": lambda x, w: (
+        torch.cat((-x[..., x.size(-1) // 2 :], x[..., : x.size(-1) // 2]), -1) * w + x * w
+    ),
+    "three parts": lambda x, w: torch.cat((x[..., :64], x * 2 + w, x[..., 64:128].exp()), -1) + 1,
+    "part twice": lambda x, w: (lambda y: torch.cat((y, y), -1) - 1)(x.sigmoid()),
+    "of two dtypes": lambda x, w: torch.cat((x.double() + 1, x[..., :64]), -1) * 2,
+    "folded": lambda x, w: (lambda y: y - y.mean(-1, keepdim=True))(torch.cat((-x, x * w), -1)),
+    "kept": lambda x, w: torch.cat((x.relu(), x[..., :64] + w[:64]), -1),
+    "written into what it reads": lambda x, w: x.clone().copy_(
+        torch.cat((x[..., 64:] * 2, x[..., :64]), -1)
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", [(64, 256), (3, 16, 512), (70, 128), (1, 8192)])
+@pytest.mark.parametrize("name", JOINS)
+def test_joined_rows_have_the_bits_of_eager_ones(name, shape):
+    x, w = values(shape=shape), values(shape=shape[-1:])
+    with torch.no_grad():
+        expected = JOINS[name](x, w)
+        before = torch.get_num_threads()
+        for threads in (1, 2, 3, 5):
+            torch.set_num_threads(threads)
+            assert torch.equal(torch.compile(JOINS[name])(x, w), expected)
+        torch.set_num_threads(before)
+        _, passes, steps, _ = counted(torch.compile(JOINS[name]), x, w)
+        assert passes < steps
+
+
+def test_a_rotary_embedding_is_one_pass():
+    x, w = values(shape=(64, 256)), values(shape=(256,))
+    assert counted(torch.compile(JOINS["rotary"]), x, w)[1] == 1
+
+
+def test_parts_are_read_before_they_are_written():
+    def function(x):
+        joined = torch.cat((x[:, 64:] + 1, x[:, :64]), -1)
+        x.mul_(2)
+        x[:, :64] += joined[:, 64:]
+        return joined * 3
+
+    eager, compiled = values(shape=(70, 128)), values(shape=(70, 128))
+    assert torch.equal(torch.compile(function)(compiled), function(eager))
+    assert torch.equal(compiled, eager)
+
+
+def test_copies_are_steps():
+    def function(x):
+        y = x.clone()
+        y.mul_(2)
+        z = y.to(torch.float64) + 1
+        kept = torch.empty_like(x).copy_(z)
+        return kept, z.to(torch.int32).to(torch.float32) - y[:1], x[:, :64].contiguous() * 2
+
+    x = values(shape=(70, 128))
+    found, passes, steps, _ = counted(torch.compile(function), x)
+    assert (passes, steps) == (2, 8)  # a view of what is pending ends the first
+    for a, b in zip(found, function(x), strict=True):
+        assert torch.equal(a, b) and a.dtype == b.dtype
+
+
+def test_a_copy_has_what_was_there():
+    def function(x):
+        y = x.clone()
+        z = x.t().contiguous()
+        x.add_(1)
+        w = y + 1
+        y.zero_()
+        return w, z, y, x.expand(3, *x.shape).clone()
+
+    eager, compiled = values(shape=(70, 128)), values(shape=(70, 128))
+    for a, b in zip(torch.compile(function)(compiled), function(eager), strict=True):
+        assert torch.equal(a, b)
 
 
 def test_what_is_folded_can_be_looked_at():
@@ -290,6 +389,27 @@ def test_results_are_rounded_step_by_step(dtype):
     x, y = (values(i).mul(7).to(dtype) for i in (1, 2))
     result, passes, steps, _ = counted(torch.compile(function), x, y)
     assert torch.equal(result, function(x, y)) and passes < steps == 5
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_register_code_rounds_16_bit_floats(dtype):
+    def function(x, y, w):
+        a = torch.sigmoid(x) * x + w
+        b = torch.where(a > y, a * 0.1, y.float().to(dtype) - 3)
+        norm = a.float() * torch.rsqrt(a.float().square().mean(-1, keepdim=True) + 1e-6)
+        return torch.maximum(b, -x), norm.to(dtype) * w, a.to(torch.float32) / 3, b.clone(), a >= b
+
+    def special(seed, shape):
+        t = values(seed, shape=shape) * 1000
+        for i, value in enumerate((np.nan, np.inf, -np.inf, -0.0, 1e-40, 65519.0, 65520.0)):
+            t.view(-1)[5 * i] = value
+        return t.to(dtype)
+
+    x, y, w = special(1, (70, 128)), special(2, (70, 128)), special(3, (128,))
+    for _ in range(3):
+        for a, b in zip(torch.compile(function)(x, y, w), function(x, y, w), strict=True):
+            same = (a == b) | ((a != a) & (b != b))
+            assert a.dtype == b.dtype and bool(same.all())
 
 
 # ---- names ----

@@ -14,7 +14,6 @@
 
 #include "cpu/chain.h"
 #include "cpu/isa/pointwise/cast.h"
-#include "cpu/isa/pointwise/program.h"
 #include "cpu/isa/pointwise/rows.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -549,7 +548,7 @@ void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
     store_scalar(values + i * itemsize(compute), compute, attributes[i]);
   }
   if (RL_UNLIKELY(it.is_late())) {
-    if (tls.notebook->note(it, kernel, values, program_runner)) {
+    if (tls.notebook->note(it, kernel, values)) {
       return;
     }
     it.take_addresses();

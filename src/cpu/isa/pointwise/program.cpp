@@ -1,7 +1,7 @@
-// The pass of a program: pieces of whole granules where operands lie, then the few elements that
-// are left over, which go through the same instructions in padded copies, so that the bits of an
-// element do not depend on where it stands.
-#include "cpu/isa/pointwise/program.h"
+// The pass of a program: rows, several at a time, and parts of long ones, of whole granules where
+// operands lie; then the few elements that are left over, which go through the same instructions in
+// padded copies, so that the bits of an element do not depend on where it stands.
+#include "cpu/program.h"
 
 #include <rushlight/parallel.h>
 
@@ -40,13 +40,13 @@ class Pass {
       const Slot& slot = program.slots[i];
       switch (slot.kind) {
         case Slot::Kind::Buffer:
-          at_[i] = slot.of_piece
-                       ? piece_buffers + slot.buffer * program.piece_rows * program.buffer_bytes
-                       : buffers + slot.buffer * program.buffer_bytes;
+          at_[i] = slot.within >= 0 ? nullptr
+                   : slot.of_piece  ? piece_buffers + slot.buffer * piece_buffer_bytes(program)
+                                    : buffers + slot.buffer * program.buffer_bytes;
           break;
         case Slot::Kind::Repeated:
           at_[i] = buffers + slot.buffer * program.buffer_bytes;
-          repeat(at_[i], slot, program.piece);
+          repeat(at_[i], slot, program.buffer_bytes / itemsize(slot.dtype));
           break;
         case Slot::Kind::Single:
           at_[i] = singles + slot.buffer * 16;
@@ -57,95 +57,93 @@ class Pass {
           std::memset(at_[i], 0, row_bytes);  // what is behind the rows is computed with
           break;
         case Slot::Kind::Memory:
+        case Slot::Kind::Rows:
         case Slot::Kind::RowMemory:
+        case Slot::Kind::RowNumbers:
           break;
       }
     }
+    base_ = at_;
   }
 
   void run(int64_t begin, int64_t end) {
-    if ((begin | end) % least_piece == 0 && has_rows()) {
-      run_rows(begin, end);
-      return;
-    }
-    const int64_t whole = end - (end - begin) % least_piece;
-    while (begin < whole) {
-      const int64_t n = std::min(program_.piece, whole - begin);
-      bring_memory(begin);
-      run_piece(begin, n, n);
-      begin += n;
-    }
-    if (begin < end) {
-      run_rest(begin, end - begin);
+    constexpr int64_t much = int64_t{8} << 20;  // bytes that no cache holds from step to step
+    last_prefetched_ = program_.numel * 4 >= much ? end : 0;
+    const int64_t row = program_.row;
+    while (begin < end) {
+      const int64_t left = row - begin % row;  // of this row
+      if (program_.piece_rows != 0 && left == row && end - begin >= row) {
+        const int64_t rows = std::min(program_.piece_rows, (end - begin) / row);
+        run_piece(begin, rows);
+        begin += rows * row;
+        continue;
+      }
+      const int64_t n = std::min({program_.part, left, end - begin});
+      const int64_t whole = n - n % least_piece;
+      if (whole != 0) {
+        bring(begin, 0);
+        run_all(begin, {whole, whole, 1});
+      } else {
+        run_rest(begin, n);
+      }
+      begin += whole != 0 ? whole : n;
     }
   }
 
-  // Rows `begin` to `end`, of a program that folds them.
-  void run_folded_rows(int64_t begin, int64_t end) {
-    base_ = at_;
-    constexpr int64_t much = int64_t{8} << 20;  // bytes that no cache holds from step to step
-    last_prefetched_ = program_.numel * 4 >= much ? end : 0;
-    for (const Fused& fused : program_.fused) {
-      constants_.push_back(fused.constants);
-    }
-    const std::vector<Instruction>& steps = program_.instructions;
-    for (; begin < end; begin += rows_) {
-      rows_ = std::min(program_.piece_rows, end - begin);
-      for (size_t first = 0; first < steps.size();) {
-        size_t last = first + 1;
-        while (!steps[first].on_rows && last < steps.size() && !steps[last].on_rows) {
-          last++;
-        }
-        const int64_t times = steps[first].on_rows ? 1 : rows_;
-        for (int64_t r = 0; r < times; r++) {
-          bring_row(begin, r);
-          const int64_t element = (begin + r) * program_.row;
-          for (size_t i = first; i < last; i++) {
-            run_instruction(steps[i], element, program_.row, program_.row,
-                            strided_rows_.empty() ? nullptr : strided_rows_.data());
-          }
-        }
-        first = last;
-      }
-    }
+  static int64_t piece_buffer_bytes(const Program& program) {
+    return program.piece_rows * (program.buffer_bytes / program.rows_at_once);
   }
 
  private:
-  // Whether all that is gathered lies in rows of whole granules, or is one number for each row:
-  // then rows are used where they lie.
-  bool has_rows() const {
-    const int64_t row = program_.shape[0];
-    return !program_.strided.empty() && program_.dim > 1 && row % least_piece == 0 &&
-           row >= 4 * least_piece &&
-           std::all_of(program_.strided.begin(), program_.strided.end(), lies_in_rows);
-  }
-  static bool lies_in_rows(const Strided& from) {
-    return from.strides[0] == from.size || from.strides[0] == 0;
-  }
+  // What instructions work on at a time: rows of n elements, of which the first `there` exist.
+  struct Extent {
+    int64_t n;
+    int64_t there;
+    int64_t rows;
+  };
 
-  void run_rows(int64_t begin, int64_t end) {
-    const int64_t row = program_.shape[0];
-    Cursor cursor;
-    seek(cursor, begin);
-    std::vector<char*> rows(program_.strided.size());
-    while (begin < end) {
-      const int64_t n = std::min({program_.piece, row - cursor.at[0], end - begin});
-      bring_memory(begin);
-      for (size_t i = 0; i < rows.size(); i++) {
-        const Strided& from = program_.strided[i];
-        rows[i] = const_cast<char*>(from.address) + offset(from, cursor);
+  // Rows from element `begin` on. All of them go through the instructions up to the next one on the
+  // elements of rows.
+  void run_piece(int64_t begin, int64_t rows) {
+    const std::vector<Instruction>& steps = program_.instructions;
+    const int64_t row = program_.row;
+    for (size_t first = 0; first < steps.size();) {
+      if (steps[first].on_rows) {
+        run_on_rows(steps[first++], begin / row, rows);
+        continue;
       }
-      run_piece(begin, n, n, rows.data());
-      begin += n;
-      cursor.at[0] += n;
-      for (int d = 0; cursor.at[d] == program_.shape[d] && d + 1 < program_.dim; d++) {
-        cursor.at[d] = 0;
-        cursor.at[d + 1]++;
+      const auto last = static_cast<size_t>(
+          std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(first), steps.end(),
+                       [](const Instruction& step) { return step.on_rows; }) -
+          steps.begin());
+      for (int64_t r = 0; r < rows;) {
+        const int64_t element = begin + r * row;
+        const int64_t together = bring(element, r);
+        const Extent extent{row, row, std::min({program_.rows_at_once, rows - r, together})};
+        for (size_t i = first; i < last; i++) {
+          run_instruction(steps[i], element, extent);
+        }
+        r += extent.rows;
       }
+      first = last;
     }
   }
 
-  // The next row comes while this one is worked on: the processor does not see that it will.
+  void run_on_rows(const Instruction& step, int64_t first, int64_t rows) {
+    if (step.kind == Instruction::Kind::Keep) {
+      const Slot& out = program_.slots[static_cast<size_t>(step.out)];
+      std::memcpy(out.address + first * out.step, base_[static_cast<size_t>(step.in[0])],
+                  static_cast<size_t>(rows * out.step));
+      return;
+    }
+    const char* in[max_inputs];
+    for (int i = 0; i < step.num_inputs; i++) {
+      in[i] = base_[static_cast<size_t>(step.in[i])];
+    }
+    step.block(base_[static_cast<size_t>(step.out)], in, step.attributes, most_rows);
+  }
+
+  // What comes next is asked for while this is worked on: the processor does not see that it will.
   static void prefetch(const char* from, int64_t bytes) {
     constexpr int64_t line = 64;
     for (int64_t i = 0; i < bytes; i += line) {
@@ -153,44 +151,48 @@ class Pass {
     }
   }
 
-  // Where the slots have row `r` of the piece that begins at row `begin`.
-  void bring_row(int64_t begin, int64_t r) {
-    for (size_t i = 0; i < at_.size(); i++) {
-      const Slot& slot = program_.slots[i];
-      const int64_t size = itemsize(slot.dtype);
-      if (slot.kind == Slot::Kind::Memory) {
-        at_[i] = memory(i) + (begin + r) * program_.row * size;
-        if (begin + r + 1 < last_prefetched_) {
-          prefetch(at_[i] + program_.row * size, program_.row * size);
-        }
-      } else if (slot.kind == Slot::Kind::RowMemory) {
-        at_[i] = slot.address + (begin + r) * size;
-      } else if (slot.kind == Slot::Kind::RowBuffer) {
-        at_[i] = base_[i] + r * size;
-      } else {
-        at_[i] = base_[i] + (slot.of_piece ? r * program_.row * size : 0);
-      }
-    }
-    if (program_.strided.empty() || program_.shape[0] != program_.row) {
-      return;
-    }
+  // Where the slots have the elements from `begin` on, row `r` of a piece. Returns how many rows
+  // follow each other as the slots' steps say.
+  int64_t bring(int64_t begin, int64_t r) {
     Cursor cursor;
-    seek(cursor, (begin + r) * program_.row);
-    strided_rows_.resize(program_.strided.size());
-    for (size_t i = 0; i < strided_rows_.size(); i++) {
-      const Strided& from = program_.strided[i];
-      strided_rows_[i] =
-          lies_in_rows(from) ? const_cast<char*>(from.address) + offset(from, cursor) : nullptr;
+    int64_t together = most_rows;
+    if (!program_.strided.empty()) {
+      seek(cursor, begin);
+      together = program_.dim > 2 ? program_.shape[1] - cursor.at[1] : together;
     }
-  }
-
-  void bring_memory(int64_t begin) {
     for (size_t i = 0; i < at_.size(); i++) {
       const Slot& slot = program_.slots[i];
-      if (slot.kind == Slot::Kind::Memory) {
-        at_[i] = memory(i) + begin * itemsize(slot.dtype);
+      switch (slot.kind) {
+        case Slot::Kind::Memory: {
+          at_[i] = memory(i) + begin * itemsize(slot.dtype);
+          const int64_t bytes = program_.rows_at_once * slot.step;
+          if (begin + program_.rows_at_once * program_.row < last_prefetched_ &&
+              program_.piece_rows != 0) {
+            prefetch(at_[i] + bytes, bytes);
+          }
+          break;
+        }
+        case Slot::Kind::Rows:
+        case Slot::Kind::RowNumbers: {
+          const Strided& from = program_.strided[static_cast<size_t>(slot.buffer)];
+          at_[i] = const_cast<char*>(from.address) + offset(from, cursor);
+          break;
+        }
+        case Slot::Kind::RowBuffer:
+          at_[i] = base_[i] + r * slot.step;
+          break;
+        case Slot::Kind::Buffer:
+          at_[i] = slot.within >= 0
+                       ? at_[static_cast<size_t>(slot.within)] + slot.first * itemsize(slot.dtype)
+                       : base_[i] + (slot.of_piece ? r * slot.step : 0);
+          break;
+        case Slot::Kind::RowMemory:
+        case Slot::Kind::Repeated:
+        case Slot::Kind::Single:
+          break;
       }
     }
+    return together;
   }
 
   void seek(Cursor& cursor, int64_t begin) const {
@@ -211,84 +213,95 @@ class Pass {
     return static_cast<int64_t>(slot) == program_.given ? given_ : program_.slots[slot].address;
   }
 
-  // `n` elements, of which the first `there` exist. `rows`: where the rows are that need not be
-  // gathered, or null.
-  void run_piece(int64_t begin, int64_t n, int64_t there, char* const* rows = nullptr) {
+  void run_all(int64_t begin, const Extent& extent) {
     for (const Instruction& step : program_.instructions) {
-      run_instruction(step, begin, n, there, rows);
+      run_instruction(step, begin, extent);
     }
   }
 
-  void run_instruction(const Instruction& step, int64_t begin, int64_t n, int64_t there,
-                       char* const* rows) {
-    if (step.kind == Instruction::Kind::Fused) {
-      return run_fused(step, n);
+  // Calls f(out, in, n) for what lies together: all rows, or each.
+  template <class F>
+  void for_runs(const Instruction& step, const Extent& extent, const F& f) const {
+    const auto out = static_cast<size_t>(step.out);
+    char* to = at_[out];
+    const char* in[max_inputs];
+    for (int i = 0; i < step.num_inputs; i++) {
+      in[i] = at_[static_cast<size_t>(step.in[i])];
     }
-    char* const out = at_[static_cast<size_t>(step.out)];
-    const auto from = static_cast<size_t>(step.in[0]);
+    if (!step.by_rows) {
+      return f(to, in, extent.n * extent.rows);
+    }
+    for (int64_t r = 0;; r++) {
+      f(to, in, extent.n);
+      if (r + 1 == extent.rows) {
+        return;
+      }
+      to += program_.slots[out].step;
+      for (int i = 0; i < step.num_inputs; i++) {
+        in[i] += program_.slots[static_cast<size_t>(step.in[i])].step;
+      }
+    }
+  }
+
+  void run_instruction(const Instruction& step, int64_t begin, Extent extent) {
+    if (step.width != 0) {
+      extent.n = extent.there = step.width;
+    }
+    if (step.kind == Instruction::Kind::Fused) {
+      return run_fused(step, extent);
+    }
+    const auto out = static_cast<size_t>(step.out);
+    if (step.kind == Instruction::Kind::Gather) {
+      const Strided& from = program_.strided[static_cast<size_t>(step.in[0])];
+      gather(from, at_[out], begin, extent.there * extent.rows);
+      return pad(at_[out], from.size, extent.there, extent.n);
+    }
+    const Slot& from = program_.slots[static_cast<size_t>(step.in[0])];
+    const int64_t size = itemsize(from.dtype);
     switch (step.kind) {
-      case Instruction::Kind::Compute: {
-        const char* in[max_inputs];
-        for (int i = 0; i < step.num_inputs; i++) {
-          in[i] = at_[static_cast<size_t>(step.in[i])];
-        }
-        step.block(out, in, step.attributes, step.on_rows ? most_rows : n);
+      case Instruction::Kind::Compute:
+        for_runs(step, extent, [&](char* to, const char* const* in, int64_t n) {
+          step.block(to, in, step.attributes, n);
+        });
+        break;
+      case Instruction::Kind::Convert: {
+        const Cast cast = cast_function(program_.slots[out].dtype, from.dtype);
+        for_runs(step, extent,
+                 [&](char* to, const char* const* in, int64_t n) { cast(to, in[0], n); });
         break;
       }
-      case Instruction::Kind::Fused:
-        break;
-      case Instruction::Kind::Convert:
-        cast_function(program_.slots[static_cast<size_t>(step.out)].dtype,
-                      program_.slots[from].dtype)(out, at_[from], n);
-        break;
-      case Instruction::Kind::Gather:
-        bring(step, begin, n, there, rows);
-        break;
       case Instruction::Kind::Stream:
-        stream(out, at_[from], n * itemsize(program_.slots[from].dtype));
+        for_runs(step, extent,
+                 [&](char* to, const char* const* in, int64_t n) { stream(to, in[0], n * size); });
         break;
       case Instruction::Kind::Fold:
-        step.fold(step.attributes, at_[from], program_.row, out);
+        step.fold(step.attributes, at_[static_cast<size_t>(step.in[0])], from.step, extent.n,
+                  extent.rows, at_[out]);
         break;
       case Instruction::Kind::Spread:
-        fill(out, at_[from], itemsize(program_.slots[from].dtype), program_.row);
+        for_runs(step, extent,
+                 [&](char* to, const char* const* in, int64_t n) { fill(to, in[0], size, n); });
         break;
+      case Instruction::Kind::Fused:
+      case Instruction::Kind::Gather:
       case Instruction::Kind::Keep:
-        std::memcpy(out, at_[from],
-                    static_cast<size_t>(rows_ * itemsize(program_.slots[from].dtype)));
         break;
     }
   }
 
-  void run_fused(const Instruction& step, int64_t n) {
-    const auto which = static_cast<size_t>(step.out);
-    const Fused& fused = program_.fused[which];
+  void run_fused(const Instruction& step, const Extent& extent) {
+    const Fused& fused = program_.fused[static_cast<size_t>(step.out)];
     char* slots[JitStep::no_slot];
+    int64_t steps[JitStep::no_slot];
     for (size_t i = 0; i < fused.slots.size(); i++) {
-      slots[i] = at_[static_cast<size_t>(fused.slots[i])];
+      const auto slot = static_cast<size_t>(fused.slots[i]);
+      slots[i] = at_[slot];
+      steps[i] = program_.slots[slot].step;
     }
-    const float* constants = fused.constants.data();
-    if (!fused.row_constants.empty()) {
-      for (const Fused::RowConstant& row : fused.row_constants) {
-        std::memcpy(&constants_[which][static_cast<size_t>(row.constant)],
-                    at_[static_cast<size_t>(row.slot)], sizeof(float));
-      }
-      constants = constants_[which].data();
-    }
-    fused.code.function(slots, constants, n);
-  }
-
-  void bring(const Instruction& step, int64_t begin, int64_t n, int64_t there, char* const* rows) {
-    const auto which = static_cast<size_t>(step.in[0]);
-    const Strided& from = program_.strided[which];
-    char*& to = at_[static_cast<size_t>(step.out)];
-    if (rows == nullptr || rows[which] == nullptr) {
-      gather(from, to, begin, there);
-      pad(to, from.size, there, n);
-    } else if (from.strides[0] != 0) {
-      to = rows[which];
+    if (step.by_rows) {
+      fused.code.function(slots, steps, fused.constants.data(), extent.n, extent.rows);
     } else {
-      fill(to, rows[which], from.size, n);
+      fused.code.function(slots, steps, fused.constants.data(), extent.n * extent.rows, 1);
     }
   }
 
@@ -307,57 +320,47 @@ class Pass {
 
   void run_rest(int64_t begin, int64_t n) {
     const Scratch<char> copies(static_cast<int64_t>(at_.size()) * rest_bytes);
+    bring(begin, 0);
+    std::vector<char*> lies = at_;
     char* copy = copies;
     for (size_t i = 0; i < at_.size(); i++, copy += rest_bytes) {
       const Slot& slot = program_.slots[i];
-      if (slot.kind != Slot::Kind::Memory) {
-        continue;
-      }
-      const int64_t size = itemsize(slot.dtype);
-      at_[i] = copy;
-      if (!slot.written) {
-        std::memcpy(copy, memory(i) + begin * size, static_cast<size_t>(n * size));
-        pad(copy, size, n, least_piece);
+      if (slot.kind == Slot::Kind::Memory || slot.kind == Slot::Kind::Rows) {
+        const int64_t size = itemsize(slot.dtype);
+        at_[i] = copy;
+        if (!slot.written) {
+          std::memcpy(copy, lies[i], static_cast<size_t>(n * size));
+          pad(copy, size, n, least_piece);
+        }
       }
     }
-    run_piece(begin, least_piece, n);
+    run_all(begin, {least_piece, n, 1});
     for (size_t i = 0; i < at_.size(); i++) {
       const Slot& slot = program_.slots[i];
       if (slot.kind == Slot::Kind::Memory && slot.written) {
-        const int64_t size = itemsize(slot.dtype);
-        std::memcpy(memory(i) + begin * size, at_[i], static_cast<size_t>(n * size));
+        std::memcpy(lies[i], at_[i], static_cast<size_t>(n * itemsize(slot.dtype)));
       }
     }
   }
 
   const Program& program_;
-  std::vector<char*> at_;  // of each slot, the elements that are worked on
-  char* const given_;      // where element 0 of the given slot would be
-  // Where rows are folded:
-  int64_t rows_ = 0;                           // of the piece
-  int64_t last_prefetched_ = 0;                // row, of those of this thread
-  std::vector<char*> base_;                    // of each slot, the piece's first row
-  std::vector<char*> strided_rows_;            // of each strided operand, the row; null: gathered
-  std::vector<std::vector<float>> constants_;  // of register code, with those of the row
+  std::vector<char*> at_;        // of each slot, the elements that are worked on
+  std::vector<char*> base_;      // of buffers, the first
+  char* const given_;            // where element 0 of the given slot would be
+  int64_t last_prefetched_ = 0;  // element, of those of this thread
 };
 
 int64_t bytes_of_buffers(const Program& program) {
   return program.num_buffers * program.buffer_bytes + program.num_singles * 16 +
          program.num_row_buffers * row_bytes +
-         program.num_piece_buffers * program.piece_rows * program.buffer_bytes;
+         program.num_piece_buffers * Pass::piece_buffer_bytes(program);
 }
 
 void run(const Program& program) {
-  if (program.row != 0) {
-    return parallel_for(0, program.numel / program.row, program.grain,
-                        [&](int64_t begin, int64_t end) {
-                          const Scratch<char> buffers(bytes_of_buffers(program));
-                          Pass(program, buffers).run_folded_rows(begin, end);
-                        });
-  }
-  parallel_for(0, program.numel, program.grain, [&](int64_t begin, int64_t end) {
+  const int64_t unit = program.piece_rows != 0 ? program.row : 1;
+  parallel_for(0, program.numel / unit, program.grain, [&](int64_t begin, int64_t end) {
     const Scratch<char> buffers(bytes_of_buffers(program));
-    Pass(program, buffers).run(begin, end);
+    Pass(program, buffers).run(begin * unit, end * unit);
   });
 }
 

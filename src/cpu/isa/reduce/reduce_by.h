@@ -5,7 +5,6 @@
 #include "core/op_support.h"
 #include "cpu/chain.h"
 #include "cpu/chain_source.h"
-#include "cpu/isa/pointwise/program.h"
 #include "cpu/isa/reduce/leaves.h"
 #include "cpu/readable.h"
 
@@ -61,23 +60,24 @@ constexpr bool folds_floats() {
   }
 }
 template <class F>
-void fold_row_bytes(const void* bytes, const char* x, int64_t n, char* to) {
+void fold_rows(const void* bytes, const char* x, int64_t step, int64_t n, int64_t rows, char* to) {
   const F& formula = *static_cast<const F*>(bytes);
   const Leaf<F> leaf{{formula}};
-  const auto* const row = reinterpret_cast<const float*>(x);
-  typename F::State state;
-  leaf.row(row, std::min(n, row_leaf), 0, state);
-  if (n > row_leaf) {  // the driver's tree
-    ReducePlan plan;
-    plan.count = n;
-    plan.reduced.add(n, sizeof(float));
-    reduce(leaf, plan, x, nullptr, true,
-           [&](int64_t, const typename F::State* s, int64_t) { state = *s; });
-  }
-  if constexpr (finishes<F>) {
-    finish_states(formula, &state, n, reinterpret_cast<float*>(to), 1);
-  } else {
-    std::memcpy(to, &state, sizeof state);
+  for (int64_t r = 0; r < rows; r++, x += step, to += sizeof(float)) {
+    typename F::State state;
+    leaf.row(reinterpret_cast<const float*>(x), std::min(n, row_leaf), 0, state);
+    if (n > row_leaf) {  // the driver's tree
+      ReducePlan plan;
+      plan.count = n;
+      plan.reduced.add(n, sizeof(float));
+      reduce(leaf, plan, x, nullptr, true,
+             [&](int64_t, const typename F::State* s, int64_t) { state = *s; });
+    }
+    if constexpr (finishes<F>) {
+      finish_states(formula, &state, n, reinterpret_cast<float*>(to), 1);
+    } else {
+      std::memcpy(to, &state, sizeof state);
+    }
   }
 }
 // Notes a fold of the last dimensions in a region.
@@ -94,8 +94,7 @@ bool note_fold(const F& formula, const Tensor& out, const Tensor& self, Optional
       row *= self.sizes()[d];
     }
     return n > 0 && self.dtype() == kFloat32 && out.dtype() == kFloat32 &&
-           tls.notebook->note_fold(self, out, row, fold_row_bytes<F>, &formula, sizeof formula,
-                                   program_runner);
+           tls.notebook->note_fold(self, out, row, fold_rows<F>, &formula, sizeof formula);
   } else {
     return false;
   }
