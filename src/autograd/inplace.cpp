@@ -16,7 +16,8 @@ void check_view_kind(const Tensor& view, bool itself) {
                             : "and its base or another view of its base has been modified inplace";
   const std::string which =
       meta != nullptr && meta->grad_fn
-          ? str("Output ", meta->output_nr, " of ", meta->grad_fn->name(), " is a view and ")
+          ? str("Output ", meta->output_nr, " of ", meta->grad_fn->name(), " is a view",
+                itself ? " and " : " ")
           : "A view ";
   switch (view.impl()->view().kind) {
     case ViewKind::Normal:

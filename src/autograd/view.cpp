@@ -92,9 +92,16 @@ Ref<Node> current_grad_fn(const Tensor& t) {
     }
   }
   check_view_kind(t, /*itself=*/false);
-  // The view taken again from its root as that is now.
+  // The view taken again from its root as that is now. A root without a history has none to give:
+  // the view is one of a leaf that is itself a view, and was written to beside the graph.
   Ref<Node> grad_fn;
   uint32_t output_nr = 0;
+  if (!view.root->requires_grad()) {
+    const SpinGuard guard(spin_lock_of(impl));
+    view.grad_fn_version = version;
+    const AutogradMeta* meta = impl->autograd();
+    return meta == nullptr ? Ref<Node>() : meta->grad_fn;
+  }
   {
     const GradMode recording(true);
     const WithoutModes without;

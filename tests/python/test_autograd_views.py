@@ -296,3 +296,23 @@ def test_parts_that_are_no_views_are_written(parts):
     (first.sum() + third.sum()).backward()
     expected = torch.stack([2 * second.detach()[0], torch.zeros(3), torch.full((3,), 2.0)])
     assert torch.allclose(a.grad, expected)
+
+
+@pytest.mark.parametrize("write", ["under no_grad", "optimizer", "data"])
+def test_views_of_a_leaf_that_is_a_view_keep_their_gradient(write):
+    """What writes beside the graph changes values; the view stays a view of the leaf."""
+    leaf = torch.arange(6.0).view(2, 3).requires_grad_()
+    view, other = leaf.t(), torch.ones(1, requires_grad=True)
+    optimizer = torch.optim.SGD([leaf], lr=0.5)
+    for _ in range(3):
+        leaf.grad = None
+        ((view**2).sum() + other.sum()).backward()
+        assert torch.equal(leaf.grad, 2 * leaf.detach())
+        if write == "under no_grad":
+            with torch.no_grad():
+                leaf.add_(1)
+        elif write == "optimizer":
+            optimizer.step()
+        else:
+            leaf.data.mul_(3)
+        assert view.requires_grad and torch.equal(view.detach(), leaf.detach().t())

@@ -81,12 +81,12 @@ class Recorded:
         def run() -> None:
             self.flat, self.out_spec = pytree.tree_flatten(step(*args, **kwargs))
 
-        # Only who insists on replays gives up what a step leaves behind in Python.
-        begin = None if strict else Surroundings().keep([*self.named, *tensors_of(leaves)])
+        self.begin = Surroundings().keep([*self.named, *tensors_of(leaves)])
         self.recording = _C._record(
             tensors_of(leaves), lambda: self.surroundings.watch(run), strict, _place
         )
-        self.leaves_behind = "" if begin is None else begin.change()
+        # Only who insists on replays gives up what a step leaves behind in Python.
+        self.leaves_behind = "" if strict else self.begin.change()
 
     def finish(self, before: dict[int, Tensor | None]) -> Any:
         """What the step returned; from now on the recording can be compared and replayed.
@@ -132,8 +132,12 @@ class Recorded:
         for node, number in now.items():
             if number != then[node]:
                 places = self.surroundings.places_of(then[node], number, other.surroundings)
+                # There when the step began, too: it has not put it there itself.
+                found_first = self.begin.places_of(then[node], number, other.begin)
                 known = other.sources.get(node, places)
-                self.sources[node] = [place for place in places if _is_among(place, known)]
+                self.sources[node] = [
+                    p for p in places if _is_among(p, known) and _is_among(p, found_first)
+                ]
             elif node in other.sources:
                 self.sources[node] = [p for p in other.sources[node] if value_at(p) == number]
         if all(self.sources.values()):
@@ -156,6 +160,7 @@ class Recorded:
 
     def prepare(self) -> None:
         """Behind the last comparison, before the first replay."""
+        self.begin = Surroundings()
         if self.sources:
             _C._take_numbers(self.recording, list(self.sources))
 
