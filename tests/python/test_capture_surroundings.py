@@ -18,7 +18,7 @@ from rushlight.compiler import capture
 from .test_capture import assert_same_bits
 
 CONSTANTS = types.ModuleType("program_of_constants")
-CONSTANTS.scale = 1.0
+CONSTANTS.scale = CONSTANTS.offset = 1.0
 scale = 1.0
 
 
@@ -65,7 +65,7 @@ class Case:
 
     def step(self, x):
         self.optimizer.zero_grad()
-        y = self.call_closed(self.model(x)) * self.factor() * CONSTANTS.scale
+        y = shifted(self.call_closed(self.model(x)) * self.factor() * CONSTANTS.scale)
         loss = (y * self.arguments.scale + self.extra).square().mean()
         loss.backward()
         self.optimizer.step()
@@ -132,6 +132,7 @@ CHANGES = {
     "an argument of the program": lambda c: setattr(c.arguments, "scale", 2.0),
     "a closure": lambda c: c.set_closed(2.0),
     "a global": set_global,
+    "another name of a module": lambda c: setattr(CONSTANTS, "offset", 2.0),
     "a module of the program": lambda c: setattr(CONSTANTS, "scale", 2.0),
     "a tensor replaced": lambda c: setattr(c, "extra", torch.zeros(4)),
     "a tensor written": lambda c: c.extra.zero_(),
@@ -142,10 +143,14 @@ def plain_tanh(self, x):
     return x.tanh()
 
 
+def shifted(x):
+    return x + CONSTANTS.offset  # another name of the module than the step's own
+
+
 def reset():
     """What changes change beside a case."""
     global scale
-    scale = Settings.shared = CONSTANTS.scale = 1.0
+    scale = Settings.shared = CONSTANTS.scale = CONSTANTS.offset = 1.0
     Tanh.forward = plain_tanh
 
 

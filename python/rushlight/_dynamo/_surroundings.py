@@ -64,6 +64,7 @@ class _Walk:
     def __init__(self, roots: list[Any]) -> None:
         self.parts: list[tuple[str, Any, str | None]] = []
         self._seen: dict[int, Any] = {}
+        self._named: set[tuple[int, str]] = set()  # variables, by their dict
         self._todo: deque[Any] = deque()
         for value in (*roots, *_HOOKS_OF_ALL):
             self._reach(value)
@@ -81,7 +82,8 @@ class _Walk:
             if value.grad_fn is not None:  # not what a step begins with; it would live on
                 return
             self.parts.append(("tensor", value, None))
-            self._reach(value._backward_hooks, value._post_accumulate_grad_hooks)
+            if type(value) in (Tensor, nn.Parameter):
+                self._reach(value._backward_hooks, value._post_accumulate_grad_hooks)
         elif isinstance(value, (dict, list, set)):
             self._look_into_container(value)
         elif isinstance(value, (tuple, frozenset)):
@@ -128,16 +130,14 @@ class _Walk:
     def _look_up(self, variables: dict[str, Any], names: dict[str, None]) -> None:
         """Follow names into the variables of a module, and from there into modules of a program."""
         for name in names:
-            if name not in variables:
+            if name not in variables or (id(variables), name) in self._named:
                 continue
+            self._named.add((id(variables), name))
             value = variables[name]
             self.parts.append(("name", variables, name))
             self._reach(value)
             if isinstance(value, types.ModuleType) and _is_of_a_program(value):
-                inner = vars(value)
-                if id(inner) not in self._seen:
-                    self._seen[id(inner)] = inner
-                    self._look_up(inner, names)
+                self._look_up(vars(value), names)
 
     def _look_into_instance(self, value: Any) -> None:
         kind = type(value)
