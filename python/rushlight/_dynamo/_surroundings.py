@@ -129,15 +129,22 @@ class _Walk:
 
     def _look_up(self, variables: dict[str, Any], names: dict[str, None]) -> None:
         """Follow names into the variables of a module, and from there into modules of a program."""
-        for name in names:
-            if name not in variables or (id(variables), name) in self._named:
-                continue
-            self._named.add((id(variables), name))
-            value = variables[name]
-            self.parts.append(("name", variables, name))
-            self._reach(value)
-            if isinstance(value, types.ModuleType) and _is_of_a_program(value):
-                self._look_up(vars(value), names)
+        todo, seen = [variables], {id(variables)}
+        while todo:
+            variables = todo.pop()
+            for name in names:
+                if name not in variables:
+                    continue
+                value = variables[name]
+                if (id(variables), name) not in self._named:
+                    self._named.add((id(variables), name))
+                    self.parts.append(("name", variables, name))
+                    self._reach(value)
+                if isinstance(value, types.ModuleType) and _is_of_a_program(value):
+                    inner = vars(value)
+                    if id(inner) not in seen:
+                        seen.add(id(inner))
+                        todo.append(inner)
 
     def _look_into_instance(self, value: Any) -> None:
         kind = type(value)
