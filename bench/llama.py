@@ -69,7 +69,10 @@ def write(path: str, kind: str) -> None:
             [2, 3, 3, *[6] * 256, *[1] * (WORDS - 259)], dtype=rushlight.int32
         ),
     }
-    tensors = {"token_embd.weight": matrix(WORDS, WIDTH), "output_norm.weight": rushlight.ones(WIDTH)}
+    tensors = {
+        "token_embd.weight": matrix(WORDS, WIDTH),
+        "output_norm.weight": rushlight.ones(WIDTH),
+    }
     for i in range(LAYERS):
         for name, size in MATRICES.items():
             tensors[f"blk.{i}.{name}.weight"] = matrix(*size)
@@ -136,7 +139,10 @@ def main() -> None:
                     found[name].append(measured(*run, args.prompt, args.tokens))
             for name, times in found.items():
                 taken, made = (min(column) for column in zip(*times, strict=True))
-                print(f"{kind} {name}: {1 / taken:.0f} tokens/s of a prompt, {1 / made:.0f} made", flush=True)
+                print(
+                    f"{kind} {name}: {1 / taken:.0f} tokens/s of a prompt, {1 / made:.0f} made",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Language models that make a token at a time: blocks of GGUF, rotated rows, attention over a cache.
+"""Language models that make a token at a time: blocks of GGUF, rotated rows, caches of attention.
 
 Blocks are read as files have them, or packed for products (src/kernels/gguf_blocks.h). Sums of a
 block are whole numbers, and blocks are added in order, so that products have the same bits on
@@ -16,7 +16,7 @@ op("_gguf_pack(Tensor blocks, str format) -> Tensor", kernel=custom(place="once"
    variants="function", grad="none", own=True,
    batch="slices: a weight has no batch",
    doc="A weight of blocks (results, bytes) in the order in which products read it: (panels of 16 "
-       "results, blocks, 16 times the bytes of a block). What is missing in the last panel is 0.")
+       "results, 16 times the bytes of a row). What is missing in the last panel is 0.")
 op("_gguf_unpack(Tensor panels, str format, int results) -> Tensor", kernel=custom(place="once"),
    variants="function", grad="none", own=True,
    batch="slices: a weight has no batch",

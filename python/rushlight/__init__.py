@@ -89,6 +89,7 @@ with lazy(__name__, _OF_KINDS, _is_shown):
         gguf,
         hub,
         jit,
+        language,
         library,
         linalg,
         masked,

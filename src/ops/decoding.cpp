@@ -6,6 +6,9 @@ namespace rushlight {
 
 namespace {
 
+// Products of sizes that the caller gives must not overflow.
+constexpr int64_t largest = int64_t{1} << 48;
+
 const GgufBlock& checked_format(const char* op, std::string_view format) {
   const GgufBlock* const found = find_gguf_block(format);
   RL_CHECK(found != nullptr, op, ": format must be Q8_0, Q4_0, Q4_K or Q6_K, not '", format, "'");
@@ -18,13 +21,15 @@ int64_t checked_blocks(const char* op, const Tensor& bytes, int64_t dims, const 
            ": blocks must be of uint8 and have at least ", dims, " dimensions, not of ",
            bytes.dtype(), " and size ", bytes.sizes());
   const int64_t n = bytes.size(-1);
+  RL_CHECK(n < largest, op, ": rows of ", n, " bytes are too long");
   RL_CHECK(n % format.bytes() == 0, op, ": rows of ", n, " bytes are no blocks of ", format.name,
            ", which have ", format.bytes());
   return n / format.bytes();
 }
 
 void check_panels(const char* op, const Tensor& panels, int64_t results, const GgufBlock& format) {
-  RL_CHECK(results >= 0 && panels.dtype() == kUInt8 && panels.dim() == 2 &&
+  RL_CHECK(results >= 0 && results < largest, op, ": there cannot be ", results, " results");
+  RL_CHECK(panels.dtype() == kUInt8 && panels.dim() == 2 &&
                panels.size(0) == int8_panels(results) &&
                panels.size(1) % (int8_panel * format.bytes()) == 0,
            op, ": ", results, " results in blocks of ", format.name,
@@ -97,7 +102,7 @@ OutSpec _rotary(Tensor& input, Tensor& cos, Tensor& sin, Tensor& position, bool&
            ": input must be of floats and have at least two dimensions, not of ", input.dtype(),
            " and size ", input.sizes());
   RL_CHECK(cos.dtype() == kFloat32 && sin.dtype() == kFloat32 && cos.dim() == 2 &&
-               cos.sizes() == sin.sizes() && 2 * cos.size(1) <= input.size(-1),
+               cos.sizes() == sin.sizes() && cos.size(1) <= input.size(-1) / 2,
            op, ": cos and sin must be of float32 and of one size (positions, angles), at most ",
            input.size(-1) / 2, " angles, not of ", cos.dtype(), ", ", sin.dtype(), " and sizes ",
            cos.sizes(), ", ", sin.sizes());

@@ -101,7 +101,7 @@ ERRORS = {
     ],
     "_gguf_unpack": [
         (f"{_bytes(1, 16 * 34)}, 'Q8_0', 17", RuntimeError, "17 results in blocks of Q8_0"),
-        (f"{_bytes(1, 16 * 34)}, 'Q8_0', -1", RuntimeError, "-1 results"),
+        (f"{_bytes(1, 16 * 34)}, 'Q8_0', -1", RuntimeError, "there cannot be -1 results"),
     ],
     "_gguf_linear": [
         (

@@ -176,6 +176,10 @@ class IntegerWeight(Tensor):
         """The numbers that the codes stand for."""
         return self._layout.numbers().to(self.dtype)
 
+    def pack(self) -> None:
+        """Put the codes into the order that a layer reads, which it does at its first call."""
+        self._layout = self._layout.packed()
+
     def __repr__(self, *, tensor_contents=None):
         about = self._layout.about
         return f"IntegerWeight({about}, size={tuple(self.shape)}, dtype={self.dtype})"
@@ -234,7 +238,7 @@ def _linear(func, input, weight, bias=None):
     if not isinstance(weight, IntegerWeight) or isinstance(input, IntegerWeight):
         raise NotImplementedError("linear(): only the weight may be one of codes")
     bias = None if bias is None else bias.float()
-    weight._layout = weight._layout.packed()  # for this call and the next ones
+    weight.pack()
     return weight._layout.linear(input.float(), bias).to(input.dtype)
 
 

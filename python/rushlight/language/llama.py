@@ -85,6 +85,8 @@ class _Linear(nn.Module):
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
+        if isinstance(weight, IntegerWeight):
+            weight.pack()
         self.weight = nn.Parameter(weight, requires_grad=False)
         self.bias = None if bias is None else nn.Parameter(bias, requires_grad=False)
 
@@ -180,7 +182,8 @@ class _Parts:
         if not isinstance(found, IntegerWeight):
             if not found.dtype.is_floating_point:
                 raise ValueError(f"{name} must be of floats, not of {found.dtype}")
-            found = found.float()
+            # A copy, so that no part of the file stays mapped for it.
+            found = found.to(rushlight.float32, copy=True)
         return found
 
     def take(self, name: str, *size: int) -> Tensor:
@@ -262,7 +265,13 @@ class Llama(nn.Module):
             path: a file of GGUF.
             how: what the class is told beside the file.
         """
-        return cls(*gguf.load(path), **how)
+        metadata, tensors = gguf.load(path)
+        # Rows of the embedding are read from the file when they are wanted, by a mapping of their
+        # own: that of the other weights is let go when they are packed.
+        embedding = gguf.load(path)[1].get("token_embd.weight")
+        if embedding is not None:
+            tensors["token_embd.weight"] = embedding
+        return cls(metadata, tensors, **how)
 
     @property
     def seen(self) -> int:

@@ -54,8 +54,8 @@ def main(given: Sequence[str] | None = None) -> int:
         print(engine.state, file=sys.stderr, flush=True)
         ended.set()
     ended.wait()
+    engine.stop()  # first, as threads wait for its answers
     server.shutdown()
-    engine.stop()
     server.server_close()
     return 0 if engine.error is None else 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import select
 import socket
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,7 @@ __all__ = ["Server"]
 
 _LARGEST = 4 << 20  # bytes of a request
 _SECONDS = 30  # that a client may be silent
+_PATIENCE = 5  # seconds that a connection waits for a thread
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
@@ -43,8 +45,10 @@ class Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Waits for a free thread."""
-        self._free.acquire()
+        """Waits for a free thread, and closes the connection where none gets free."""
+        if not self._free.acquire(timeout=_PATIENCE):
+            self.shutdown_request(request)
+            return
         try:
             super().process_request(request, client_address)
         except BaseException:
@@ -60,6 +64,8 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is no error."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
