@@ -110,7 +110,15 @@ def compile(
         >>> gelu(torch.tensor([-1.5, 0.5]))
         tensor([-0.1004,  0.3457])
     """
-    _check_arguments(backend, mode, options)
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "Either mode or options can be given to compile: a mode stands for some options"
+        )
+    _check_backend(backend)
+    if backend == "inductor" and mode is not None and mode not in _MODES:
+        raise RuntimeError(
+            f"Unrecognized mode={mode!r}: compile() takes one of {', '.join(_MODES)}"
+        )
     if model is None:
         return functools.partial(
             compile,
@@ -138,18 +146,6 @@ def compile(
 
     call_model._torchdynamo_orig_callable = model  # type: ignore
     return call_model
-
-
-def _check_arguments(backend, mode, options) -> None:
-    if mode is not None and options is not None:
-        raise RuntimeError(
-            "Either mode or options can be given to compile: a mode stands for some options"
-        )
-    _check_backend(backend)
-    if backend == "inductor" and mode is not None and mode not in _MODES:
-        raise RuntimeError(
-            f"Unrecognized mode={mode!r}: compile() takes one of {', '.join(_MODES)}"
-        )
 
 
 def _call_of(backend, mode, fullgraph):
@@ -184,22 +180,12 @@ class _ModuleCalls:
         return _ModuleCalls, self._arguments
 
 
-def way_of_calls(
-    *,
-    fullgraph=False,
-    dynamic=None,
-    backend="inductor",
-    mode=None,
-    options=None,
-    disable=False,
-    name=None,
-):
+def way_of_calls(backend, mode, fullgraph, disable):
     """How a module that is compiled with these arguments of `compile` is called.
 
     Returns:
         True where its ops are noted, None where it is called as it is, or what is called with it.
     """
-    _check_arguments(backend, mode, options)
     if disable:
         return None
     if callable(backend) or (mode == "reduce-overhead" and has_effect(backend)):
@@ -254,9 +240,9 @@ def capture(step, check: int = 2):
     return _capture.Captured(step, check)
 
 
-def has_effect(backend="inductor", disable: bool = False):
-    """Whether `compile` with these arguments computes ops together."""
-    return not disable and isinstance(backend, str) and backend not in _AS_IT_IS
+def has_effect(backend="inductor"):
+    """Whether `compile` with this backend computes ops together."""
+    return isinstance(backend, str) and backend not in _AS_IT_IS
 
 
 def _call_as_it_is(function, *args, **kwargs):

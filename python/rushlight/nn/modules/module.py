@@ -211,9 +211,14 @@ class Module(ModuleChanges):
 
     def compile(self, *args, **kwargs):
         """Compile the calls of this module in place; arguments are those of `rushlight.compile`."""
+        compiler.compile(self._call_impl, *args, **kwargs)  # refuses what there is not
         self.__dict__.pop("_is_compiled", None)
-        way = compiler.way_of_calls(*args, **kwargs)
-        if way is not None:
+        if way := compiler.way_of_calls(
+            kwargs.get("backend", "inductor"),
+            kwargs.get("mode"),
+            kwargs.get("fullgraph", False),
+            kwargs.get("disable", False),
+        ):
             self.__dict__["_is_compiled"] = way
         self._compiled_call_impl = self._call_impl
 
