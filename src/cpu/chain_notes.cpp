@@ -23,7 +23,8 @@ bool keeps_float(const TensorIterator& it, const cpu::PointwiseKernel& kernel) {
   bool keeps = it.common_dtype() == kFloat32 && it.output(0).dtype() == kernel.result(kFloat32);
   for (int i = 0; i < kernel.num_inputs; i++) {
     const Tensor* const in = it.tensor(i + 1);
-    keeps &= in == nullptr || in->numel() == 1 || in->dtype() == kernel.wanted(i, kFloat32);
+    const bool is_number = in == nullptr || (in->numel() == 1 && !is_pending_here(*in));
+    keeps &= is_number || in->dtype() == kernel.wanted(i, kFloat32);
   }
   return keeps;
 }

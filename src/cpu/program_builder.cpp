@@ -159,6 +159,7 @@ bool ProgramBuilder::key(std::string& key) const {
     add(step.fold);
     add(step.width);
     key += static_cast<char>(step.kind);
+    key += static_cast<char>(step.inputs);
     key += static_cast<char>(step.on_rows);
     key += static_cast<char>(step.common);
     key += static_cast<char>(step.stored);

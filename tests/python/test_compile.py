@@ -177,6 +177,16 @@ def test_a_copy_has_what_was_there():
         assert torch.equal(a, b)
 
 
+def test_one_row_has_values_of_any_dtype():
+    def function(x):
+        top = x.logsumexp(-1, keepdim=True)
+        return torch.erf(top >= -1.5), (top > 2) + top, x * (top >= 0) - top
+
+    x = values(shape=(8960,))
+    for a, b in zip(torch.compile(function)(x), function(x), strict=True):
+        assert torch.equal(a, b)
+
+
 def test_what_is_folded_can_be_looked_at():
     x = values(shape=(64, 640))
 
