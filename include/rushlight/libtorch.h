@@ -9,6 +9,7 @@
 #include <rushlight/function.h>
 #include <rushlight/functions.h>
 #include <rushlight/out_functions.h>
+#include <rushlight/overloads.h>
 #include <rushlight/record_function.h>
 
 namespace rushlight {

@@ -253,6 +253,54 @@ RL_TEST(guards_of_gpus) {
   CHECK_THROWS(torch::Error, "no CUDA-capable device", c10::cuda::getStreamFromPool(true));
 }
 
+RL_TEST(ops_by_overload) {
+  const torch::Tensor x = torch::arange(6, torch::kFloat).reshape({2, 3});
+  CHECK(torch::equal(at::_ops::add_Tensor::call(x, x, 2), 3 * x));
+  CHECK(torch::equal(at::_ops::sum_dim_IntList::call(x, {{1}}, true, {}), x.sum(1, true)));
+  CHECK(at::_ops::where::call(x > 3).size() == 2);
+  CHECK(torch::equal(at::_ops::linear::call(x, torch::ones({4, 3}), {}),
+                     torch::linear(x, torch::ones({4, 3}))));
+  const auto [values, places] = at::_ops::max_dim::call(x, 1, false);
+  CHECK(torch::equal(values, x.amax(1)) && places.scalar_type() == torch::kLong);
+  CHECK(at::_ops::zeros::call({2, 2}, at::kDouble, {}, {}, {}).scalar_type() == at::kDouble);
+  CHECK(std::string(at::_ops::add_Tensor::name) == "aten::add" &&
+        std::string(at::_ops::add_Tensor::overload_name) == "Tensor");
+  static_assert(
+      std::is_same_v<at::_ops::mm::schema, at::Tensor(const at::Tensor&, const at::Tensor&)>);
+
+  torch::Tensor y = x.clone();
+  CHECK(&at::_ops::mul__Scalar::call(y, 2) == &y && torch::equal(y, 2 * x));
+  const torch::Tensor w = x.clone().requires_grad_();
+  CHECK(at::_ops::mul_Tensor::call(w, w).requires_grad());
+  CHECK(!at::_ops::mul_Tensor::redispatch(at::DispatchKeySet(at::DispatchKey::CPU), w, w)
+             .requires_grad());
+  CHECK_THROWS(torch::Error, "cannot be multiplied", at::_ops::mm::call(x, x));
+}
+
+RL_TEST(outputs_come_last) {
+  const torch::Tensor x = torch::arange(6, torch::kFloat).reshape({2, 3});
+  torch::Tensor out = torch::empty({0}), places = torch::empty({0}, torch::kLong);
+  CHECK(&at::add_outf(x, x, 1, out) == &out && torch::equal(out, 2 * x));
+  at::sum_outf(x, {{0}}, false, torch::kDouble, places = torch::empty({0}, torch::kDouble));
+  CHECK(torch::equal(places, x.sum(0).to(torch::kDouble)));
+  places = torch::empty({0}, torch::kLong);
+  const auto [most, at] = torch::max_outf(x, 1, false, out, places);
+  CHECK(&most == &out && &at == &places && torch::equal(places, x.argmax(1)));
+  torch::Tensor other = torch::empty({0});
+  at::histogram_outf(x.reshape({6}), 2, {{0, 6}}, {}, false, out, other);
+  CHECK(torch::equal(out, torch::full({2}, 3.0)) && other.numel() == 3);
+  CHECK_THROWS(torch::Error, "out", at::add_outf(x, x, 1, places));
+}
+
+RL_TEST(the_processor_has_no_number) {
+  const torch::Tensor x = torch::zeros({2}, torch::Device(torch::kCPU, 0));
+  CHECK(x.device() == torch::kCPU && (x + torch::ones({2})).sum().item<float>() == 2);
+  CHECK(torch::ones({2}).to(torch::Device("cpu:0")).device() == torch::kCPU);
+  float values[] = {1, 2};
+  CHECK(torch::from_blob(values, {2}, torch::Device(torch::kCPU, 0)).storage().device() ==
+        torch::kCPU);
+}
+
 RL_TEST(operators_of_scripts) {
   auto& all = torch::jit::getAllOperators();
   const bool found = std::any_of(all.begin(), all.end(), [](const auto& op) {
