@@ -1,4 +1,4 @@
-// An op by one of its overloads, as a type: what libtorch's at::_ops is made of (overloads.h).
+// An op by one of its overloads, as a type: what libtorch's at::_ops is made of (gen/overloads.py).
 #pragma once
 
 #include <rushlight/ivalue.h>
