@@ -1,5 +1,8 @@
 // What programs of libtorch lean on beside tensors and modules: namespaces that they add to, short
 // names, standard headers that come along, names of the process, the engine, GPUs and TorchScript.
+#include <ATen/DeviceAccelerator.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/autograd/engine.h>
@@ -299,6 +302,56 @@ RL_TEST(the_processor_has_no_number) {
   float values[] = {1, 2};
   CHECK(torch::from_blob(values, {2}, torch::Device(torch::kCPU, 0)).storage().device() ==
         torch::kCPU);
+}
+
+RL_TEST(words_of_options_have_types) {
+  namespace F = torch::nn::functional;
+  F::InterpolateFuncOptions::mode_t mode = torch::kNearest;
+  const torch::Tensor x = torch::ones({1, 1, 2, 2});
+  const auto size = std::vector<int64_t>{4, 4};
+  CHECK(F::interpolate(x, F::InterpolateFuncOptions().size(size).mode(mode)).numel() == 16);
+  mode = torch::kBilinear;
+  CHECK(F::interpolate(x, F::InterpolateFuncOptions().size(size).mode(mode).align_corners(false))
+            .equal(torch::ones({1, 1, 4, 4})));
+  const F::PadFuncOptions::mode_t padding = torch::kReflect;
+  CHECK(padding == torch::kReflect);
+  const torch::nn::L1LossOptions::reduction_t sum = torch::kSum;
+  CHECK(torch::nn::L1Loss(torch::nn::L1LossOptions(sum))(x, 2 * x).item<float>() == 4);
+}
+
+RL_TEST(dicts_told_their_types) {
+  c10::impl::GenericDict generic;
+  generic.insert("a", std::vector<torch::Tensor>{torch::ones({2})});
+  const auto typed = c10::impl::toTypedDict<std::string, std::vector<torch::Tensor>>(generic);
+  CHECK(typed.at("a").size() == 1 && c10::impl::toGenericDict(typed).size() == 1);
+}
+
+RL_TEST(autocast_by_device) {
+  at::autocast::set_autocast_dtype(at::kCPU, at::kHalf);
+  CHECK(at::autocast::get_autocast_dtype(at::kCPU) == at::kHalf);
+  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const torch::Tensor x = torch::ones({2, 2});
+  CHECK(at::autocast::is_autocast_enabled(at::kCPU) && x.mm(x).scalar_type() == at::kBFloat16);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  CHECK(x.mm(x).scalar_type() == at::kFloat && at::autocast::is_autocast_cache_enabled());
+}
+
+RL_TEST(accelerators) {
+  CHECK(!at::device_of(torch::Tensor()) && at::device_of(torch::ones({1})) == at::kCPU);
+  CHECK(at::isAccelerator(at::kCUDA) && !at::isAccelerator(at::kCPU));
+  if (at::accelerator::deviceCount() > 0) {
+    at::cuda::CUDAEvent event;
+    event.record();
+    event.block(at::cuda::getCurrentCUDAStream());
+    event.synchronize();
+    CHECK(event.isCreated() && event.query() && at::getAccelerator() == at::kCUDA);
+    return;
+  }
+  CHECK(!at::getAccelerator() && !at::cuda::CUDAEvent().isCreated());
+  CHECK_THROWS(torch::Error, "none is available", at::getAccelerator(true));
+  CHECK_THROWS(torch::Error, "none is available", at::accelerator::synchronizeDevice(0));
+  CHECK_THROWS(torch::Error, "no CUDA-capable device", at::cuda::CUDAEvent().record());
 }
 
 RL_TEST(operators_of_scripts) {
