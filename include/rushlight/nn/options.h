@@ -93,6 +93,11 @@ class Keyword {
  private:
   std::string text_;
 };
+// An option that is a word, and the name of its type: `mode_t` of `mode`.
+#define RL_KEYWORD_ARG(name) \
+ public:                     \
+  using name##_t = Keyword;  \
+  TORCH_ARG(Keyword, name)
 
 #define RL_FOR_EACH_WORD(F)               \
   F(kNone, "none")                        \
