@@ -4,9 +4,9 @@ __all__ = ["PAGE"]
 
 PAGE = """<!doctype html>
 <html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>rushlight</title>
+<meta name="viewport" content="width=device-width">
+<meta charset="utf-8">
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 0 auto; padding: 1rem;
   min-height: 100vh; box-sizing: border-box; display: flex; flex-direction: column; }
