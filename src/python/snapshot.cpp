@@ -1,5 +1,6 @@
 // Snapshots of what a program can reach: which objects dicts, lists, cells and classes hold, for
 // _dynamo/_surroundings.py.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <tuple>
@@ -122,9 +123,13 @@ class Part {
     return state_ == state() ? -1 : 0;
   }
 
-  // Puts back what the object held; classes stay as they are.
+  // Puts back what the object held; classes stay as they are, and so does what may differ.
   void restore() const {
     PyObject* const o = object_.get();
+    if (is_free_ ||
+        std::any_of(held_.begin(), held_.end(), [](const Held& h) { return h.is_free; })) {
+      return;
+    }
     switch (kind_) {
       case PartKind::Dict:
         PyDict_Clear(o);
@@ -133,7 +138,11 @@ class Part {
         }
         break;
       case PartKind::Name:
-        check(PyDict_SetItem(o, key_.get(), held_.at(0).value.get()));
+        if (held_.at(0).value) {
+          check(PyDict_SetItem(o, key_.get(), held_[0].value.get()));
+        } else {
+          check(PyDict_DelItem(o, key_.get()));  // it was not there
+        }
         break;
       case PartKind::List:
         check(PyList_SetSlice(o, 0, PyList_GET_SIZE(o), held_list().get()));
@@ -253,8 +262,13 @@ class Part {
     switch (kind_) {
       case PartKind::Dict:
         return walk_dict(o, f);
-      case PartKind::Name:
-        return f(nullptr, PyDict_GetItemWithError(o, key_.get()));
+      case PartKind::Name: {
+        PyObject* const value = PyDict_GetItemWithError(o, key_.get());
+        if (value == nullptr && PyErr_Occurred() != nullptr) {
+          throw PythonError();
+        }
+        return f(nullptr, value);
+      }
       case PartKind::List:
         return walk_list(o, f);
       case PartKind::Set:  // one that nobody touched gives its items in the same order
@@ -340,6 +354,7 @@ PyObject* take_snapshot(PyObject*, PyObject* parts) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); i++) {
       const char* kind;
       PyObject *object, *key;
+      expect_tuple(PyList_GET_ITEM(list.get(), i), "a part of a snapshot");
       if (!PyArg_ParseTuple(PyList_GET_ITEM(list.get(), i), "sOO:_snapshot", &kind, &object,
                             &key)) {
         throw PythonError();

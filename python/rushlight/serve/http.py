@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import select
 import socket
 import sys
@@ -77,7 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
     _paths: ClassVar[dict[str, bool]] = {"/v1/completions": False, "/v1/chat/completions": True}
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is written for each request."""
+        """Requests are told to who listens to `logging`, and not to the terminal."""
+        logging.getLogger("rushlight.serve").info(format, *args)
 
     # ---- answers ----
 
