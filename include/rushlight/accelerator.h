@@ -24,7 +24,9 @@ inline int8_t deviceCount() { return static_cast<int8_t>(device_count(kCUDA)); }
 inline void setDeviceIndex(int8_t index) {
   set_current_device(Device(*getAccelerator(true), index));
 }
-inline int8_t getDeviceIndex() { return static_cast<int8_t>(current_device(*getAccelerator(true))); }
+inline int8_t getDeviceIndex() {
+  return static_cast<int8_t>(current_device(*getAccelerator(true)));
+}
 // Makes the device current and returns the one that was.
 inline int8_t exchangeDevice(int8_t index) {
   const int8_t before = getDeviceIndex();

