@@ -8,7 +8,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gen import declarations, headers, kernels, modules, python, reductions, registry, rules, tangents, wrappers
+from gen import (
+    declarations,
+    headers,
+    kernels,
+    modules,
+    overloads,
+    python,
+    reductions,
+    registry,
+    rules,
+    tangents,
+    wrappers,
+)
 from gen.table import Op, load
 
 
@@ -27,7 +39,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 def everything(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents, of all that ops become in C++."""
-    parts = (declarations, kernels, reductions, registry, wrappers, tangents, python)
+    parts = (declarations, kernels, reductions, registry, overloads, wrappers, tangents, python)
     return {path: text for part in parts for path, text in part.generate(ops).items()}
 
 

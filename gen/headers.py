@@ -19,7 +19,10 @@ ABSENT = {
         torch/csrc/jit/mobile/import.h torch/csrc/jit/mobile/module.h""",
     "kernels of the GPU are compiled into the library; programs get its streams by <c10/cuda/CUDAStream.h>": """
         ATen/cuda/CUDAApplyUtils.cuh ATen/cuda/CUDABlas.h ATen/cuda/Atomic.cuh ATen/cuda/Exceptions.h
-        ATen/cuda/CUDAEvent.h ATen/cudnn/Handle.h c10/cuda/CUDAException.h c10/cuda/CUDAMathCompat.h""",
+        ATen/cuda/detail/TensorInfo.cuh ATen/cudnn/Handle.h c10/cuda/CUDAException.h c10/cuda/CUDAMathCompat.h""",
+    "steps are recorded by rushlight::Recording (<rushlight/capture.h>)": "ATen/cuda/CUDAGraph.h",
+    "archives are read by torch::load, torch::pickle_load and torch::jit::load": """
+        caffe2/serialize/inline_container.h""",
 }
 # What a name stands for → the names, by folder. They end in .h where they say nothing else.
 NAMES = {
@@ -101,8 +104,10 @@ NAMES = {
     "<rushlight/engine.h>": {"torch/csrc/autograd": "engine"},
     "<rushlight/cuda_guard.h>": {
         "c10/cuda": "CUDACachingAllocator CUDAFunctions CUDAGuard CUDAStream",
-        "ATen/cuda": "CUDAContext CUDAContextLight",
+        "ATen/cuda": "CUDAContext CUDAContextLight CUDAEvent",
     },
+    "<rushlight/accelerator.h>": {"ATen": "DeviceAccelerator"},
+    "<rushlight/custom_node.h>": {"torch/csrc/autograd/functions": "utils"},
     "<rushlight/record_function.h>": {"ATen": "record_function", "torch/csrc/autograd": "profiler record_function"},
     "<rushlight/nn/parallel.h>": {"torch/nn/parallel": "data_parallel"},
     "<rushlight/aoti_package.h>": {"torch/csrc/inductor/aoti_package": "model_package_loader"},

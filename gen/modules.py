@@ -191,6 +191,11 @@ SPELT = {"lambd": "lambda"}  # a word of Python
 Option = tuple[str, str, str | None]  # type, name, default
 
 
+def held_option(kind: str, name: str) -> str:
+    """The macro that makes an option; one that is a word also names its type."""
+    return f"RL_KEYWORD_ARG({name})" if kind == "Keyword" else f"TORCH_ARG({kind}, {name})"
+
+
 def _number(kind: str) -> str | None:
     """What an optional holds."""
     return kind[len("std::optional<") : -1] if kind.startswith("std::optional<") else None
@@ -251,7 +256,7 @@ class CppModule:
               {only(rows)}{name}({taken}) : {commas(f"{n}_({value})" for n, value in starts.items())} {{}}
               {only(one)}{name}({self.values}) : {name}(std::optional({one and one[1]})) {{}}
               {only(word)}{name}(enumtype::Word reduction) : {name}() {{ reduction_ = reduction; }}
-              {each(f"TORCH_ARG({kind}, {n}){held[n]};" for kind, n, _ in rows)}
+              {each(f"{held_option(kind, n)}{held[n]};" for kind, n, _ in rows)}
             }};
         """)
 

@@ -331,20 +331,21 @@ def tables(form: Form, arrays: Arrays) -> list[str]:
 # ---- whole files ----
 
 
+def all_rows(ops: list[Op]) -> list[tuple[Overload, Form, int]]:
+    """The registry: all overloads by name, each with its form and its place among that form's."""
+    found = [form for op in ops for form in forms(op)]
+    numbered = [(o, form, i) for form in found for i, o in enumerate(overloads_of_form(form.op, form.kind))]
+    return sorted(numbered, key=lambda row: row[0].name)
+
+
 def registry(ops: list[Op]) -> str:
     """All overloads by name."""
-    found = [form for op in ops for form in forms(op)]
-    rows = [
-        (overload.name, f"overloads_{form.function} + {i},")
-        for form in found
-        for i, overload in enumerate(overloads_of_form(form.op, form.kind))
-    ]
     inside = lines(f"""
-        {each(f"extern const OpInfo overloads_{form.function}[];" for form in found)}
+        {each(f"extern const OpInfo overloads_{form.function}[];" for op in ops for form in forms(op))}
 
         ArrayRef<const OpInfo*> all_ops() {{
           static constexpr const OpInfo* rows[] = {{
-              {each(row for _, row in sorted(rows, key=lambda row: row[0]))}
+              {each(f"overloads_{form.function} + {i}," for _, form, i in all_rows(ops))}
           }};
           return rows;
         }}

@@ -176,6 +176,14 @@ SPELL_THE_DEVICE = {
 }
 
 
+# What programs written for libtorch find under its names.
+LIBTORCH_NAMES = {
+    "include/rushlight/accelerator.h",
+    "include/rushlight/cuda_guard.h",
+    "src/script/jit_settings.cpp",
+}
+
+
 def test_one_device_is_known_to_its_folder_alone():
     wrong = []
     for path in sources(".h", ".cpp", ".py", ".in"):
@@ -183,8 +191,8 @@ def test_one_device_is_known_to_its_folder_alone():
             continue
         if path.is_relative_to("src/cuda") or path.is_relative_to("src/distributed/nccl"):
             continue
-        if str(path) in ("include/rushlight/cuda_guard.h", "src/script/jit_settings.cpp"):
-            continue  # libtorch's names, for programs
+        if str(path) in LIBTORCH_NAMES:
+            continue
         text = (ROOT / path).read_text()
         calls = re.search(r"cuda::|\bcuda[A-Z]|# *include.*cuda", text)
         names = re.search("cuda|nvidia|cublas", text, re.IGNORECASE)

@@ -26,6 +26,9 @@ inline std::vector<Tensor> cached_cast(ScalarType to, TensorList list, DeviceTyp
   return out;
 }
 inline ScalarType get_autocast_dtype(DeviceType device) { return get_dtype(device); }
+inline void set_autocast_dtype(DeviceType device, ScalarType dtype) { set_dtype(device, dtype); }
+inline bool is_autocast_cache_enabled() { return is_cache_enabled(); }
+inline void set_autocast_cache_enabled(bool enabled) { set_cache_enabled(enabled); }
 inline ScalarType get_lower_precision_fp_from_device_type(DeviceType device) {
   return get_dtype(device);
 }

@@ -79,6 +79,32 @@ inline CUDAStream getStreamFromPool(bool high_priority = false, int8_t index = -
 }
 inline void setCurrentCUDAStream(const CUDAStream& stream) { set_current_stream(stream); }
 
+// A mark in what a stream does; copies are handles on the same one.
+class CUDAEvent {
+ public:
+  // Flags as CUDA has them: 1: a host that waits sleeps; 2: no times are kept.
+  explicit CUDAEvent(unsigned flags = 2) : event_({(flags & 2u) == 0, (flags & 1u) != 0}) {}
+  void record() { record(getCurrentCUDAStream()); }
+  void record(const CUDAStream& stream) { event_.record(stream); }
+  void recordOnce(const CUDAStream& stream) {
+    if (!isCreated()) {
+      record(stream);
+    }
+  }
+  // What the stream is given from now on waits for the mark.
+  void block(const CUDAStream& stream) { stream.unwrap().wait(event_); }
+  bool isCreated() const { return event_.is_recorded(); }
+  bool query() const { return event_.query(); }
+  void synchronize() const { event_.synchronize(); }
+  // Milliseconds from this mark to another.
+  float elapsed_time(const CUDAEvent& end) const {
+    return static_cast<float>(event_.elapsed(end.event_));
+  }
+
+ private:
+  Event event_;
+};
+
 // Makes a stream, and its device, current for a scope.
 class CUDAStreamGuard {
  public:

@@ -9,6 +9,7 @@
 #include <rushlight/function.h>
 #include <rushlight/functions.h>
 #include <rushlight/out_functions.h>
+#include <rushlight/overloads.h>
 #include <rushlight/record_function.h>
 
 namespace rushlight {
@@ -114,6 +115,13 @@ inline constexpr ScalarType kU16 = kUInt16, kU32 = kUInt32, kU64 = kUInt64;
 inline std::ostream& print(std::ostream& out, const Tensor& t, int64_t /*line_size*/ = 80) {
   return out << t;
 }
+// Where a tensor lies, or the first of a list; none where nothing is defined.
+inline std::optional<Device> device_of(const Tensor& t) {
+  return t.defined() ? std::optional(t.device()) : std::nullopt;
+}
+inline std::optional<Device> device_of(TensorList list) {
+  return list.empty() ? std::nullopt : device_of(list[0]);
+}
 inline int64_t size(const Tensor& self, int64_t dim) { return self.size(dim); }
 inline int64_t stride(const Tensor& self, int64_t dim) { return self.stride(dim); }
 inline int64_t numel(const Tensor& self) { return self.numel(); }
@@ -135,6 +143,18 @@ int64_t multiply_integers(const List& list) {
   }
   return out;
 }
+
+namespace impl {
+// The same dict, told what its keys and values are, or not.
+template <class K, class V>
+Dict<K, V> toTypedDict(const GenericDict& dict) {
+  return Dict<K, V>(dict.items());
+}
+template <class K, class V>
+GenericDict toGenericDict(const Dict<K, V>& dict) {
+  return GenericDict(dict.items());
+}
+}  // namespace impl
 
 namespace native {
 using namespace ::rushlight;  // at::native::relu is the op

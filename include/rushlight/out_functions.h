@@ -13,32 +13,36 @@ namespace rushlight {
 RL_API Tensor& write_result(const Tensor& out, const Tensor& result);
 RL_API void write_results(TensorList out, TensorList results);
 
+// Several results. A template, which names no std::tuple of references before there is a call:
+// those cost programs more memory to compile than all functions of this header.
+template <class Results, class... Out>
+auto write_each(const Results& results, const Out&... out) {
+  return std::apply(
+      [&](const auto&... found) {
+        return std::tuple<decltype(write_result(out, found))...>{write_result(out, found)...};
+      },
+      results);
+}
+
 #define RL_WRITES(name)                                    \
   template <class... A>                                    \
   Tensor& name##_out(const Tensor& out, A&&... a) {        \
     return write_result(out, name(std::forward<A>(a)...)); \
   }
-#define RL_WRITES_2(name)                                                               \
-  template <class... A>                                                                 \
-  std::tuple<Tensor&, Tensor&> name##_out(const Tensor& x, const Tensor& y, A&&... a) { \
-    const auto found = name(std::forward<A>(a)...);                                     \
-    return {write_result(x, std::get<0>(found)), write_result(y, std::get<1>(found))};  \
+#define RL_WRITES_2(name)                                       \
+  template <class... A>                                         \
+  auto name##_out(const Tensor& x, const Tensor& y, A&&... a) { \
+    return write_each(name(std::forward<A>(a)...), x, y);       \
   }
-#define RL_WRITES_3(name)                                                             \
-  template <class... A>                                                               \
-  std::tuple<Tensor&, Tensor&, Tensor&> name##_out(const Tensor& x, const Tensor& y,  \
-                                                   const Tensor& z, A&&... a) {       \
-    const auto found = name(std::forward<A>(a)...);                                   \
-    return {write_result(x, std::get<0>(found)), write_result(y, std::get<1>(found)), \
-            write_result(z, std::get<2>(found))};                                     \
+#define RL_WRITES_3(name)                                                        \
+  template <class... A>                                                          \
+  auto name##_out(const Tensor& x, const Tensor& y, const Tensor& z, A&&... a) { \
+    return write_each(name(std::forward<A>(a)...), x, y, z);                     \
   }
-#define RL_WRITES_4(name)                                                              \
-  template <class... A>                                                                \
-  std::tuple<Tensor&, Tensor&, Tensor&, Tensor&> name##_out(                           \
-      const Tensor& x, const Tensor& y, const Tensor& z, const Tensor& w, A&&... a) {  \
-    const auto found = name(std::forward<A>(a)...);                                    \
-    return {write_result(x, std::get<0>(found)), write_result(y, std::get<1>(found)),  \
-            write_result(z, std::get<2>(found)), write_result(w, std::get<3>(found))}; \
+#define RL_WRITES_4(name)                                                                         \
+  template <class... A>                                                                           \
+  auto name##_out(const Tensor& x, const Tensor& y, const Tensor& z, const Tensor& w, A&&... a) { \
+    return write_each(name(std::forward<A>(a)...), x, y, z, w);                                   \
   }
 #define RL_WRITES_LIST(name)                         \
   template <class... A>                              \

@@ -73,11 +73,13 @@ RL_API const Backend* loaded_backend(DeviceType type) noexcept;
 RL_API Tensor pin_memory(const Tensor& t);
 RL_API bool is_pinned(const Tensor& t);
 
-// A device as tensors have it: with a number, where the kind of device has numbers.
+// A device as tensors have it: with a number, where there are several of its kind.
 RL_API Device number_device(Device device);
 inline Device resolve_device(Device device) {
-  const bool plain = device.is_cpu() || device.is_meta() || device.has_index();
-  return RL_LIKELY(plain) ? device : number_device(device);
+  if (RL_LIKELY(device.is_cpu() || device.is_meta())) {
+    return device.type();  // "cpu:0" is the one there is
+  }
+  return device.has_index() ? device : number_device(device);
 }
 
 }  // namespace rushlight

@@ -45,7 +45,7 @@ uint32_t next_transform() { return latest_transform.fetch_add(1, std::memory_ord
 
 Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
   auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());
-  storage->device_ = device;
+  storage->device_ = resolve_device(device);
   storage->nbytes_ = nbytes;
   if (RL_LIKELY(device.is_cpu())) {
     storage->take_memory();
@@ -54,7 +54,6 @@ Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
   Allowance::take_bytes(nbytes);
   if (!device.is_meta()) {
     const Backend& backend = backend_of(device.type());
-    storage->device_ = resolve_device(device);
     storage->data_ = backend.allocate(nbytes, storage->device_);
     storage->deleter_ = backend.deallocate;
     storage->context_ = reinterpret_cast<void*>(static_cast<intptr_t>(storage->device_.index()));
@@ -79,7 +78,7 @@ void StorageImpl::take_memory() const {
 Ref<StorageImpl> StorageImpl::borrow(void* data, size_t nbytes, Device device, Deleter deleter,
                                      void* context) {
   auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());
-  storage->device_ = device;
+  storage->device_ = resolve_device(device);
   storage->data_ = data;
   storage->nbytes_ = nbytes;
   storage->deleter_ = deleter;

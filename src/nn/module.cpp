@@ -1,7 +1,9 @@
 // The tree of modules: walking it, changing its tensors, printing it, its state.
 #include <rushlight/nn/module.h>
 
+#include <map>
 #include <ostream>
+#include <utility>
 
 #include <rushlight/archive.h>
 #include <rushlight/nn/options.h>
@@ -323,7 +325,47 @@ void Module::save(serialize::OutputArchive& archive) const {
   }
 }
 
-void Module::load(serialize::InputArchive& archive) {
+namespace {
+using Shapes = std::map<std::string, DimVector>;
+Shapes shapes_of(const StateDict& state) {
+  Shapes out;
+  for (const auto& [name, tensor] : state) {
+    out.emplace(name, DimVector(tensor.sizes()));
+  }
+  return out;
+}
+// The names of the first that the second lacks, after `what`; nothing where there are none.
+std::string names_lacking(const char* what, const Shapes& these, const Shapes& in) {
+  std::string out;
+  for (const auto& [name, shape] : these) {
+    if (in.find(name) == in.end()) {
+      out += str(out.empty() ? what : ", ", '"', name, '"');
+    }
+  }
+  return out;
+}
+// What keeps a module from being loaded, a line for each kind of it.
+std::string differences(const Shapes& own, const Shapes& given) {
+  std::string out = names_lacking("\n\tMissing key(s): ", own, given) +
+                    names_lacking("\n\tUnexpected key(s): ", given, own);
+  for (const auto& [name, shape] : own) {
+    const auto found = given.find(name);
+    if (found != given.end() && !(IntArrayRef(found->second) == IntArrayRef(shape))) {
+      out += str("\n\tsize mismatch for ", name, ": ", IntArrayRef(found->second),
+                 " in the archive, ", IntArrayRef(shape), " in the module");
+    }
+  }
+  return out;
+}
+thread_local bool is_loading = false;  // modules load their children
+struct Loading {
+  const bool outermost = !std::exchange(is_loading, true);
+  ~Loading() { is_loading = !outermost; }
+};
+}  // namespace
+
+void Module::load(serialize::InputArchive& archive) try {
+  const Loading loading;
   const NoGradGuard no_grad;
   for (auto* dict : {&parameters_, &buffers_}) {
     for (auto& item : *dict) {
@@ -343,6 +385,14 @@ void Module::load(serialize::InputArchive& archive) {
       child.value()->load(below);
     }
   }
+} catch (const Error&) {
+  // The module that the program loads says all that differs, by whole names.
+  const std::string found =
+      is_loading ? "" : differences(shapes_of(state_dict()), shapes_of(archive.state()));
+  if (found.empty()) {
+    throw;
+  }
+  throw Error(str("Error(s) in loading state_dict for ", name(), ':', found));
 }
 
 void Module::pretty_print(std::ostream& stream) const { stream << name(); }

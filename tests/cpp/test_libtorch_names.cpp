@@ -1,5 +1,8 @@
 // What programs of libtorch lean on beside tensors and modules: namespaces that they add to, short
 // names, standard headers that come along, names of the process, the engine, GPUs and TorchScript.
+#include <ATen/DeviceAccelerator.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/autograd/engine.h>
@@ -251,6 +254,106 @@ RL_TEST(guards_of_gpus) {
   CHECK_THROWS(torch::Error, "no CUDA-capable device", none.set_index(0));
   CHECK_THROWS(torch::Error, "no CUDA-capable device", c10::cuda::getCurrentCUDAStream());
   CHECK_THROWS(torch::Error, "no CUDA-capable device", c10::cuda::getStreamFromPool(true));
+}
+
+RL_TEST(ops_by_overload) {
+  const torch::Tensor x = torch::arange(6, torch::kFloat).reshape({2, 3});
+  CHECK(torch::equal(at::_ops::add_Tensor::call(x, x, 2), 3 * x));
+  CHECK(torch::equal(at::_ops::sum_dim_IntList::call(x, {{1}}, true, {}), x.sum(1, true)));
+  CHECK(at::_ops::where::call(x > 3).size() == 2);
+  CHECK(torch::equal(at::_ops::linear::call(x, torch::ones({4, 3}), {}),
+                     torch::linear(x, torch::ones({4, 3}))));
+  const auto [values, places] = at::_ops::max_dim::call(x, 1, false);
+  CHECK(torch::equal(values, x.amax(1)) && places.scalar_type() == torch::kLong);
+  CHECK(at::_ops::zeros::call({2, 2}, at::kDouble, {}, {}, {}).scalar_type() == at::kDouble);
+  CHECK(std::string(at::_ops::add_Tensor::name) == "aten::add" &&
+        std::string(at::_ops::add_Tensor::overload_name) == "Tensor");
+  static_assert(
+      std::is_same_v<at::_ops::mm::schema, at::Tensor(const at::Tensor&, const at::Tensor&)>);
+
+  torch::Tensor y = x.clone();
+  CHECK(&at::_ops::mul__Scalar::call(y, 2) == &y && torch::equal(y, 2 * x));
+  const torch::Tensor w = x.clone().requires_grad_();
+  CHECK(at::_ops::mul_Tensor::call(w, w).requires_grad());
+  CHECK(!at::_ops::mul_Tensor::redispatch(at::DispatchKeySet(at::DispatchKey::CPU), w, w)
+             .requires_grad());
+  CHECK_THROWS(torch::Error, "cannot be multiplied", at::_ops::mm::call(x, x));
+}
+
+RL_TEST(outputs_come_last) {
+  const torch::Tensor x = torch::arange(6, torch::kFloat).reshape({2, 3});
+  torch::Tensor out = torch::empty({0}), places = torch::empty({0}, torch::kLong);
+  CHECK(&at::add_outf(x, x, 1, out) == &out && torch::equal(out, 2 * x));
+  at::sum_outf(x, {{0}}, false, torch::kDouble, places = torch::empty({0}, torch::kDouble));
+  CHECK(torch::equal(places, x.sum(0).to(torch::kDouble)));
+  places = torch::empty({0}, torch::kLong);
+  const auto [most, at] = torch::max_outf(x, 1, false, out, places);
+  CHECK(&most == &out && &at == &places && torch::equal(places, x.argmax(1)));
+  torch::Tensor other = torch::empty({0});
+  at::histogram_outf(x.reshape({6}), 2, {{0, 6}}, {}, false, out, other);
+  CHECK(torch::equal(out, torch::full({2}, 3.0)) && other.numel() == 3);
+  CHECK_THROWS(torch::Error, "out", at::add_outf(x, x, 1, places));
+}
+
+RL_TEST(the_processor_has_no_number) {
+  const torch::Tensor x = torch::zeros({2}, torch::Device(torch::kCPU, 0));
+  CHECK(x.device() == torch::kCPU && (x + torch::ones({2})).sum().item<float>() == 2);
+  CHECK(torch::ones({2}).to(torch::Device("cpu:0")).device() == torch::kCPU);
+  float values[] = {1, 2};
+  CHECK(torch::from_blob(values, {2}, torch::Device(torch::kCPU, 0)).storage().device() ==
+        torch::kCPU);
+}
+
+RL_TEST(words_of_options_have_types) {
+  namespace F = torch::nn::functional;
+  F::InterpolateFuncOptions::mode_t mode = torch::kNearest;
+  const torch::Tensor x = torch::ones({1, 1, 2, 2});
+  const auto size = std::vector<int64_t>{4, 4};
+  CHECK(F::interpolate(x, F::InterpolateFuncOptions().size(size).mode(mode)).numel() == 16);
+  mode = torch::kBilinear;
+  CHECK(F::interpolate(x, F::InterpolateFuncOptions().size(size).mode(mode).align_corners(false))
+            .equal(torch::ones({1, 1, 4, 4})));
+  const F::PadFuncOptions::mode_t padding = torch::kReflect;
+  CHECK(padding == torch::kReflect);
+  CHECK(F::adaptive_avg_pool2d(x, F::AdaptiveAvgPool2dFuncOptions(std::vector<int64_t>{1, 2}))
+            .equal(torch::ones({1, 1, 1, 2})));
+  const torch::nn::L1LossOptions::reduction_t sum = torch::kSum;
+  CHECK(torch::nn::L1Loss(torch::nn::L1LossOptions(sum))(x, 2 * x).item<float>() == 4);
+}
+
+RL_TEST(dicts_told_their_types) {
+  c10::impl::GenericDict generic;
+  generic.insert("a", std::vector<torch::Tensor>{torch::ones({2})});
+  const auto typed = c10::impl::toTypedDict<std::string, std::vector<torch::Tensor>>(generic);
+  CHECK(typed.at("a").size() == 1 && c10::impl::toGenericDict(typed).size() == 1);
+}
+
+RL_TEST(autocast_by_device) {
+  at::autocast::set_autocast_dtype(at::kCPU, at::kHalf);
+  CHECK(at::autocast::get_autocast_dtype(at::kCPU) == at::kHalf);
+  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const torch::Tensor x = torch::ones({2, 2});
+  CHECK(at::autocast::is_autocast_enabled(at::kCPU) && x.mm(x).scalar_type() == at::kBFloat16);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  CHECK(x.mm(x).scalar_type() == at::kFloat && at::autocast::is_autocast_cache_enabled());
+}
+
+RL_TEST(accelerators) {
+  CHECK(!at::device_of(torch::Tensor()) && at::device_of(torch::ones({1})) == at::kCPU);
+  CHECK(at::isAccelerator(at::kCUDA) && !at::isAccelerator(at::kCPU));
+  if (at::accelerator::deviceCount() > 0) {
+    at::cuda::CUDAEvent event;
+    event.record();
+    event.block(at::cuda::getCurrentCUDAStream());
+    event.synchronize();
+    CHECK(event.isCreated() && event.query() && at::getAccelerator() == at::kCUDA);
+    return;
+  }
+  CHECK(!at::getAccelerator() && !at::cuda::CUDAEvent().isCreated());
+  CHECK_THROWS(torch::Error, "none is available", at::getAccelerator(true));
+  CHECK_THROWS(torch::Error, "none is available", at::accelerator::synchronizeDevice(0));
+  CHECK_THROWS(torch::Error, "no CUDA-capable device", at::cuda::CUDAEvent().record());
 }
 
 RL_TEST(operators_of_scripts) {

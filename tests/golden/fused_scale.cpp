@@ -234,6 +234,41 @@ namespace rushlight::sparse {
 
 }  // namespace rushlight::sparse
 
+// ======== include/rushlight/overloads.h
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#pragma once
+
+#include <rushlight/overload.h>
+
+namespace rushlight {
+
+namespace _ops {
+using fused_scale_Tensor = Overload<0, Tensor(const Tensor&, const Tensor&, const Scalar&)>;
+using fused_scale_Scalar = Overload<1, Tensor(const Tensor&, const Scalar&, const Scalar&)>;
+using fused_scale_Tensor_out = Overload<2, Tensor&(const Tensor&, const Tensor&, const Scalar&, Tensor&)>;
+using fused_scale_Scalar_out = Overload<3, Tensor&(const Tensor&, const Scalar&, const Scalar&, Tensor&)>;
+using fused_scale__Tensor = Overload<4, Tensor&(Tensor&, const Tensor&, const Scalar&)>;
+using fused_scale__Scalar = Overload<5, Tensor&(Tensor&, const Scalar&, const Scalar&)>;
+}  // namespace _ops
+
+#pragma GCC visibility push(default)
+extern const OutForms<_ops::fused_scale_Tensor_out, _ops::fused_scale_Scalar_out> fused_scale_outf;
+#pragma GCC visibility pop
+
+}  // namespace rushlight
+
+// ======== src/overloads.cpp
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include <rushlight/overloads.h>
+
+namespace rushlight {
+
+const OutForms<_ops::fused_scale_Tensor_out, _ops::fused_scale_Scalar_out> fused_scale_outf{};
+
+}  // namespace rushlight
+
 // ======== src/ops_golden_0.cpp
 // Generated from the op table by `python -m gen`. Do not edit.
 

@@ -25,6 +25,7 @@ GROUPS = {
         r"at::(?!_ops)\w+(?<!_outf)(?<!_symint)(?<!_symint_out)",
     ),
     "their `_outf` forms": (["ATen/ops/*.h"], r"at::\w+_outf"),
+    "overloads (`at::_ops`)": (["ATen/ops/*_ops.h"], r"at::_ops::\w+"),
     "methods of `Tensor`": (["ATen/core/Tensor*.h"], r"at::Tensor(Base)?::(?!\w+_symint)\w+"),
     "`nn`: modules": ([f"{API}/nn/*.h", f"{API}/nn/modules/**/*.h"], r"torch::nn::.*"),
     "`nn`: options": ([f"{API}/nn/options/*.h"], r"torch::nn::.*"),
@@ -125,6 +126,7 @@ GROUPS = {
 # Why names are absent, by what they look like.
 REASONS = {
     r"at::\w+_outf": "write `_out`, whose tensors come first",
+    r"at::_ops::\w+": "ops and `out=` forms that the op table lacks",
     r"at::_foreach_\w+|at::_fused_\w+|at::_amp_\w+": "lists are written in place (`_foreach_add_`); steps of optimisers are `torch::optim`'s",
     r"at::\w*(cudnn|cufft|miopen|mps|mkldnn|fbgemm|flash_attention|efficient_attention|attention_overrideable|semi_structured|_thnn_)\w*": "kernels of other libraries and devices have no names",
     r"at::\w*(nested|jagged|padded)\w*|torch::nested::.*|at::Tensor::\w*nested\w*": "nested tensors are Python's `torch.nested`",
@@ -149,7 +151,9 @@ HEADERS = """torch/torch.h torch/script.h torch/library.h torch/custom_class.h t
     torch/csrc/distributed/c10d/ProcessGroup.hpp torch/csrc/distributed/c10d/FileStore.hpp
     torch/csrc/distributed/c10d/HashStore.hpp torch/csrc/distributed/c10d/PrefixStore.hpp
     torch/csrc/distributed/c10d/TCPStore.hpp"""
-NOT_PUBLIC = re.compile(r"_(ops|native|meta|dispatch|\w*_dispatch)\.h$")
+NOT_PUBLIC = re.compile(
+    r"_(ops|native|meta|dispatch|\w*_dispatch)\.h$"
+)  # unless a group names them
 
 
 def read(include: Path) -> dict[str, list[str]]:
@@ -157,7 +161,10 @@ def read(include: Path) -> dict[str, list[str]]:
     groups = {}
     for group, (patterns, shape) in GROUPS.items():
         files = [
-            f for p in patterns for f in sorted(include.glob(p)) if not NOT_PUBLIC.search(f.name)
+            f
+            for p in patterns
+            for f in sorted(include.glob(p))
+            if NOT_PUBLIC.search(p) or not NOT_PUBLIC.search(f.name)
         ]
         found = (name for f in files for name in names_of(f.read_text(errors="replace")))
         groups[group] = list(dict.fromkeys(name for name in found if re.fullmatch(shape, name)))

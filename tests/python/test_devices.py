@@ -62,6 +62,15 @@ def test_the_accelerator_is_that_of_the_build(monkeypatch):
     assert torch.accelerator.current_accelerator(check_available=True) == torch.device("cuda")
 
 
+def test_the_processor_has_no_number():
+    first = torch.device("cpu", 0)
+    x = torch.arange(3.0, device=first)
+    assert str(first) == "cpu:0" and x.device == torch.device("cpu")
+    assert torch.ones(3).to(first).device == torch.device("cpu")
+    assert (x + torch.ones(3)).index_select(0, torch.tensor([2])).tolist() == [3]
+    assert torch.empty(2, device="meta:1").device == torch.device("meta")
+
+
 def test_names_of_devices_that_are_not_here():
     for name in ("mps", "xpu", "hpu", "mtia", "xla", "vulkan"):
         device = torch.device(name, 1)

@@ -47,11 +47,10 @@ RL_MODULE(AdaptiveLogSoftmaxWithLoss);
 
 struct TripletMarginWithDistanceLossOptions {
   using distance_function_t = std::function<Tensor(const Tensor&, const Tensor&)>;
-  using reduction_t = Keyword;
   TORCH_ARG(std::optional<distance_function_t>, distance_function);
   TORCH_ARG(double, margin) = 1;
   TORCH_ARG(bool, swap) = false;
-  TORCH_ARG(Keyword, reduction) = kMean;
+  RL_KEYWORD_ARG(reduction) = kMean;
 };
 class RL_API TripletMarginWithDistanceLossImpl
     : public Cloneable<TripletMarginWithDistanceLossImpl> {

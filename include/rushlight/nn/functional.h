@@ -62,7 +62,7 @@ RL_API Tensor prelu(const Tensor& input, const Tensor& weight);
 struct PadFuncOptions {
   PadFuncOptions(std::vector<int64_t> pad) : pad_(std::move(pad)) {}
   TORCH_ARG(std::vector<int64_t>, pad);
-  TORCH_ARG(Keyword, mode) = kConstant;
+  RL_KEYWORD_ARG(mode) = kConstant;
   TORCH_ARG(double, value) = 0;
 };
 RL_API Tensor pad(const Tensor& input, const PadFuncOptions& options);
@@ -70,7 +70,7 @@ RL_API Tensor pad(const Tensor& input, const PadFuncOptions& options);
 struct InterpolateFuncOptions {
   TORCH_ARG(std::optional<std::vector<int64_t>>, size);
   TORCH_ARG(std::optional<std::vector<double>>, scale_factor);
-  TORCH_ARG(Keyword, mode) = kNearest;
+  RL_KEYWORD_ARG(mode) = kNearest;
   TORCH_ARG(std::optional<bool>, align_corners);
   TORCH_ARG(std::optional<bool>, recompute_scale_factor);
   TORCH_ARG(bool, antialias) = false;
@@ -78,10 +78,8 @@ struct InterpolateFuncOptions {
 RL_API Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& options = {});
 
 struct GridSampleFuncOptions {
-  using mode_t = Keyword;
-  using padding_mode_t = Keyword;
-  TORCH_ARG(Keyword, mode) = kBilinear;
-  TORCH_ARG(Keyword, padding_mode) = kZeros;
+  RL_KEYWORD_ARG(mode) = kBilinear;
+  RL_KEYWORD_ARG(padding_mode) = kZeros;
   TORCH_ARG(std::optional<bool>, align_corners);
 };
 RL_API Tensor grid_sample(const Tensor& input, const Tensor& grid,
@@ -148,7 +146,7 @@ struct EmbeddingBagFuncOptions {
   TORCH_ARG(std::optional<double>, max_norm);
   TORCH_ARG(double, norm_type) = 2;
   TORCH_ARG(bool, scale_grad_by_freq) = false;
-  TORCH_ARG(Keyword, mode) = kMean;
+  RL_KEYWORD_ARG(mode) = kMean;
   TORCH_ARG(bool, sparse) = false;
   TORCH_ARG(Tensor, per_sample_weights);
   TORCH_ARG(bool, include_last_offset) = false;

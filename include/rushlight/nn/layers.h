@@ -148,7 +148,6 @@ struct ConvOptions {
   ConvOptions(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)
       : in_channels_(in_channels), out_channels_(out_channels), kernel_size_(kernel_size) {}
   using padding_t = ConvPadding<D>;
-  using padding_mode_t = Keyword;
   TORCH_ARG(int64_t, in_channels);
   TORCH_ARG(int64_t, out_channels);
   TORCH_ARG(ExpandingArray<D>, kernel_size);
@@ -157,7 +156,7 @@ struct ConvOptions {
   TORCH_ARG(ExpandingArray<D>, dilation) = 1;
   TORCH_ARG(int64_t, groups) = 1;
   TORCH_ARG(bool, bias) = true;
-  TORCH_ARG(Keyword, padding_mode) = kZeros;
+  RL_KEYWORD_ARG(padding_mode) = kZeros;
 };
 using Conv1dOptions = ConvOptions<1>;
 using Conv2dOptions = ConvOptions<2>;
@@ -175,7 +174,7 @@ struct ConvTransposeOptions {
   TORCH_ARG(int64_t, groups) = 1;
   TORCH_ARG(bool, bias) = true;
   TORCH_ARG(ExpandingArray<D>, dilation) = 1;
-  TORCH_ARG(Keyword, padding_mode) = kZeros;
+  RL_KEYWORD_ARG(padding_mode) = kZeros;
 };
 using ConvTranspose1dOptions = ConvTransposeOptions<1>;
 using ConvTranspose2dOptions = ConvTransposeOptions<2>;
@@ -369,7 +368,7 @@ struct EmbeddingBagOptions {
   TORCH_ARG(std::optional<double>, max_norm);
   TORCH_ARG(double, norm_type) = 2;
   TORCH_ARG(bool, scale_grad_by_freq) = false;
-  TORCH_ARG(Keyword, mode) = kMean;
+  RL_KEYWORD_ARG(mode) = kMean;
   TORCH_ARG(bool, sparse) = false;
   TORCH_ARG(Tensor, _weight);
   TORCH_ARG(bool, include_last_offset) = false;
@@ -391,7 +390,7 @@ struct EmbeddingBagFromPretrainedOptions {
   TORCH_ARG(std::optional<double>, max_norm);
   TORCH_ARG(double, norm_type) = 2;
   TORCH_ARG(bool, scale_grad_by_freq) = false;
-  TORCH_ARG(Keyword, mode) = kMean;
+  RL_KEYWORD_ARG(mode) = kMean;
   TORCH_ARG(bool, sparse) = false;
   TORCH_ARG(bool, include_last_offset) = false;
   TORCH_ARG(std::optional<int64_t>, padding_idx);
@@ -407,7 +406,7 @@ class EmbeddingBag : public ModuleHolder<EmbeddingBagImpl> {
 struct UpsampleOptions {
   TORCH_ARG(std::optional<std::vector<int64_t>>, size);
   TORCH_ARG(std::optional<std::vector<double>>, scale_factor);
-  TORCH_ARG(Keyword, mode) = kNearest;
+  RL_KEYWORD_ARG(mode) = kNearest;
   TORCH_ARG(std::optional<bool>, align_corners);
 };
 class RL_API UpsampleImpl : public Cloneable<UpsampleImpl> {
@@ -419,7 +418,7 @@ RL_MODULE(Upsample);
 
 struct CTCLossOptions {
   TORCH_ARG(int64_t, blank) = 0;
-  TORCH_ARG(Keyword, reduction) = kMean;
+  RL_KEYWORD_ARG(reduction) = kMean;
   TORCH_ARG(bool, zero_infinity) = false;
 };
 class RL_API CTCLossImpl : public Cloneable<CTCLossImpl> {

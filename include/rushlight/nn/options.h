@@ -59,6 +59,9 @@ class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<T>
   ExpandingArrayWithOptionalElem(std::initializer_list<T> list)
       : ExpandingArray<D, std::optional<T>>(
             std::vector<std::optional<T>>(list.begin(), list.end())) {}
+  ExpandingArrayWithOptionalElem(const std::vector<T>& list)
+      : ExpandingArray<D, std::optional<T>>(
+            std::vector<std::optional<T>>(list.begin(), list.end())) {}
 };
 // One number is printed as such, several as a list.
 RL_API std::ostream& print_sizes(std::ostream& out, ArrayRef<std::optional<int64_t>> sizes);
@@ -93,6 +96,11 @@ class Keyword {
  private:
   std::string text_;
 };
+// An option that is a word, and the name of its type: `mode_t` of `mode`.
+#define RL_KEYWORD_ARG(name) \
+ public:                     \
+  using name##_t = Keyword;  \
+  TORCH_ARG(Keyword, name)
 
 #define RL_FOR_EACH_WORD(F)               \
   F(kNone, "none")                        \

@@ -34,7 +34,7 @@ struct RNNOptions {
   TORCH_ARG(int64_t, input_size);
   TORCH_ARG(int64_t, hidden_size);
   TORCH_ARG(int64_t, num_layers) = 1;
-  TORCH_ARG(Keyword, nonlinearity) = kTanh;
+  RL_KEYWORD_ARG(nonlinearity) = kTanh;
   TORCH_ARG(bool, bias) = true;
   TORCH_ARG(bool, batch_first) = false;
   TORCH_ARG(double, dropout) = 0;
@@ -116,7 +116,7 @@ struct RNNCellOptions {
   TORCH_ARG(int64_t, input_size);
   TORCH_ARG(int64_t, hidden_size);
   TORCH_ARG(bool, bias) = true;
-  TORCH_ARG(Keyword, nonlinearity) = kTanh;
+  RL_KEYWORD_ARG(nonlinearity) = kTanh;
 };
 struct LSTMCellOptions {
   LSTMCellOptions(int64_t input_size, int64_t hidden_size)
