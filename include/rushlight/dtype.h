@@ -216,38 +216,47 @@ inline constexpr bool is_real_float_v = std::is_floating_point_v<T> || is_small_
 template <class T>
 inline constexpr bool is_integer_v = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-// C++ type, enumerator, name, short alias, safetensors' name ("": none), numpy's number (-1: none),
-// DLPack's code.
+// C++ type, enumerator and its number, name, short alias, safetensors' name ("": none), numpy's
+// number (-1: none), DLPack's code. Numbers are PyTorch's: programs, bindings and TorchScript's
+// archives store them. Between them lie those of dtypes that are not here.
 #define RL_FOR_EACH_DTYPE(_)                                                                       \
-  _(uint8_t, Byte, "uint8", "uint8", "U8", 2, 1)                                                   \
-  _(int8_t, Char, "int8", "int8", "I8", 1, 0)                                                      \
-  _(int16_t, Short, "int16", "short", "I16", 3, 0)                                                 \
-  _(int32_t, Int, "int32", "int", "I32", 5, 0)                                                     \
-  _(int64_t, Long, "int64", "long", "I64", 7, 0)                                                   \
-  _(Half, Half, "float16", "half", "F16", 23, 2)                                                   \
-  _(float, Float, "float32", "float", "F32", 11, 2)                                                \
-  _(double, Double, "float64", "double", "F64", 12, 2)                                             \
-  _(complex<float>, ComplexFloat, "complex64", "cfloat", "C64", 14, 5)                             \
-  _(complex<double>, ComplexDouble, "complex128", "cdouble", "", 15, 5)                            \
-  _(bool, Bool, "bool", "bool", "BOOL", 0, 6)                                                      \
-  _(BFloat16, BFloat16, "bfloat16", "bfloat16", "BF16", -1, 4)                                     \
-  _(complex<Half>, ComplexHalf, "complex32", "chalf", "", -1, 5)                                   \
-  _(uint16_t, UInt16, "uint16", "uint16", "U16", 4, 1)                                             \
-  _(uint32_t, UInt32, "uint32", "uint32", "U32", 6, 1)                                             \
-  _(uint64_t, UInt64, "uint64", "uint64", "U64", 8, 1)                                             \
-  _(Float8_e4m3fn, Float8_e4m3fn, "float8_e4m3fn", "float8_e4m3fn", "F8_E4M3", -1, 10)             \
-  _(Float8_e5m2, Float8_e5m2, "float8_e5m2", "float8_e5m2", "F8_E5M2", -1, 12)                     \
-  _(Float8_e4m3fnuz, Float8_e4m3fnuz, "float8_e4m3fnuz", "float8_e4m3fnuz", "F8_E4M3FNUZ", -1, 11) \
-  _(Float8_e5m2fnuz, Float8_e5m2fnuz, "float8_e5m2fnuz", "float8_e5m2fnuz", "F8_E5M2FNUZ", -1, 13)
+  _(uint8_t, Byte, 0, "uint8", "uint8", "U8", 2, 1)                                                \
+  _(int8_t, Char, 1, "int8", "int8", "I8", 1, 0)                                                   \
+  _(int16_t, Short, 2, "int16", "short", "I16", 3, 0)                                              \
+  _(int32_t, Int, 3, "int32", "int", "I32", 5, 0)                                                  \
+  _(int64_t, Long, 4, "int64", "long", "I64", 7, 0)                                                \
+  _(Half, Half, 5, "float16", "half", "F16", 23, 2)                                                \
+  _(float, Float, 6, "float32", "float", "F32", 11, 2)                                             \
+  _(double, Double, 7, "float64", "double", "F64", 12, 2)                                          \
+  _(complex<float>, ComplexFloat, 9, "complex64", "cfloat", "C64", 14, 5)                          \
+  _(complex<double>, ComplexDouble, 10, "complex128", "cdouble", "", 15, 5)                        \
+  _(bool, Bool, 11, "bool", "bool", "BOOL", 0, 6)                                                  \
+  _(BFloat16, BFloat16, 15, "bfloat16", "bfloat16", "BF16", -1, 4)                                 \
+  _(complex<Half>, ComplexHalf, 8, "complex32", "chalf", "", -1, 5)                                \
+  _(uint16_t, UInt16, 27, "uint16", "uint16", "U16", 4, 1)                                         \
+  _(uint32_t, UInt32, 28, "uint32", "uint32", "U32", 6, 1)                                         \
+  _(uint64_t, UInt64, 29, "uint64", "uint64", "U64", 8, 1)                                         \
+  _(Float8_e4m3fn, Float8_e4m3fn, 24, "float8_e4m3fn", "float8_e4m3fn", "F8_E4M3", -1, 10)         \
+  _(Float8_e5m2, Float8_e5m2, 23, "float8_e5m2", "float8_e5m2", "F8_E5M2", -1, 12)                 \
+  _(Float8_e4m3fnuz, Float8_e4m3fnuz, 26, "float8_e4m3fnuz", "float8_e4m3fnuz", "F8_E4M3FNUZ", -1, \
+    11)                                                                                            \
+  _(Float8_e5m2fnuz, Float8_e5m2fnuz, 25, "float8_e5m2fnuz", "float8_e5m2fnuz", "F8_E5M2FNUZ", -1, \
+    13)
 
 enum class ScalarType : int8_t {
-#define RL_ENUM(T, Enum, ...) Enum,
+#define RL_ENUM(T, Enum, number, ...) Enum = number,
   RL_FOR_EACH_DTYPE(RL_ENUM)
 #undef RL_ENUM
-      Undefined
+      Undefined = 46
 };
 using Dtype = ScalarType;
-inline constexpr int num_dtypes = static_cast<int>(ScalarType::Undefined);
+inline constexpr ScalarType all_dtypes[] = {
+#define RL_DTYPE(T, Enum, ...) ScalarType::Enum,
+    RL_FOR_EACH_DTYPE(RL_DTYPE)
+#undef RL_DTYPE
+};
+// Tables by dtype have so many rows, of which not all are a dtype's.
+inline constexpr int dtype_rows = static_cast<int>(ScalarType::UInt64) + 1;
 
 inline constexpr ScalarType kUInt8 = ScalarType::Byte, kInt8 = ScalarType::Char,
                             kInt16 = ScalarType::Short, kInt32 = ScalarType::Int,
@@ -261,7 +270,11 @@ inline constexpr ScalarType kUInt8 = ScalarType::Byte, kInt8 = ScalarType::Char,
                             kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kInt32,
                             kLong = kInt64, kHalf = kFloat16, kFloat = kFloat32, kDouble = kFloat64,
                             kU8 = kUInt8, kI8 = kInt8, kI16 = kInt16, kI32 = kInt32, kI64 = kInt64,
-                            kF16 = kFloat16, kF32 = kFloat32, kF64 = kFloat64;
+                            kF16 = kFloat16, kF32 = kFloat32, kF64 = kFloat64,
+                            kFloat8_e4m3fn = ScalarType::Float8_e4m3fn,
+                            kFloat8_e5m2 = ScalarType::Float8_e5m2,
+                            kFloat8_e4m3fnuz = ScalarType::Float8_e4m3fnuz,
+                            kFloat8_e5m2fnuz = ScalarType::Float8_e5m2fnuz;
 
 // What sums, formulas and comparisons compute in: float for the smaller floats, int64 for unsigned
 // integers of 16 to 64 bits (whose low bits are right; order they have not), T otherwise.
@@ -312,28 +325,37 @@ struct DtypeInfo {
   bool is_wide_unsigned;  // unsigned integers of 16 to 64 bits
   ScalarType compute;     // of compute_t
 };
-inline constexpr DtypeInfo dtype_infos[] = {
-#define RL_INFO(T, Enum, name, alias, safetensors, numpy, dlpack) \
-  {name,                                                          \
-   alias,                                                         \
-   #Enum,                                                         \
-   safetensors,                                                   \
-   numpy,                                                         \
-   dlpack,                                                        \
-   sizeof(T),                                                     \
-   is_real_float_v<T>,                                            \
-   is_complex_v<T>,                                               \
-   is_real_float_v<T> || is_complex_v<T> || std::is_signed_v<T>,  \
-   is_integer_v<T>,                                               \
-   is_float8_v<T>,                                                \
-   std::is_unsigned_v<T> && sizeof(T) >= 2,                       \
-   dtype_of_v<compute_t<T>>},
-    RL_FOR_EACH_DTYPE(RL_INFO)
+struct DtypeInfos {
+  DtypeInfo of[static_cast<int>(ScalarType::Undefined) + 1];
+};
+constexpr DtypeInfos make_dtype_infos() {
+  DtypeInfos infos{};
+  for (DtypeInfo& info : infos.of) {
+    info = {"undefined", "undefined", "Undefined", "",    -1,    0,     0,
+            false,       false,       false,       false, false, false, ScalarType::Undefined};
+  }
+#define RL_INFO(T, Enum, number, name, alias, safetensors, numpy, dlpack)           \
+  infos.of[number] = {name,                                                         \
+                      alias,                                                        \
+                      #Enum,                                                        \
+                      safetensors,                                                  \
+                      numpy,                                                        \
+                      dlpack,                                                       \
+                      sizeof(T),                                                    \
+                      is_real_float_v<T>,                                           \
+                      is_complex_v<T>,                                              \
+                      is_real_float_v<T> || is_complex_v<T> || std::is_signed_v<T>, \
+                      is_integer_v<T>,                                              \
+                      is_float8_v<T>,                                               \
+                      std::is_unsigned_v<T> && sizeof(T) >= 2,                      \
+                      dtype_of_v<compute_t<T>>};
+  RL_FOR_EACH_DTYPE(RL_INFO)
 #undef RL_INFO
-        {"undefined", "undefined", "Undefined", "", -1, 0, 0, false, false, false, false, false,
-         false, ScalarType::Undefined}};
+  return infos;
+}
+inline constexpr DtypeInfos dtype_infos = make_dtype_infos();
 inline constexpr const DtypeInfo& dtype_info(ScalarType t) {
-  return dtype_infos[static_cast<int>(t)];
+  return dtype_infos.of[static_cast<int>(t)];
 }
 inline constexpr int64_t itemsize(ScalarType t) { return dtype_info(t).itemsize; }
 inline constexpr bool is_floating(ScalarType t) { return dtype_info(t).is_floating; }
@@ -425,7 +447,7 @@ enum DtypeSet : uint32_t {
   set_stored = set_all | set_wide_unsigned | set_float8 | set_ComplexHalf,
 };
 inline constexpr bool contains(uint32_t set, ScalarType t) {
-  return (set >> static_cast<int>(t)) & 1u;
+  return (uint64_t{set} >> static_cast<int>(t)) & 1u;
 }
 
 // Calls f(TypeTag<T>{}) with the C++ type of `t`, for dtypes in the compile-time set; otherwise

@@ -22,7 +22,7 @@ struct PointwiseKernel {
   int8_t num_inputs;
   int8_t num_attributes;
   bool moves;                // elements are only moved: 16-bit floats are not widened
-  Block blocks[num_dtypes];  // by common dtype; null where the op has no kernel for it
+  Block blocks[dtype_rows];  // by common dtype; null where the op has no kernel for it
   // Of two float32 inputs, where the first or the second is one number for all elements; or null:
   // only formulas that round once have it, whose bits cannot depend on what the compiler takes out
   // of the loop.

@@ -34,8 +34,8 @@ using PointwiseLaunch = void (*)(const PointwiseWork& work, cudaStream_t stream)
 struct PointwiseKernel {
   int inputs;
   Promote promote;
-  PointwiseLaunch contiguous[num_dtypes];  // by common dtype; null where there is no kernel for it
-  PointwiseLaunch strided[num_dtypes];
+  PointwiseLaunch contiguous[dtype_rows];  // by common dtype; null where there is no kernel for it
+  PointwiseLaunch strided[dtype_rows];
 };
 
 template <int N>

@@ -68,29 +68,6 @@ std::string Schema::str() const {
 // ---- reading ----
 
 namespace {
-// As PyTorch's files have them.
-constexpr std::pair<int64_t, ScalarType> dtype_numbers[] = {
-    {0, ScalarType::Byte},
-    {1, ScalarType::Char},
-    {2, ScalarType::Short},
-    {3, ScalarType::Int},
-    {4, ScalarType::Long},
-    {5, ScalarType::Half},
-    {6, ScalarType::Float},
-    {7, ScalarType::Double},
-    {8, ScalarType::ComplexHalf},
-    {9, ScalarType::ComplexFloat},
-    {10, ScalarType::ComplexDouble},
-    {11, ScalarType::Bool},
-    {15, ScalarType::BFloat16},
-    {23, ScalarType::Float8_e5m2},
-    {24, ScalarType::Float8_e4m3fn},
-    {25, ScalarType::Float8_e5m2fnuz},
-    {26, ScalarType::Float8_e4m3fnuz},
-    {27, ScalarType::UInt16},
-    {28, ScalarType::UInt32},
-    {29, ScalarType::UInt64},
-};
 std::string_view trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \n\t");
   if (begin == std::string_view::npos) {
@@ -140,7 +117,7 @@ std::optional<IValue> read_enumerator(std::string_view text, const Type& type) {
     }
   }
   if (type.is(Type::Kind::ScalarType)) {
-    for (const auto& [number, dtype] : dtype_numbers) {
+    for (const ScalarType dtype : all_dtypes) {
       const DtypeInfo& info = dtype_info(dtype);
       if (text == info.name || text == info.alias) {
         return IValue(dtype);
@@ -261,30 +238,36 @@ constexpr std::pair<int64_t, Layout> layout_numbers[] = {
     {0, Layout::Strided},   {1, Layout::Sparse},    {2, Layout::SparseCsr},
     {4, Layout::SparseCsc}, {5, Layout::SparseBsr}, {6, Layout::SparseBsc},
 };
-template <class Numbers, class E>
-int64_t number_in(const Numbers& numbers, E enumerator, const char* what) {
-  for (const auto& [number, one] : numbers) {
-    if (one == enumerator) {
+}  // namespace
+
+int64_t number_of(ScalarType dtype) {
+  RL_CHECK(dtype != ScalarType::Undefined, "graphs have no number for this dtype");
+  return static_cast<int64_t>(dtype);
+}
+int64_t number_of(Layout layout) {
+  for (const auto& [number, one] : layout_numbers) {
+    if (one == layout) {
       return number;
     }
   }
-  throw Error(rushlight::str("graphs have no number for this ", what));
+  throw Error("graphs have no number for this layout");
 }
-template <class Numbers>
-auto enumerator_in(const Numbers& numbers, int64_t wanted, const char* what) {
-  for (const auto& [number, one] : numbers) {
-    if (number == wanted) {
-      return one;
+ScalarType dtype_of_number(int64_t number) {
+  for (const ScalarType dtype : all_dtypes) {
+    if (static_cast<int64_t>(dtype) == number) {
+      return dtype;
     }
   }
-  throw Error(rushlight::str("the number ", wanted, " stands for no ", what, " that is supported"));
+  throw Error(rushlight::str("the number ", number, " stands for no dtype that is supported"));
 }
-}  // namespace
-
-int64_t number_of(ScalarType dtype) { return number_in(dtype_numbers, dtype, "dtype"); }
-int64_t number_of(Layout layout) { return number_in(layout_numbers, layout, "layout"); }
-ScalarType dtype_of_number(int64_t number) { return enumerator_in(dtype_numbers, number, "dtype"); }
-Layout layout_of_number(int64_t number) { return enumerator_in(layout_numbers, number, "layout"); }
+Layout layout_of_number(int64_t wanted) {
+  for (const auto& [number, layout] : layout_numbers) {
+    if (number == wanted) {
+      return layout;
+    }
+  }
+  throw Error(rushlight::str("the number ", wanted, " stands for no layout that is supported"));
+}
 MemoryFormat memory_format_of_number(int64_t number) {
   RL_CHECK(number >= 0 && number <= static_cast<int64_t>(MemoryFormat::ChannelsLast3d),
            "the number ", number, " stands for no memory format");

@@ -61,8 +61,7 @@ DLDataType dl_type(ScalarType t) {
 }
 
 ScalarType dtype_of(DLDataType type) {
-  for (int i = 0; i < num_dtypes; i++) {
-    const auto t = static_cast<ScalarType>(i);
+  for (const ScalarType t : all_dtypes) {
     const DLDataType ours = dl_type(t);
     if (ours.code == type.code && ours.bits == type.bits && type.lanes == 1) {
       return t;

@@ -59,9 +59,9 @@ ScalarType named_numpy_dtype(PyObject* o) {
   const Object type = Object::check(PyObject_GetAttrString(o, "dtype"));
   const Object name = Object::check(PyObject_GetAttrString(type.get(), "name"));
   const std::string_view text = text_view(name.get());
-  for (int i = 0; i < num_dtypes; i++) {
-    if (text == dtype_info(static_cast<ScalarType>(i)).name) {
-      return static_cast<ScalarType>(i);
+  for (const ScalarType t : all_dtypes) {
+    if (text == dtype_info(t).name) {
+      return t;
     }
   }
   refuse_numpy_type(str("numpy.", text));

@@ -223,8 +223,7 @@ ScalarType dtype_of_number(int number) {
   if (number == 9 || number == 10) {
     return number == 9 ? kInt64 : kUInt64;  // long long
   }
-  for (int i = 0; i < num_dtypes; i++) {
-    const auto t = static_cast<ScalarType>(i);
+  for (const ScalarType t : all_dtypes) {
     if (dtype_info(t).numpy == number) {
       return t;
     }

@@ -25,7 +25,7 @@ struct DtypeObject {
   const DtypeInfo* info;
   Sign sign;
 };
-PyObject* dtypes[num_dtypes];
+PyObject* dtypes[dtype_rows];
 
 // Dtypes that programs list and compare with; what would make a tensor of one refuses.
 struct NameOnly {
@@ -657,13 +657,14 @@ void init_types(PyObject* module) {
        {&dtype_type, &layout_type, &memory_format_type, &device_type, &size_type}) {
     add_type(module, *type);
   }
-  const Object all = Object::check(PyTuple_New(num_dtypes));
-  for (int i = 0; i < num_dtypes; i++) {
-    const auto t = static_cast<ScalarType>(i);
-    dtypes[i] = make_dtype(t, dtype_info(t), dtype_info(t).is_signed ? Sign::Yes : Sign::No);
-    add(module, dtype_info(t).name, dtypes[i]);
-    add(module, dtype_info(t).alias, dtypes[i]);
-    PyTuple_SET_ITEM(all.get(), i, Py_NewRef(dtypes[i]));
+  const Object all = Object::check(PyTuple_New(std::ssize(all_dtypes)));
+  Py_ssize_t place = 0;
+  for (const ScalarType t : all_dtypes) {
+    PyObject*& made = dtypes[static_cast<int>(t)];
+    made = make_dtype(t, dtype_info(t), dtype_info(t).is_signed ? Sign::Yes : Sign::No);
+    add(module, dtype_info(t).name, made);
+    add(module, dtype_info(t).alias, made);
+    PyTuple_SET_ITEM(all.get(), place++, Py_NewRef(made));
   }
   add(module, "_dtypes", all.get());
   for (const NameOnly& name : names_only) {

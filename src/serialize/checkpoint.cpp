@@ -27,8 +27,7 @@ std::string storage_class(ScalarType t) {
 }
 
 std::optional<ScalarType> dtype_of_storage_class(std::string_view name) {
-  for (int i = 0; i < num_dtypes; i++) {
-    const auto t = static_cast<ScalarType>(i);
+  for (const ScalarType t : all_dtypes) {
     if (has_storage_class(t) && storage_class(t) == name) {
       return t;
     }

@@ -91,8 +91,7 @@ std::optional<ScalarType> dtype_of_codes(std::string_view storage_class) {
 
 ScalarType PickledTensors::named_dtype(const PickleNode& name) const {
   expect(name.kind == Kind::Global && name.bytes().starts_with("torch\n"), "dtype");
-  for (int i = 0; i < num_dtypes; i++) {
-    const auto t = static_cast<ScalarType>(i);
+  for (const ScalarType t : all_dtypes) {
     if (name.bytes().substr(6) == dtype_info(t).name && t != kBool) {
       return t;
     }

@@ -11,9 +11,9 @@ namespace rushlight::serialize {
 namespace {
 
 std::optional<ScalarType> dtype_named(std::string_view name) {
-  for (int i = 0; i < num_dtypes && !name.empty(); i++) {
-    if (name == dtype_infos[i].safetensors) {
-      return static_cast<ScalarType>(i);
+  for (const ScalarType t : all_dtypes) {
+    if (!name.empty() && name == dtype_info(t).safetensors) {
+      return t;
     }
   }
   return std::nullopt;

@@ -43,6 +43,37 @@ RL_TEST(dtypes_of_reductions) {
       torch::stft(wave, 16, 4, 16, torch::ones({16}), false, "reflect", false, true, true)));
 }
 
+RL_TEST(dtypes_have_libtorchs_numbers) {
+  const std::pair<torch::ScalarType, int> numbers[] = {{torch::kByte, 0},
+                                                       {torch::kChar, 1},
+                                                       {torch::kShort, 2},
+                                                       {torch::kInt, 3},
+                                                       {torch::kLong, 4},
+                                                       {torch::kHalf, 5},
+                                                       {torch::kFloat, 6},
+                                                       {torch::kDouble, 7},
+                                                       {torch::kComplexHalf, 8},
+                                                       {torch::kComplexFloat, 9},
+                                                       {torch::kComplexDouble, 10},
+                                                       {torch::kBool, 11},
+                                                       {torch::kBFloat16, 15},
+                                                       {torch::kFloat8_e5m2, 23},
+                                                       {torch::kFloat8_e4m3fn, 24},
+                                                       {torch::kFloat8_e5m2fnuz, 25},
+                                                       {torch::kFloat8_e4m3fnuz, 26},
+                                                       {torch::kUInt16, 27},
+                                                       {torch::kUInt32, 28},
+                                                       {torch::kUInt64, 29},
+                                                       {torch::ScalarType::Undefined, 46}};
+  for (const auto& [dtype, number] : numbers) {
+    CHECK(static_cast<int>(dtype) == number);
+    if (dtype != torch::ScalarType::Undefined) {
+      const Tensor x = torch::zeros({2}, static_cast<torch::ScalarType>(number));
+      CHECK(x.scalar_type() == dtype && x.to(torch::kDouble).sum().item<double>() == 0);
+    }
+  }
+}
+
 RL_TEST(numbers_and_handles) {
   const torch::Scalar half = 0.5;
   CHECK(half.toHalf() == 0.5f && half.toBFloat16() == 0.5f && half.toComplexDouble().re == 0.5);

@@ -18,11 +18,9 @@
 
 namespace {
 
-// .NET knows dtypes and devices by numbers; those behind Double's are not PyTorch's here.
-constexpr int8_t number_of(torch::ScalarType t) { return static_cast<int8_t>(t); }
+// .NET knows dtypes and devices by these numbers.
 constexpr int8_t byte_type = 0, int32_type = 3, int64_type = 4, float32_type = 6, float64_type = 7;
-constexpr int8_t complex64_type = number_of(torch::kComplexFloat),
-                 bool_type = number_of(torch::kBool), bfloat16_type = number_of(torch::kBFloat16);
+constexpr int8_t complex64_type = 9, bool_type = 11, bfloat16_type = 15;
 constexpr int32_t cpu = 0;
 
 // A result, which the caller owns; none after an error, which is raised here.

@@ -183,21 +183,19 @@ constexpr Cast select_cast() {
 }
 
 struct CastTable {
-  Cast of[num_dtypes][num_dtypes];
+  Cast of[dtype_rows][dtype_rows];
 };
 
 template <class To>
 constexpr void fill_row(CastTable& table, int row) {
-  int column = 0;
-#define RL_CAST(T, Enum, ...) table.of[row][column++] = select_cast<To, T>();
+#define RL_CAST(T, Enum, number, ...) table.of[row][number] = select_cast<To, T>();
   RL_FOR_EACH_DTYPE(RL_CAST)
 #undef RL_CAST
 }
 
 constexpr CastTable make_table() {
   CastTable table{};
-  int row = 0;
-#define RL_ROW(T, Enum, ...) fill_row<T>(table, row++);
+#define RL_ROW(T, Enum, number, ...) fill_row<T>(table, number);
   RL_FOR_EACH_DTYPE(RL_ROW)
 #undef RL_ROW
   return table;

@@ -28,9 +28,10 @@ void where_block(char* out, const char* const* in, const void*, int64_t n) {
 
 constexpr PointwiseKernel make_where_kernel() {
   PointwiseKernel kernel{"where", Promote::Rest, 3, 0, true, {}, {}};
-  for (int t = 0; t < num_dtypes; ++t) {
-    visit_size(itemsize(static_cast<ScalarType>(t)),
-               [&](auto tag) { kernel.blocks[t] = where_block<typename decltype(tag)::type>; });
+  for (const ScalarType t : all_dtypes) {
+    visit_size(itemsize(t), [&](auto tag) {
+      kernel.blocks[static_cast<int>(t)] = where_block<typename decltype(tag)::type>;
+    });
   }
   return kernel;
 }
