@@ -213,6 +213,17 @@ class Part {
     }
   }
 
+  // For the collector.
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(object_.get());
+    Py_VISIT(key_.get());
+    for (const Held& one : held_) {
+      Py_VISIT(one.key.get());
+      Py_VISIT(one.value.get());
+    }
+    return 0;
+  }
+
   auto identity() const { return std::tuple(kind_, object_.get(), key_.get()); }
   PyObject* object() const { return object_.get(); }
   // The name of an entry; None where it has none.
@@ -317,16 +328,53 @@ class Part {
   bool is_free_ = false;
 };
 
-constexpr const char* capsule_name = "rushlight._C.Snapshot";
 using Snapshot = std::vector<Part>;
 
-Snapshot& snapshot_in(PyObject* capsule) {
-  void* const snapshot = PyCapsule_GetPointer(capsule, capsule_name);
-  if (snapshot == nullptr) {
-    throw PythonError();
+// The collector sees what a snapshot holds: a step may be part of what it can reach itself.
+struct SnapshotObject {
+  PyObject_HEAD Snapshot* parts;
+};
+extern PyTypeObject snapshot_type;
+
+Snapshot& snapshot_in(PyObject* o) {
+  if (!PyObject_TypeCheck(o, &snapshot_type) ||
+      reinterpret_cast<SnapshotObject*>(o)->parts == nullptr) {
+    raise(PyExc_TypeError, str("expected a snapshot, not ", type_name(o)));
   }
-  return *static_cast<Snapshot*>(snapshot);
+  return *reinterpret_cast<SnapshotObject*>(o)->parts;
 }
+
+int traverse_snapshot(PyObject* o, visitproc visit, void* arg) {
+  if (const Snapshot* const parts = reinterpret_cast<SnapshotObject*>(o)->parts) {
+    for (const Part& part : *parts) {
+      if (const int stop = part.traverse(visit, arg); stop != 0) {
+        return stop;
+      }
+    }
+  }
+  return 0;
+}
+int clear_snapshot(PyObject* o) {
+  const std::unique_ptr<Snapshot> held(
+      std::exchange(reinterpret_cast<SnapshotObject*>(o)->parts, nullptr));
+  return 0;
+}
+void delete_snapshot(PyObject* o) {
+  PyObject_GC_UnTrack(o);
+  clear_snapshot(o);
+  Py_TYPE(o)->tp_free(o);
+}
+
+PyTypeObject snapshot_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._Snapshot",
+    .tp_basicsize = sizeof(SnapshotObject),
+    .tp_dealloc = delete_snapshot,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "How the objects that a program can reach were.",
+    .tp_traverse = traverse_snapshot,
+    .tp_clear = clear_snapshot,
+};
+
 // Calls f for each part of a snapshot that an earlier one has, too.
 template <class F>
 void for_parts_of_both(Snapshot& snapshot, const Snapshot& before, const F& f) {
@@ -339,10 +387,6 @@ void for_parts_of_both(Snapshot& snapshot, const Snapshot& before, const F& f) {
       f(part, *found->second);
     }
   }
-}
-
-void delete_snapshot(PyObject* capsule) {
-  delete static_cast<Snapshot*>(PyCapsule_GetPointer(capsule, capsule_name));
 }
 
 // _snapshot(parts): how objects are now; a part is a tuple of a kind, an object and a name (None
@@ -361,16 +405,16 @@ PyObject* take_snapshot(PyObject*, PyObject* parts) {
       }
       made->emplace_back(kind_of(kind, object), object, key);
     }
-    PyObject* const capsule = check(PyCapsule_New(made.get(), capsule_name, delete_snapshot));
-    made.release();
-    return capsule;
+    PyObject* const out = check(snapshot_type.tp_alloc(&snapshot_type, 0));
+    reinterpret_cast<SnapshotObject*>(out)->parts = made.release();
+    return out;
   });
 }
 // _snapshot_change(snapshot): None where all is as it was, else the object that has changed and the
 // name of the entry.
-PyObject* snapshot_change(PyObject*, PyObject* capsule) {
+PyObject* snapshot_change(PyObject*, PyObject* snapshot) {
   return translate_errors([&]() -> PyObject* {
-    for (const Part& part : snapshot_in(capsule)) {
+    for (const Part& part : snapshot_in(snapshot)) {
       if (const Py_ssize_t at = part.change(); at >= 0) {
         return Py_BuildValue("(OO)", part.object(), part.name(static_cast<size_t>(at)));
       }
@@ -379,9 +423,9 @@ PyObject* snapshot_change(PyObject*, PyObject* capsule) {
   });
 }
 // _restore_snapshot(snapshot): puts back what has changed.
-PyObject* restore_snapshot(PyObject*, PyObject* capsule) {
+PyObject* restore_snapshot(PyObject*, PyObject* snapshot) {
   return translate_errors([&]() -> PyObject* {
-    for (const Part& part : snapshot_in(capsule)) {
+    for (const Part& part : snapshot_in(snapshot)) {
       if (part.change() >= 0) {
         part.restore();
       }
@@ -392,11 +436,11 @@ PyObject* restore_snapshot(PyObject*, PyObject* capsule) {
 // _free_what_differs(snapshot, before): entries that are not as in the snapshot before may change.
 PyObject* free_what_differs(PyObject*, PyObject* args) {
   return translate_errors([&]() -> PyObject* {
-    PyObject *capsule, *before;
-    if (!PyArg_ParseTuple(args, "OO:_free_what_differs", &capsule, &before)) {
+    PyObject *snapshot, *before;
+    if (!PyArg_ParseTuple(args, "OO:_free_what_differs", &snapshot, &before)) {
       throw PythonError();
     }
-    for_parts_of_both(snapshot_in(capsule), snapshot_in(before),
+    for_parts_of_both(snapshot_in(snapshot), snapshot_in(before),
                       [](Part& part, const Part& then) { part.free_what_differs(then); });
     Py_RETURN_NONE;
   });
@@ -405,14 +449,14 @@ PyObject* free_what_differs(PyObject*, PyObject* args) {
 // owner, a name, and an index or None.
 PyObject* places_of_number(PyObject*, PyObject* args) {
   return translate_errors([&]() -> PyObject* {
-    PyObject *capsule, *before;
+    PyObject *snapshot, *before;
     double then, now;
-    if (!PyArg_ParseTuple(args, "OOdd:_places_of_number", &capsule, &before, &then, &now)) {
+    if (!PyArg_ParseTuple(args, "OOdd:_places_of_number", &snapshot, &before, &then, &now)) {
       throw PythonError();
     }
     Object out = Object::check(PyList_New(0));
     for_parts_of_both(
-        snapshot_in(capsule), snapshot_in(before), [&](const Part& part, const Part& earlier) {
+        snapshot_in(snapshot), snapshot_in(before), [&](const Part& part, const Part& earlier) {
           part.find_number(earlier, then, now, [&](const Object& name, const Object& index) {
             const Object place = Object::check(
                 PyTuple_Pack(3, part.object(), name.get(), index ? index.get() : Py_None));
@@ -434,6 +478,10 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void init_snapshot(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
+void init_snapshot(PyObject* module) {
+  ready(snapshot_type);
+  add(module, "_Snapshot", reinterpret_cast<PyObject*>(&snapshot_type));
+  check(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace rushlight::python

@@ -212,6 +212,26 @@ def test_what_steps_leave_behind_is_not_kept_alive():
     assert [ref() for ref in kept] == [None] * len(kept)
 
 
+@pytest.mark.parametrize("wrap", [capture, lambda f: torch.compile(f, mode="reduce-overhead")])
+def test_a_step_that_can_reach_itself_is_collected(wrap):
+    class Trainer:
+        def __init__(self):
+            self.model = nn.Linear(3, 3)
+            self.step = wrap(self.step)
+
+        def step(self, x):
+            with torch.no_grad():
+                return self.model(x)
+
+    trainer = Trainer()
+    for _ in range(6):
+        trainer.step(torch.ones(2, 3))
+    gone = [weakref.ref(trainer), weakref.ref(trainer.model)]
+    del trainer
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None]
+
+
 def test_reduce_overhead_sees_changes():
     for name in ("a frozen parameter", "a submodule replaced", "a closure", "a hook"):
         wrap = lambda step: torch.compile(step, mode="reduce-overhead")
