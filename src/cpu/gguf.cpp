@@ -5,6 +5,7 @@
 #include "core/parallel.h"
 #include "cpu/gguf_kernels.h"
 #include "cpu/int8_product.h"
+#include "cpu/rounded_rows.h"
 #include "generated/kernels.h"
 
 namespace rushlight::cpu {
@@ -148,29 +149,18 @@ void _gguf_linear(const Tensor& out, const Tensor& input, const Tensor& panels, 
     return;
   }
   const GgufBlock& f = *find_gguf_block(format);
-  const int64_t terms = input.size(-1);
-  const int64_t rows = out.numel() / results;
-  const int64_t blocks = terms / f.numbers;
-  const int64_t row_bytes = code_row_bytes(terms);
-  const Scratch<int8_t> codes(rows * row_bytes);
-  const Scratch<float> steps(rows * blocks);
-  const Scratch<int32_t> sums(rows * (terms / f.part));
-  const GgufGemm g{.a = {codes, row_bytes, steps, sums, blocks, f.numbers, f.part},
+  const RoundedRows a(input, out.numel() / results, f.numbers, f.part);
+  const GgufGemm g{.a = a.codes,
                    .format = f.format,
                    .panels = panels.data<uint8_t>(),
                    .bias = bias.defined() ? bias.data<float>() : nullptr,
                    .out = out.data<float>(),
                    .columns = results};
-  const float* const x = input.data<float>();
-  const int64_t grain = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, terms));
-  parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      block_kernels().round(x + i * terms, g.a, i);
-    }
-  });
-  for_tiles_of_panels(
-      {.rows = rows, .columns = results, .row_bytes = terms, .rows_at_once = gguf_kernels().rows},
-      gguf_kernels().multiply, g);
+  for_tiles_of_panels({.rows = a.rows,
+                       .columns = results,
+                       .row_bytes = a.terms,
+                       .rows_at_once = gguf_kernels().rows},
+                      gguf_kernels().multiply, g);
 }
 
 }  // namespace rushlight::cpu
