@@ -159,8 +159,8 @@ class Recorded:
         return _C._recorded_graph(self.recording)
 
     def prepare(self) -> None:
-        """Behind the last comparison, before the first replay."""
-        self.begin = Surroundings()
+        """Behind the last comparison, before the first replay: what that needed is let go."""
+        self.begin, self.surroundings.tensors = Surroundings(), []
         if self.sources:
             _C._take_numbers(self.recording, list(self.sources))
 
