@@ -11,7 +11,7 @@ import rushlight
 torch = pytest.importorskip("torch")
 
 # What rushlight has and PyTorch has not, or not there.
-OWN = {"": {"onnx", "safetensors", "vision"}}
+OWN = {"": {"gguf", "language", "onnx", "safetensors", "vision"}}
 PLACES = ("", "Tensor", "nn.functional", "linalg", "fft", "special")
 # What is not written, or taken by position alone, and why.
 OTHERS = {

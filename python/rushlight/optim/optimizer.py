@@ -440,9 +440,12 @@ def _check_sizes(source: str, saved: list[Any], owner: str, groups: list[Any]) -
 def _move_state(parameter: Tensor, value: Any, key: str | None = None) -> Any:
     """A copy of a loaded state, its tensors in the dtype and on the device of their parameter."""
     if isinstance(value, Tensor):
-        if key in ("step", "mu_product"):  # numbers whose own dtype is precise enough
+        if key == "step":  # a count, whose own dtype is precise enough
             return value.to("cpu", copy=True)
         if parameter.is_floating_point():
+            if key == "mu_product":  # a number, and not one of 16 bits
+                dtype = rushlight.promote_types(parameter.dtype, value.dtype)
+                return value.to("cpu", dtype, copy=True)
             return value.to(dtype=parameter.dtype, device=parameter.device, copy=True)
         return value.to(device=parameter.device, copy=True)
     if isinstance(value, dict):
