@@ -81,7 +81,7 @@ PartKind kind_of(std::string_view name, PyObject* object) {
       {"dict", PartKind::Dict, PyDict_Check(object) != 0},
       {"name", PartKind::Name, PyDict_Check(object) != 0},  // one entry of a dict
       {"list", PartKind::List, PyList_Check(object) != 0},
-      {"set", PartKind::Set, PyAnySet_Check(object) != 0},
+      {"set", PartKind::Set, PySet_Check(object) != 0},
       {"cell", PartKind::Cell, PyCell_Check(object) != 0},
       {"class", PartKind::Class, true},                           // which one it is of
       {"members", PartKind::Members, PyType_Check(object) != 0},  // what a class defines

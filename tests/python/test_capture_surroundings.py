@@ -374,3 +374,20 @@ def test_an_argument_that_the_step_finds_itself():
     with pytest.raises(RuntimeError, match="also finds by itself"):
         for _ in range(8):
             f(h)
+
+
+def test_recordings_leave_memory_to_chains():
+    """An address that was asked for is known outside, and ops on its memory are noted no more."""
+
+    class Held:
+        pass
+
+    held = Held()
+    held.weight, held.sparse = torch.ones(20_000), torch.eye(3).to_sparse()
+    x = torch.ones(20_000)
+    step = capture(lambda x: torch.relu(x * held.weight + 1) if held.sparse is not None else x)
+    for _ in range(6):
+        step(x)
+    assert step.replays >= 3
+    explained = torch._dynamo.explain(lambda x: torch.relu(x * held.weight + 1))(x)
+    assert "1 chain of 3 steps" in str(explained)

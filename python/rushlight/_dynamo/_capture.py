@@ -54,9 +54,9 @@ def _is_plain(t: Tensor) -> bool:
     )
 
 
-def _window(t: Tensor) -> Any:
-    """Which memory a tensor is."""
-    return t.untyped_storage().data_ptr(), t.storage_offset(), t.shape, t.stride()
+def _is_one_of(t: Tensor, others: list[Tensor]) -> bool:
+    """Whether a tensor shows the same memory as another; no address gets known by asking."""
+    return _is_plain(t) and any(t.is_set_to(other) for other in others)
 
 
 def _is_among(place: Place, places: list[Place]) -> bool:
@@ -75,16 +75,15 @@ class Recorded:
         self.refusal = ""  # why a replay could not do what it does, in words
         self.sources: dict[int, list[Place]] = {}  # of numbers that change from step to step
         leaves = pytree.tree_leaves((args, kwargs))
-        self.given = [_window(t) for t in tensors_of(leaves)]
+        self.given = tensors_of(leaves)
         self.named = [step, *(leaf for leaf in leaves if not isinstance(leaf, Tensor))]
 
         def run() -> None:
             self.flat, self.out_spec = pytree.tree_flatten(step(*args, **kwargs))
 
-        self.begin = Surroundings().keep([*self.named, *tensors_of(leaves)])
-        self.recording = _C._record(
-            tensors_of(leaves), lambda: self.surroundings.watch(run), strict, _place
-        )
+        self.begin = Surroundings().keep([*self.named, *self.given])
+        watched = functools.partial(self.surroundings.watch, run)
+        self.recording = _C._record(self.given, watched, strict, _place)
         # Only who insists on replays gives up what a step leaves behind in Python.
         self.leaves_behind = "" if strict else self.begin.change()
 
@@ -126,7 +125,8 @@ class Recorded:
         found = _C._recorded_difference(self.recording, other.recording, True)
         if found:
             return found
-        if any(_window(t) in self.given and _window(t) in other.given for t in self._known(other)):
+        known = self._known(other)
+        if any(_is_one_of(t, self.given) and _is_one_of(t, other.given) for t in known):
             return "one of its arguments is a tensor that it also finds by itself"
         now, then = (_C._recorded_numbers(r.recording) for r in (self, other))
         for node, number in now.items():
@@ -160,7 +160,7 @@ class Recorded:
 
     def prepare(self) -> None:
         """Behind the last comparison, before the first replay: what that needed is let go."""
-        self.begin, self.surroundings.tensors = Surroundings(), []
+        self.begin, self.surroundings.tensors, self.given = Surroundings(), [], []
         if self.sources:
             _C._take_numbers(self.recording, list(self.sources))
 

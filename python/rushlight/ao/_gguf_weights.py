@@ -15,21 +15,24 @@ __all__ = ["Panels", "Stored"]
 _PANEL = 16  # src/kernels/int8_layout.h
 
 
+def _kind(weight: Stored | Panels) -> tuple[Any, ...]:
+    """What another layout must have, too, for one to be written over the other."""
+    return "gguf", weight.format
+
+
+def _about(weight: Stored | Panels) -> str:
+    """How numbers are stored, for people."""
+    return weight.format
+
+
 class Stored(NamedTuple):
     """Rows of blocks in the order of a file."""
 
     blocks: Tensor  # (..., bytes of a row)
     format: str
 
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """What another layout must have, too, for one to be written over the other."""
-        return "gguf", self.format
-
-    @property
-    def about(self) -> str:
-        """How numbers are stored, for people."""
-        return self.format
+    kind = property(_kind)
+    about = property(_about)
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -76,15 +79,8 @@ class Panels(NamedTuple):
     format: str
     results: int
 
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """What another layout must have, too, for one to be written over the other."""
-        return "gguf", self.format
-
-    @property
-    def about(self) -> str:
-        """How numbers are stored, for people."""
-        return self.format
+    kind = property(_kind)
+    about = property(_about)
 
     @property
     def size(self) -> tuple[int, ...]:
