@@ -480,9 +480,9 @@ def set_tensor(tensor, source, offset, size, stride):
     memory = _C._tensor_on(untyped, tensor.dtype, offset, size, stride)
     if is_grad_enabled() and (tensor.requires_grad or (is_tensor and source.requires_grad)):
         return _other_memory().apply(tensor, source, memory)
+    _C._increment_version(tensor)
     with no_grad():
         tensor.data = memory
-    _C._increment_version(tensor)
     return tensor
 
 

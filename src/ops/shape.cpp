@@ -4,8 +4,9 @@
 
 #include <rushlight/batching.h>
 
-#include "core/sparse.h"
+#include "core/inference.h"
 #include "core/refusals.h"
+#include "core/sparse.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
@@ -479,6 +480,7 @@ Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat
            "cannot resize variables that require grad");
   RL_CHECK(!forward::active() || !forward::has_tangent(self),
            "cannot resize variables that has a forward grad");
+  check_inference_write("resize_", self);
   if (RL_UNLIKELY(has_handler_below(self))) {
     const uint32_t version = self.impl()->version();
     dispatch_lower(*find_op("resize_", "")->function,

@@ -268,6 +268,36 @@ def test_saved_inputs_that_were_detached_in_place():
     b.backward()
 
 
+WRITES = {
+    "add_": lambda t: t.add_(1),
+    "copy_": lambda t: t.copy_(torch.ones(3)),
+    "fill_": lambda t: t.fill_(1),
+    "normal_": lambda t: t.normal_(),
+    "index": lambda t: t.__setitem__(0, 1.0),
+    "resize_": lambda t: t.resize_(5),
+    "resize_as_": lambda t: t.resize_as_(torch.ones(5)),
+    "set_": lambda t: t.set_(torch.ones(3)),
+    "set_ of a storage": lambda t: t.set_(torch.ones(3).untyped_storage(), 0, (3,), (1,)),
+    "set_ of nothing": lambda t: t.set_(),
+    "init": lambda t: torch.nn.init.uniform_(t),
+    "foreach": lambda t: torch._foreach_add_([t], 1),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_inference_tensors_are_written_in_inference_mode_alone(write):
+    with torch.inference_mode():
+        made = torch.zeros(3)
+        write(torch.zeros(3))
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
+        write(made)
+    assert made.tolist() == [0, 0, 0]
+    torch.autograd.graph.increment_version(made)
+    plain = torch.zeros(3)
+    with torch.inference_mode():
+        write(plain)
+
+
 def test_out_is_no_inference_tensor_outside():
     with torch.inference_mode():
         c = torch.ones(2, 2)

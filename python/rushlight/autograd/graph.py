@@ -66,6 +66,8 @@ def get_gradient_edge(tensor):
 def increment_version(tensor):
     """Count a write that autograd did not see, for one tensor or several.
 
+    Nothing is counted for tensors made in inference mode, which no graph can have saved.
+
     Args:
         tensor: a tensor, or several.
 
@@ -77,7 +79,8 @@ def increment_version(tensor):
     """
     tensors = (tensor,) if isinstance(tensor, _C.TensorBase) else tensor
     for t in tensors:
-        _C._increment_version(t)
+        if not t.is_inference():
+            _C._increment_version(t)
 
 
 class saved_tensors_hooks:
