@@ -170,25 +170,9 @@ const char* run_product(const Conv& c) {
       g.m *= g.batch;
       g.batch = 1;
     }
-    g.bias = c.bias;
-  } else if (c.bias != nullptr) {
-    const int64_t size = itemsize(c.dtype);
-    parallel_for(0, c.batch * c.out_channels, std::max<int64_t>(1, 32768 / c.pixels()),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t t = begin; t < end; t++) {
-                     const int64_t channel = t % c.out_channels;
-                     char* to = static_cast<char*>(c.output.data) +
-                                (t / c.out_channels * y[0] + channel * y[1]) * size;
-                     visit_dtype<set_all>("convolution", c.dtype, [&](auto tag) {
-                       using T = typename decltype(tag)::type;
-                       for (int64_t p = 0; p < c.pixels(); p++) {
-                         reinterpret_cast<T*>(to)[p * y[4]] =
-                             static_cast<const T*>(c.bias)[channel];
-                       }
-                     });
-                   }
-                 });
-    g.beta = 1;
+    g.bias = {c.bias};
+  } else {
+    g.bias = {c.bias, 1, 0};
   }
   gemm(g);
   return nullptr;
@@ -447,7 +431,7 @@ const char* run_single_window(const Conv& c) {
         .a = {c.input.data, x[0], 1},
         .b = {c.weight, 1, k},
         .c = {c.output.data, y[0], y[1]},
-        .bias = c.bias});
+        .bias = {c.bias}});
   return nullptr;
 }
 

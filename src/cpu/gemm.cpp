@@ -75,13 +75,31 @@ void set_operands(Gemm& part, const Gemm& g, int64_t batch, int64_t row, int64_t
   part.c.data = address(g.c, g, batch, row, col);
 }
 
-// The bias becomes what c holds before the sum.
-void put_bias(Gemm& tile) {
-  for (int64_t i = 0; i < tile.m; i++) {
-    std::memcpy(address(tile.c, tile, 0, i, 0), tile.bias, tile.n * itemsize(tile.dtype));
+// The bias from a row and a column on.
+GemmBias bias_from(const Gemm& g, int64_t row, int64_t col) {
+  GemmBias bias = g.bias;
+  if (bias) {
+    bias.data = bias.at<char>(row * itemsize(g.dtype), col * itemsize(g.dtype));
   }
-  tile.bias = nullptr;
-  tile.beta = 1;
+  return bias;
+}
+
+// The bias becomes what c holds before the sum.
+void put_bias(Gemm& g) {
+  visit_dtype<set_all>("matmul", g.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t i = 0; i < g.batch * g.m; i++) {
+      T* const to = static_cast<T*>(address(g.c, g, i / g.m, i % g.m, 0));
+      const T* const from = g.bias.at<T>(i % g.m, 0);
+      if (g.bias.col == 0) {
+        std::fill_n(to, g.n, *from);
+      } else {
+        std::copy_n(from, g.n, to);
+      }
+    }
+  });
+  g.bias = {};
+  g.beta = 1;
 }
 
 // Calls f(tile, first row, first column) for every tile, in parallel.
@@ -102,9 +120,7 @@ void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
       part.m = std::min(tile.rows, g.m - i);
       part.n = std::min(tile.columns, g.n - j);
       set_operands(part, g, t / (rows * columns), i, j);
-      if (g.bias != nullptr) {
-        part.bias = static_cast<const char*>(g.bias) + j * itemsize(g.dtype);
-      }
+      part.bias = bias_from(g, i, j);
       f(part, i, j);
     }
   });
@@ -130,6 +146,7 @@ Gemm transpose_problem(const Gemm& g) {
   Gemm t = g;
   std::swap(t.m, t.n);
   std::swap(t.a, t.b);
+  std::swap(t.bias.row, t.bias.col);
   for (Matrices* x : {&t.a, &t.b, &t.c}) {
     std::swap(x->row, x->col);
   }
@@ -140,7 +157,7 @@ Gemm transpose_problem(const Gemm& g) {
 
 // One sum of each matrix, along contiguous memory.
 bool is_batch_of_sums(const Gemm& g) {
-  return g.m == 1 && g.n == 1 && g.a.col == 1 && g.b.row == 1 && g.bias == nullptr;
+  return g.m == 1 && g.n == 1 && g.a.col == 1 && g.b.row == 1 && !g.bias;
 }
 
 const char* run_tiny(const Gemm& g) {
@@ -150,7 +167,7 @@ const char* run_tiny(const Gemm& g) {
   if (g.m > tiny_limit || g.n > tiny_limit || g.k > tiny_limit) {
     return "too large";
   }
-  if (g.bias != nullptr) {
+  if (g.bias) {
     return "a bias";
   }
   if (is_batch_of_sums(g)) {
@@ -208,16 +225,14 @@ void complex_row(const Gemm& g) {
                              .b = {g.b.data, 2 * g.b.row, 1},
                              .c = {sums.data(), 2 * g.n, 1}});
   const auto alpha = g.alpha.as<complex<T>>();
-  const bool add = g.bias != nullptr || !g.beta.equal(0);
+  const bool add = g.bias || !g.beta.equal(0);
   auto* const to = static_cast<complex<T>*>(g.c.data);
   for (int64_t j = 0; j < g.n; j++) {
     const T* const by_real = sums + 2 * j;
     const T* const by_imaginary = by_real + 2 * g.n;
     const complex<T> sum = {by_real[0] - by_imaginary[1], by_real[1] + by_imaginary[0]};
     complex<T>& at = to[j * g.c.col];
-    const complex<T> before = g.bias != nullptr ? static_cast<const complex<T>*>(g.bias)[j]
-                              : add             ? at
-                                                : complex<T>();
+    const complex<T> before = g.bias ? *g.bias.at<complex<T>>(0, j) : add ? at : complex<T>();
     at = add ? before + alpha * sum : alpha * sum;
   }
 }
@@ -228,9 +243,6 @@ const char* run_rows(const Gemm& g) {
     return "bools";
   }
   const bool across = g.m > g.n;
-  if (across && g.bias != nullptr) {
-    return "a bias along the rows";
-  }
   const Gemm t = across ? transpose_problem(g) : g;
   const bool complex_numbers = is_complex(g.dtype);
   if (t.m > (complex_numbers ? 1 : few_rows) || t.b.col != 1) {
@@ -253,7 +265,7 @@ const char* run_onednn(const Gemm& g) {
   const char* refusal = onednn::matmul_refusal(g);
   if (refusal == nullptr) {
     const auto multiply = [](Gemm tile, int64_t, int64_t) {
-      if (tile.bias != nullptr) {
+      if (tile.bias) {
         put_bias(tile);
       }
       onednn::matmul(tile);
@@ -288,9 +300,7 @@ void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFact
     Gemm part = g;
     part.n = std::min(columns, g.n - j);
     set_operands(part, g, 0, 0, j);
-    if (g.bias != nullptr) {
-      part.bias = static_cast<const char*>(g.bias) + j * itemsize(g.dtype);
-    }
+    part.bias = bias_from(g, 0, j);
     if (!factors.b_in_place) {
       // The panels of a task share lines of the rows of B.
       parallel_for(0, ceil_div(part.n, block.columns), 4, [&](int64_t begin, int64_t end) {
@@ -389,8 +399,8 @@ void add_parts(const Gemm& g, const T* parts, int64_t n) {
       }
       for (int64_t j = 0; j < g.n; j++) {
         T sum = alpha * sums[j];
-        if (g.bias != nullptr) {
-          sum += static_cast<const T*>(g.bias)[j];
+        if (g.bias) {
+          sum += *g.bias.at<T>(i, j);
         }
         T& to = c[i * g.c.row + j * g.c.col];
         to = beta == T(0) ? sum : sum + beta * to;
@@ -405,7 +415,7 @@ void gemm_split_k(const Gemm& g, int64_t parts) {
   Gemm one = g;
   one.alpha = 1;
   one.beta = 0;
-  one.bias = nullptr;
+  one.bias = {};
   one.inner = INT64_MAX;
   for (int64_t b = 0; b < g.batch; b++) {
     one.a.data = address(g.a, g, b, 0, 0);
@@ -509,7 +519,7 @@ void gemm(const Gemm& problem) {
   normalize_strides(g.b, g.k, g.n);
   normalize_strides(g.c, g.m, g.n);
   if (g.c.col != 1) {
-    if (g.c.row == 1 && g.bias == nullptr) {
+    if (g.c.row == 1) {
       gemm(transpose_problem(g));
       return;
     }
@@ -527,6 +537,9 @@ void gemm(const Gemm& problem) {
   if (is_complex(g.dtype) && !g.beta.equal(0) && !g.beta.equal(1)) {
     g.dtype == kComplexFloat ? scale<complex<float>>(g) : scale<complex<double>>(g);
     g.beta = 1;
+  }
+  if (is_complex(g.dtype) && g.bias && g.bias.col == 0) {  // no one number is added to a row
+    put_bias(g);
   }
   const int64_t parts = choose_parts(g);
   if (parts > 1) {

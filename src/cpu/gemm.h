@@ -20,6 +20,20 @@ struct Matrices {
   int64_t outer = 0;  // where a batch has two strides: Gemm::inner
 };
 
+// What is added to a product: element (i, j) lies at i * row + j * col. One of these is 0, the
+// other 1: it is a row that all rows get, or a column that all columns get.
+struct GemmBias {
+  const void* data = nullptr;
+  int64_t row = 0;
+  int64_t col = 1;
+
+  explicit operator bool() const { return data != nullptr; }
+  template <class T>
+  const T* at(int64_t i, int64_t j) const {
+    return static_cast<const T*>(data) + i * row + j * col;
+  }
+};
+
 // c = alpha * a @ b + beta * c, where a is m x k, b is k x n and c is m x n. Where beta is 0, c is
 // not read.
 struct Gemm {
@@ -35,7 +49,7 @@ struct Gemm {
   Scalar beta = 0;
   // Matrix b of the batch lies at b / inner * outer + b % inner * batch.
   int64_t inner = INT64_MAX;
-  const void* bias = nullptr;  // n elements, added to every row; only with beta 0 and c.col 1
+  GemmBias bias = {};  // only with beta 0
 
   std::string describe() const;
 };

@@ -183,7 +183,7 @@ void linear(const Tensor& out, const Tensor& input, const Tensor& weight, const 
          .b = b,
          .c = {result.data_ptr(), width, 1}};
   if (bias.defined() && bias.dim() == 1 && bias.is_contiguous()) {
-    g.bias = bias.data_ptr();
+    g.bias.data = bias.data_ptr();
   } else if (bias.defined()) {
     copy_raw(result, bias);
     g.beta = 1;

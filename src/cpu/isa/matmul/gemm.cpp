@@ -280,7 +280,6 @@ template <class S, class T>
 void finish_rows(const Gemm& g, const T* sums) {
   const T alpha = number<S>(g.alpha);
   const T beta = number<S>(g.beta);
-  const S* const bias = static_cast<const S*>(g.bias);
   for (int64_t i = 0; i < g.m; i++) {
     S* const to = static_cast<S*>(g.c.data) + i * g.c.row;
     const T* const from = sums + i * g.n;
@@ -288,8 +287,9 @@ void finish_rows(const Gemm& g, const T* sums) {
       using V = Simd<T>;
       for_vectors<T>(g.n, [&](int64_t j, int64_t n) {
         auto sum = V::mul(V::set1(alpha), load_some(from + j, n));
-        if (bias != nullptr) {
-          sum = V::add(sum, load_some(bias + j, n));
+        if (g.bias) {
+          const S* const x = g.bias.at<S>(i, j);
+          sum = V::add(sum, g.bias.col == 0 ? V::set1(static_cast<T>(*x)) : load_some(x, n));
         } else if (beta != T(0)) {
           sum = V::fma(V::set1(beta), load_some(to + j, n), sum);
         }
@@ -298,8 +298,8 @@ void finish_rows(const Gemm& g, const T* sums) {
     } else {
       for (int64_t j = 0; j < g.n; j++) {
         T sum = alpha * from[j];
-        if (bias != nullptr) {
-          sum += static_cast<T>(read_element(bias + j));
+        if (g.bias) {
+          sum += static_cast<T>(read_element(g.bias.at<S>(i, j)));
         } else if (beta != T(0)) {
           sum += beta * static_cast<T>(read_element(to + j));
         }
@@ -378,21 +378,24 @@ struct BlockSizes {
     int64_t c_row = n;
     const T* from = nullptr;  // what the first step adds
     int64_t from_row = 0;
+    const T* numbers = nullptr;  // of rows, which it adds
     Micro<E> z{};
     z.alpha = T(1);
     T beta = T(1);
     if constexpr (goes_to_result<S>) {
       c = static_cast<T*>(g.c.data);
       c_row = g.c.row * parts<S>;
-      if (g.bias != nullptr) {
-        from = static_cast<const T*>(g.bias);
+      if (g.bias && g.bias.col == 0) {
+        numbers = g.bias.at<T>(0, 0);
+      } else if (g.bias) {
+        from = g.bias.at<T>(0, 0);
       } else if (!g.beta.equal(0)) {
         from = c;
         from_row = c_row;
       }
       if constexpr (!is_complex_v<S>) {
         z.alpha = number<S>(g.alpha);
-        beta = g.bias != nullptr ? T(1) : number<S>(g.beta);
+        beta = g.bias ? T(1) : number<S>(g.beta);
       }
     }
     z.c_row = c_row;
@@ -463,6 +466,7 @@ struct BlockSizes {
           }
           z.c = c + i * c_row + j;
           z.from = p > 0 ? z.c : from == nullptr ? nullptr : from + i * from_row + j;
+          z.numbers = p > 0 || numbers == nullptr ? nullptr : numbers + i;
           const auto& kernels = z.columns <= w      ? one_vector
                                 : fetches && j == 0 ? two_vectors_and_ahead
                                                     : two_vectors;

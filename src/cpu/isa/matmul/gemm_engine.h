@@ -63,7 +63,8 @@ struct Terms : Simd<E> {
 };
 
 // What a micro-kernel computes: rows x columns of c = alpha * a @ b + beta * from, where `from` is
-// nothing, c itself or a row of biases. Operands may lie in panels or in place.
+// nothing, c itself or a row of biases; `numbers` are added to rows. Operands may lie in panels or
+// in place.
 template <class E>
 struct Micro {
   using T = typename Terms<E>::Sum;
@@ -80,6 +81,7 @@ struct Micro {
   const T* from;
   int64_t from_row;
   T beta;
+  const T* numbers;
   // Rows that are needed next: `fetches` kernels fetch a line of the cache of them for each k.
   struct Rows {
     const char* data;
@@ -154,6 +156,15 @@ inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
       }
     }
   }
+  if (z.numbers != nullptr) {
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) {
+        acc[i][v] += S::set1(z.numbers[i]);
+      }
+    }
+  }
   const V beta = S::set1(z.beta);
   if (z.columns == vectors * w) {
     if (z.from != nullptr) {
@@ -211,6 +222,7 @@ void panel_kernel(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool acc
                                          .from = accumulate ? c : nullptr,
                                          .from_row = ldc,
                                          .beta = T(1),
+                                         .numbers = nullptr,
                                          .ahead = {}});
 }
 

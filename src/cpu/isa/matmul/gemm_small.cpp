@@ -100,8 +100,8 @@ void finish(const Gemm& g, int64_t i, int64_t j, const T* sums, int64_t n) {
   S* const to = static_cast<S*>(g.c.data) + i * g.c.row + j * g.c.col;
   for (int64_t x = 0; x < n; x++) {
     T sum = alpha * sums[x];
-    if (g.bias != nullptr) {
-      sum += static_cast<T>(static_cast<const S*>(g.bias)[j + x]);
+    if (g.bias) {
+      sum += static_cast<T>(*g.bias.at<S>(i, j + x));
     } else if (beta != T(0)) {
       sum += beta * static_cast<T>(to[x * g.c.col]);
     }
@@ -416,8 +416,8 @@ void rows_of_integers(const Gemm& g) {
     S* const to = static_cast<S*>(g.c.data) + i * g.c.row;
     for (int64_t j = 0; j < g.n; j++) {
       T total = alpha * sum[j];
-      if (g.bias != nullptr) {
-        total += static_cast<T>(static_cast<const S*>(g.bias)[j]);
+      if (g.bias) {
+        total += static_cast<T>(*g.bias.at<S>(i, j));
       } else if (beta != T(0)) {
         total += beta * static_cast<T>(to[j * g.c.col]);
       }
