@@ -354,6 +354,23 @@ void multiply_blocked(const Gemm& g, bool pairs) {
       unit, largest);
 }
 
+// Whether the product is better computed as its transpose: what is brought into panels is A then,
+// not B, which is read as it lies.
+bool is_better_across(const Gemm& g) {
+  if (!contains(set_floats, g.dtype) || g.b.row != 1 || g.b.col == 1 || g.a.col != 1 ||
+      (g.bias && g.bias.col == 0)) {
+    return false;
+  }
+  // Cycles for each term of the sums: what it takes to bring columns into panels, from a cache or
+  // from memory, and to multiply the lanes of a last panel that are no rows of A.
+  const double column = g.k * g.n * itemsize(g.dtype) > 4 << 20 ? 1.2 : 0.3;
+  const int64_t columns = blocked_kernels().block(g, false).columns;
+  const int64_t half = columns / 2;
+  const int64_t in_vain = ceil_div(g.m, half) * half - g.m;
+  return column * static_cast<double>(g.n - g.m) >
+         static_cast<double>(in_vain) * static_cast<double>(g.n) / static_cast<double>(columns);
+}
+
 const char* run_pairs(const Gemm& g) {
   if (!blocked_kernels().has_pairs(g.dtype)) {
     return "the processor does not multiply pairs of this dtype";
@@ -363,7 +380,7 @@ const char* run_pairs(const Gemm& g) {
 }
 
 const char* run_blocked(const Gemm& g) {
-  multiply_blocked(g, false);
+  multiply_blocked(is_better_across(g) ? transpose_problem(g) : g, false);
   return nullptr;
 }
 

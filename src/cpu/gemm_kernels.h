@@ -31,6 +31,7 @@ struct GemmFactors {
 };
 
 // Any dtype and strides but c.col == 1, one matrix. Sums run over k in order, whatever the tile.
+// float32 and float64 may have c.row == 1 instead, and then no bias for each column.
 // `pairs`: two terms of a sum at once, for dtypes of which has_pairs is true.
 struct BlockedKernels {
   bool (*has_pairs)(ScalarType dtype);

@@ -309,6 +309,36 @@ void finish_rows(const Gemm& g, const T* sums) {
   }
 }
 
+// The result where its columns lie gapless, not its rows.
+template <class T>
+void finish_columns(const Gemm& g, const T* sums) {
+  using V = Simd<T>;
+  constexpr int64_t w = V::width;
+  const typename V::V alpha = V::set1(number<T>(g.alpha));
+  const T beta = number<T>(g.beta);
+  for (int64_t j = 0; j < g.n; j += w) {
+    const int64_t columns = std::min(w, g.n - j);
+    for (int64_t i = 0; i < g.m; i += w) {
+      const int64_t rows = std::min(w, g.m - i);
+      typename V::V block[w];
+#pragma GCC unroll 16
+      for (int64_t r = 0; r < w; r++) {
+        block[r] = r < rows ? load_some(sums + (i + r) * g.n + j, columns) : V::zero();
+      }
+      transpose<T>(block);
+      const auto bias = g.bias ? load_some(g.bias.at<T>(i, j), rows) : V::zero();
+      for (int64_t x = 0; x < columns; x++) {
+        T* const to = static_cast<T*>(g.c.data) + (j + x) * g.c.col + i;
+        auto sum = V::add(V::mul(alpha, block[x]), bias);
+        if (beta != T(0)) {
+          sum = V::fma(V::set1(beta), load_some(to, rows), sum);
+        }
+        store_some(to, sum, rows);
+      }
+    }
+  }
+}
+
 // What comes of S and E: blocks, panels of B, and tiles.
 template <class S, class E>
 struct BlockSizes {
@@ -371,7 +401,8 @@ struct BlockSizes {
     const Scratch<E> a_panel(factors.a_in_place || given_a != nullptr ? 0 : B::max_rows * a_row);
     const Scratch<E> b_panels(
         given_b != nullptr ? 0 : k_step * ceil_div(n - first_packed, B::nr) * B::nr);
-    const Scratch<T> sums(goes_to_result<S> ? 0 : g.m * n);
+    const bool across = g.c.col != 1;
+    const Scratch<T> sums(goes_to_result<S> && !across ? 0 : g.m * n);
     const S* const a = static_cast<const S*>(g.a.data);
     const S* const b = static_cast<const S*>(g.b.data);
     T* c = sums;
@@ -382,7 +413,7 @@ struct BlockSizes {
     Micro<E> z{};
     z.alpha = T(1);
     T beta = T(1);
-    if constexpr (goes_to_result<S>) {
+    if (goes_to_result<S> && !across) {
       c = static_cast<T*>(g.c.data);
       c_row = g.c.row * parts<S>;
       if (g.bias && g.bias.col == 0) {
@@ -474,7 +505,11 @@ struct BlockSizes {
         }
       }
     }
-    if constexpr (!goes_to_result<S>) {
+    if constexpr (std::is_floating_point_v<S>) {
+      if (across) {
+        finish_columns(g, sums.data());
+      }
+    } else if constexpr (!goes_to_result<S>) {
       finish_rows<S, T>(g, sums.data());
     }
   }
