@@ -45,20 +45,20 @@ void check_view_kind(const Tensor& view, bool itself) {
   }
 }
 
+void become_own_root(TensorImpl* view) {
+  view->set_version_cell(view->share_version());
+  view->set_late_view(false);
+  view->view() = {};
+}
+
 namespace {
 // A root that nobody else holds was made on the way to its view, as the product of matrices behind
 // a product of batches: then the view is all there is.
-void become_own_root(TensorImpl* view) {
-  ViewInfo& info = view->view();
-  const TensorImpl& root = *info.root;
-  const AutogradMeta* const meta = view->autograd();
-  if (root.use_count() != 1 || root.python() != nullptr || root.requires_grad() ||
-      (meta != nullptr && meta->dual)) {
-    return;
-  }
-  view->set_version_cell(view->share_version());
-  view->set_late_view(false);
-  info = {};
+bool is_all_there_is(const TensorImpl& view) {
+  const TensorImpl& root = *view.view().root;
+  const AutogradMeta* const meta = view.autograd();
+  return root.use_count() == 1 && root.python() == nullptr && !root.requires_grad() &&
+         (meta == nullptr || !meta->dual);
 }
 
 void check_not_captured(const char* op, const Tensor& self) {
@@ -87,7 +87,7 @@ void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   if (!needs_grad) {
     return;
   }
-  if (impl->is_view() && impl->view().kind == ViewKind::NoGrad) {
+  if (impl->is_view() && impl->view().kind == ViewKind::NoGrad && is_all_there_is(*impl)) {
     become_own_root(impl);
   }
   if (impl->is_view()) {

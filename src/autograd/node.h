@@ -102,6 +102,8 @@ Tensor number_with_batches(const Tensor& like, const Tensor& other);
 
 // Raises where a view of its kind may not be written (`itself`), or its root or another view was.
 void check_view_kind(const Tensor& view, bool itself);
+// A view that nobody else will know to be one is a tensor of its own from here on.
+RL_API void become_own_root(TensorImpl* view);
 
 // Turns the modes off for a scope.
 class WithoutModes {

@@ -381,7 +381,11 @@ namespace {
 Tensor window_on(const Tensor& t, bool share_version) {
   if (RL_UNLIKELY(is_special(t))) {
     if (tls.see_special) {
-      return t.impl()->special()->alias(t);
+      Tensor alias = t.impl()->special()->alias(t);
+      if (share_version && !alias.is_view()) {
+        alias.impl()->set_version_cell(t.impl()->share_version());
+      }
+      return alias;
     }
     t.impl()->special()->check_has_memory();  // a plain window would be on memory that is not there
   }

@@ -21,7 +21,11 @@ void cholesky(const Tensor& out_L, const Tensor& out_info, const Tensor& self, b
               int64_t b) {
   const Matrix<T> a{Window<T>(self, b)};
   const int n = a.rows();
-  flag(out_info, b) = n == 0 ? 0 : lapack::potrf(upper ? 'U' : 'L', n, a.data(), a.leading());
+  int info = n == 0 ? 0 : lapack::potrf(upper ? 'U' : 'L', n, a.data(), a.leading());
+  for (int j = 0; j < n && info == 0; j++) {  // not every LAPACK sees what is no number
+    info = a.at(j, j) == a.at(j, j) ? 0 : j + 1;
+  }
+  flag(out_info, b) = info;
   for (int64_t j = 0; j < n; j++) {
     for (int64_t i = upper ? j + 1 : 0; i < (upper ? n : j); i++) {
       a.at(i, j) = T(0);

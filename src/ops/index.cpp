@@ -19,6 +19,11 @@ void check_index_tensor(const char* op, const Tensor& index) {
 
 bool is_mask(const Tensor& t) { return t.dtype() == kBool || t.dtype() == kUInt8; }
 
+// A mask without dimensions takes none of what it indexes, and selects all of it or nothing.
+bool is_switch(const std::optional<Tensor>& t) {
+  return t.has_value() && t->defined() && is_mask(*t) && t->dim() == 0;
+}
+
 // Turns what a caller may pass as indices into what kernels take: one entry per dimension of
 // `self`, each nothing or an int64 tensor, all of one shape. Returns that shape.
 DimVector normalize_indices(const Tensor& self, Indices& indices) {
@@ -110,6 +115,38 @@ DimVector indexed_sizes(const Tensor& self, const Indices& indices, IntArrayRef 
   return sizes;
 }
 
+// Masks without dimensions index dimensions of size 1 that `self` gets for them.
+void give_switches_dimensions(Tensor& self, Indices& indices) {
+  int64_t place = 0;
+  for (std::optional<Tensor>& t : indices) {
+    if (is_switch(t)) {
+      RL_CHECK_INDEX(place <= self.dim(), "too many indices for tensor of dimension ", self.dim());
+      DimVector sizes(self.sizes());
+      DimVector strides(self.strides());
+      sizes.insert(place, 1);
+      strides.insert(place, 1);
+      self = make_view(self, {sizes, strides, self.storage_offset()});
+      t = make_view(*t, {{1}, {1}, t->storage_offset()});
+    }
+    place += t.has_value() && t->defined() && is_mask(*t) ? t->dim() : 1;
+  }
+}
+
+// Leaves out such masks; whether one of them is false.
+bool drop_switches(const Tensor& self, Indices& indices) {
+  bool none = false;
+  Indices others;
+  for (const std::optional<Tensor>& t : indices) {
+    if (is_switch(t)) {
+      none |= !self.is_meta() && t->item().equal(0);
+    } else {
+      others.push_back(t);
+    }
+  }
+  indices = std::move(others);
+  return none;
+}
+
 void check_vector(const char* op, const Tensor& index) {
   RL_CHECK_INDEX(index.dim() <= 1, op, "(): Index is supposed to be a vector");
   RL_CHECK(index.dtype() == kInt32 || index.dtype() == kInt64, op,
@@ -188,15 +225,22 @@ void check_reduce(std::string_view reduce) {
 namespace shape {
 
 OutSpec index(Tensor& self, Indices& indices) {
+  give_switches_dimensions(self, indices);
   const DimVector common = normalize_indices(self, indices);
   return {indexed_sizes(self, indices, common), self.dtype()};
 }
 
-void index_put(Tensor& self, Indices& indices, Tensor& values, bool&) {
+void index_put(Tensor& self, Indices& indices, Tensor& values, bool& accumulate) {
   RL_CHECK(
       self.dtype() == values.dtype(),
       "index_put_: source and destination dtypes match only if the values are converted first: ",
       enum_name(self.dtype()), " is written with ", enum_name(values.dtype()));
+  if (drop_switches(self, indices)) {  // nothing is selected: everything stays what it is
+    indices.assign(static_cast<size_t>(self.dim()), std::nullopt);
+    values = self;
+    accumulate = false;
+    return;
+  }
   const DimVector common = normalize_indices(self, indices);
   const DimVector sizes = indexed_sizes(self, indices, common);
   // Leading dimensions of size 1 may be more than there are.

@@ -8,6 +8,7 @@
 #include <rushlight/autocast.h>
 #include <rushlight/library.h>
 
+#include "autograd/node.h"
 #include "core/op_support.h"
 #include "core/parts.h"
 #include "core/scoped_value.h"
@@ -142,11 +143,24 @@ bool has_whole_op_rules(const Dispatched& found) {
   });
 }
 
+// The results of an op that is no view, whatever it is made of.
+std::vector<Value> results_of_parts(PartsFunction parts, const std::vector<Value>& arguments) {
+  std::vector<Value> results = parts(arguments);
+  for (const Value& v : results) {
+    v.for_each_tensor([](const Tensor& t) {
+      if (t.is_view()) {
+        become_own_root(t.impl());
+      }
+    });
+  }
+  return results;
+}
+
 std::vector<Value> PythonSpecial::take(const OpFunction& function, std::vector<Value> arguments) {
   if (const PartsFunction parts = parts_of(function)) {
     const bool whole = in_python([&] { return has_whole_op_rules(Dispatched(arguments)); });
     if (!whole) {
-      return parts(arguments);
+      return results_of_parts(parts, arguments);
     }
   }
   return SpecialTensor::take(function, std::move(arguments));
@@ -275,7 +289,7 @@ class PythonMode final : public LowerMode {
       return LowerMode::take(function, std::move(arguments));
     }
     const ModeScope scope(*this, ModeScope::Level::Lower);
-    return parts(arguments);
+    return results_of_parts(parts, arguments);
   }
 
  private:

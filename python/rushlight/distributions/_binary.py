@@ -15,6 +15,7 @@ from . import constraints
 from ._composed import RelaxedDistribution
 from ._digits import may_be_any
 from ._probabilities import PROBS_FIELDS, ProbsOrLogits
+from .constraints import _holds_everywhere
 from .distribution import Distribution, ExponentialFamily
 from .transforms import SigmoidTransform
 from .utils import broadcast_all, clamp_probs, probs_to_logits
@@ -146,7 +147,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         self._lims = lims
         if probs is not None:
             # What is clamped below cannot be wrong any more.
-            if validate_args and not constraints.unit_interval.check(self.probs).all():
+            if validate_args and not _holds_everywhere(constraints.unit_interval.check(self.probs)):
                 demand = f"to satisfy the constraint {constraints.unit_interval!r}"
                 raise self._parameter_error("probs", self.probs, demand)
             self._set_parameter(clamp_probs(self.probs), None)
@@ -202,7 +203,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)
         # log(p^x (1 - p)^(1 - x)), without 1 - p, whose logarithm the next term takes back
-        size = self.logits.abs()
+        size = self._from_high_end(-self.logits, self.logits)  # not abs: at 0 there is a slope
         away = self._from_high_end(value, 1 - value) * size
         return self._cont_bern_log_norm() - away - (-size).exp().log1p()
 

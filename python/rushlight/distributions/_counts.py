@@ -12,6 +12,7 @@ from . import constraints
 from ._digits import log_poisson, times
 from ._gamma import Gamma
 from ._probabilities import PROBS_FIELDS, ProbsOrLogits
+from .constraints import _holds_everywhere
 from .distribution import Distribution, ExponentialFamily
 from .utils import broadcast_all, lazy_property, uniform_from
 
@@ -139,7 +140,7 @@ class Geometric(ProbsOrLogits, Distribution):
         (given,) = broadcast_all(logits if probs is None else probs)
         self._set_parameter(None if probs is None else given, given)
         Distribution.__init__(self, given.shape, (), validate_args)
-        if self._validate_args and probs is not None and not (given > 0).all():
+        if self._validate_args and probs is not None and not _holds_everywhere(given > 0):
             raise self._parameter_error("probs", given, "to be positive")
 
     @property
@@ -228,7 +229,7 @@ class NegativeBinomial(_Trials, Distribution):
         self._check_value(value)
         n = self.total_count
         # That of n failures and as many successes in any order, of which the last one fails.
-        none = value == 0
+        none = (value == 0) & (n == 0)
         last = rushlight.where(none, 1.0, n) / rushlight.where(none, 1.0, n + value)
         return self._chances.log_binomial(value, n) + last.log()
 

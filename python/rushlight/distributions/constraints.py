@@ -11,6 +11,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._C import _functorch
 
 __all__ = [
     "Constraint",
@@ -46,6 +47,13 @@ __all__ = [
     "symmetric",
     "unit_interval",
 ]
+
+
+def _holds_everywhere(check: Any) -> bool:
+    """Whether a check holds for all elements, under vmap of all samples."""
+    while isinstance(check, Tensor) and _functorch.is_batchedtensor(check):
+        check = _functorch.get_unwrapped(check)
+    return bool(check.all()) if isinstance(check, Tensor) else bool(check)
 
 
 class Constraint:
@@ -514,7 +522,7 @@ class _PositiveSemidefinite(_Symmetric):
 
     def check(self, value):
         is_symmetric = super().check(value)
-        if not is_symmetric.all():
+        if not _holds_everywhere(is_symmetric):
             return is_symmetric
         return rushlight.linalg.eigvalsh(value).ge(0).all(-1)
 
@@ -524,7 +532,7 @@ class _PositiveDefinite(_Symmetric):
 
     def check(self, value):
         is_symmetric = super().check(value)
-        if not is_symmetric.all():
+        if not _holds_everywhere(is_symmetric):
             return is_symmetric
         return rushlight.linalg.cholesky_ex(value).info.eq(0)
 

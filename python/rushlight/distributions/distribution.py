@@ -10,14 +10,10 @@ from rushlight import Size, Tensor
 from rushlight._warnings import warn
 
 from . import constraints
+from .constraints import _holds_everywhere
 from .utils import _sum_rightmost, lazy_property, open_property
 
 __all__ = ["Distribution", "ExponentialFamily"]
-
-
-def _holds_everywhere(check: Any) -> bool:
-    """Whether a check holds everywhere."""
-    return bool(check.all()) if isinstance(check, Tensor) else bool(check)
 
 
 def _text_of(value: Tensor) -> str:

@@ -191,6 +191,8 @@ void assign_result(const char* op, const Tensor& self, Tensor result) {
     meta.output_nr = static_cast<uint32_t>(result.output_nr());
     meta.requires_grad = false;
     self.impl()->set_requires_grad_flag(true);
+  } else if (grad_enabled() && self.grad_fn()) {  // what it was computed from is in it no more
+    self.detach_();
   }
 }
 

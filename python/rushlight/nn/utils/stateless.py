@@ -88,12 +88,12 @@ def _reparametrize_module(
         tie_weights: whether tensors that the module has under several names are replaced under all
             of them.
         strict: RuntimeError if names are missing or unknown.
-        stack_weights: put back in the reverse order, so that one name may occur twice.
+        stack_weights: accepted; a place that several names lead to is always put back as it was.
     """
     given = _untie(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
     if strict:
         _check_names(module, given)
-    places = []
+    places = {}  # where a name leads: several do to one, where a module is part of others
     try:
         for name, value in given.items():
             path, _, leaf = name.rpartition(".")
@@ -101,13 +101,16 @@ def _reparametrize_module(
                 holder = module.get_submodule(path)
             except AttributeError:
                 raise AttributeError(f"{type(module).__name__} has no attribute `{path}`") from None
-            places.append((name, holder, leaf, _exchange(holder, leaf, value)))
+            before = _exchange(holder, leaf, value)
+            *_, names = places.setdefault((id(holder), leaf), (holder, leaf, before, []))
+            names.append(name)
         yield
     finally:
-        for name, holder, leaf, before in reversed(places) if stack_weights else places:
+        for holder, leaf, before, names in places.values():
             after = _exchange(holder, leaf, before)
-            if name in parameters_and_buffers:
-                parameters_and_buffers[name] = after
+            parameters_and_buffers.update(
+                (name, after) for name in names if name in parameters_and_buffers
+            )
 
 
 def _functional_call(
