@@ -168,6 +168,11 @@ class OpOverload:
         """Call it below autograd where `keyset` has none of its keys; `impl(with_keyset=True)`."""
         return keyset.call(self, args, kwargs)
 
+    def _takes_tensors(self, places):
+        """Whether it has a tensor at one of these places."""
+        arguments = self._schema.arguments
+        return any(i < len(arguments) and str(arguments[i].type) == "Tensor" for i in places)
+
     def _values(self, args, kwargs):
         """The values of all arguments, in the order of the schema."""
         if len(args) > self._num_positional:
@@ -325,12 +330,20 @@ class OpOverloadPacket:
         if _C._has_torch_function(*args, *kwargs.values()):
             return _offered(self, args, kwargs)
         errors = []
-        for overload in self.overloads():
+        for overload in self._candidates(args):
             try:
-                return getattr(self, overload)(*args, **kwargs)
+                return overload(*args, **kwargs)
             except TypeError as error:
                 errors.append(str(error))
         raise TypeError("; ".join(errors))
+
+    def _candidates(self, args):
+        """The overloads, those that would take a number for a tensor last."""
+        found = [getattr(self, overload) for overload in self.overloads()]
+        numbers = [i for i, value in enumerate(args) if isinstance(value, (int, float, complex))]
+        if numbers and len(found) > 1:
+            found.sort(key=lambda overload: overload._takes_tensors(numbers))
+        return found
 
     def __str__(self):
         return f"{self._space}.{self.__name__}"

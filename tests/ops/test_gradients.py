@@ -7,8 +7,9 @@ import numpy as np
 
 import rushlight
 from gen import table
+from gen.schema import parts
 from tests.ops.harness import Makers, array, count, function_of, over, tensors_of
-from tests.ops.test_table import differentiable
+from tests.ops.test_table import differentiable, has_form, inputs_of
 
 STEP = 1e-6
 ROUNDINGS = 40  # of float32, that a gradient may differ by: sums of a sample cancel
@@ -293,4 +294,36 @@ def test_tangents_within_batches(case):
         batch = mapped_or_refused(vmap(all_at_once), *directions)
         if batch is not None:
             close(batch, of_both([one(0), one(1)]))
+            count()
+
+
+def by_self(case):
+    return any("self" in parts(names) for names in case.op.grad or ())
+
+
+@over(has_form("inplace"), by_self, lambda case: "float64" in case.dtypes, mode="inplace")
+def test_writes_within_batches(case):
+    """The gradient of each of a batch, through an op in place on what was computed of it."""
+    grad, vmap = rushlight.func.grad, rushlight.vmap
+    for text in case.samples:
+        (target, *rest), kwargs = inputs_of(case, "float64", text)
+        if not isinstance(target, rushlight.Tensor) or not 0 < target.numel() <= MOST_ELEMENTS:
+            continue
+
+        def written(x, rest=rest, kwargs=kwargs):
+            y = x * 1
+            space = rushlight.ops.rushlight if case.op.own else rushlight.ops.aten
+            getattr(space, case.op.inplace_name)(y, *rest, **kwargs)
+            return y.sum()
+
+        batch = rushlight.stack([target, target * 0.5])
+        try:
+            each = [grad(written)(x) for x in batch]
+        except RuntimeError as error:  # of another size, or without a derivative
+            if re.search(REFUSAL, str(error)):
+                count()
+            continue
+        found = mapped_or_refused(vmap(grad(written)), batch)
+        if found is not None:
+            close([found], [rushlight.stack(each)])
             count()

@@ -430,3 +430,33 @@ def test_a_checkpoint_runs_twice():
         x = torch.rand(3, 4, requires_grad=grad)
         checkpoint(model, x, use_reentrant=False).sum().backward()
         assert len(runs) == 2
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [lambda t, b: ((t,), {}), lambda t, b: ((t.detach(),), {"b": t}), lambda t, b: ((b, [t]), {})],
+)
+def test_arguments_of_a_checkpoint_stay_as_they_are(reach):
+    """Backward, which starts from them again, notices a write, in the function or behind it."""
+
+    def total(*args, **kwargs):
+        leaves = torch.utils._pytree.tree_leaves((args, kwargs))
+        return sum(leaf.sin().sum() for leaf in leaves)
+
+    def run(function, after):
+        x = torch.tensor([0.3, 0.7], requires_grad=True)
+        t = x * 1
+        args, kwargs = reach(t, torch.ones(2, requires_grad=True))
+        y = torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False, **kwargs)
+        after(t)
+        y.backward()
+        return x.grad
+
+    def writes(*args, **kwargs):
+        torch.utils._pytree.tree_leaves((args, kwargs))[-1].detach().mul_(2)
+        return total(*args, **kwargs)
+
+    run(total, lambda t: None)
+    for function, after in ((writes, lambda t: None), (total, lambda t: t.detach().mul_(2))):
+        with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+            run(function, after)

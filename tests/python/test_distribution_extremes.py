@@ -459,3 +459,40 @@ def test_counts_of_infinite_rates():
     assert x[:, 1].mean().item() == pytest.approx(mean, rel=1e-3)
     single = d.NegativeBinomial(t(1e20, torch.float32), probs=t(0.75, torch.float32)).sample((50,))
     assert single.isfinite().all() and single.mean().item() == pytest.approx(3e20, rel=1e-6)
+
+
+def test_slopes_at_the_middle_and_the_edge():
+    values = torch.tensor([0.0, 1.0, 0.2], dtype=torch.float64)
+    logits = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    torch.distributions.ContinuousBernoulli(logits=logits).log_prob(values).sum().backward()
+    assert torch.allclose(logits.grad, values - 0.5)
+    x = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    d = torch.distributions.NegativeBinomial(torch.tensor(2.5, dtype=torch.float64), 0.3)
+    d.log_prob(x).backward()
+    step = 1e-6
+    with torch.no_grad():
+        free = torch.distributions.NegativeBinomial(d.total_count, d.probs, validate_args=False)
+        slope = (free.log_prob(x + step) - free.log_prob(x - step)) / (2 * step)
+    assert torch.allclose(x.grad, slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "log_prob",
+    [
+        lambda x: torch.distributions.Normal(x, x).log_prob(x),
+        lambda x: torch.distributions.Categorical(x).log_prob(torch.tensor(1)),
+        lambda x: torch.distributions.Beta(x, 1.0).log_prob(torch.tensor(0.5)),
+        lambda x: torch.distributions.Geometric(x / 9).log_prob(torch.tensor(2.0)),
+        lambda x: torch.distributions.ContinuousBernoulli(x / 9, validate_args=True).log_prob(
+            torch.tensor(0.5)
+        ),
+        lambda x: torch.distributions.MultivariateNormal(x, torch.eye(3) * x).log_prob(x),
+    ],
+)
+def test_batches_are_checked(log_prob):
+    x = torch.tensor([[1.0, 2.0, 3.0], [0.5, 0.25, 0.125]])
+    assert torch.allclose(torch.vmap(log_prob)(x), torch.stack([log_prob(row) for row in x]))
+    wrong = x.clone()
+    wrong[1, 2] = -1
+    with pytest.raises(ValueError, match="constraint|positive"):
+        torch.vmap(log_prob)(wrong)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+import rushlight.fx.experimental.proxy_tensor
 from rushlight import _prims_common as prims
 from rushlight._subclasses import CrossRefFakeMode, FakeTensorMode
 from rushlight._subclasses import settings as config
@@ -262,3 +263,20 @@ def test_writes_by_masks_change_no_shape():
             _ = fake[where]
         with pytest.raises(RuntimeError):
             fake.index_put([where], torch.zeros(7, 4))
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 4), (2, 3, 4), (2, 2, 3, 4)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_results_of_linear_are_written(shape, bias):
+    layer = torch.nn.Linear(4, 4, bias=bias)
+    net, x = torch.nn.Sequential(layer, torch.nn.ReLU(inplace=True)), torch.randn(shape)
+    with torch.no_grad():
+        program = torch.export.export(net, (x,))
+    assert torch.equal(program.module()(x), net(x))
+    assert torch.equal(torch.export.export(net, (x,)).module()(x), net(x))
+    traced = torch.fx.experimental.proxy_tensor.make_fx(net)(x)
+    assert torch.allclose(traced(x), net(x), atol=1e-6)  # addmm rounds otherwise
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        fake = net(mode.from_tensor(x))
+        assert not layer(mode.from_tensor(x))._is_view()
+    assert fake.shape == x.shape

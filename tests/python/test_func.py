@@ -396,3 +396,40 @@ def test_transforms_under_a_function_mode(transform):
     torch.testing.assert_close(got, want)
     got = transform(torch.sin, x.as_subclass(Sub))
     torch.testing.assert_close(got.as_subclass(torch.Tensor), want)
+
+
+class Shared(torch.nn.Module):
+    """One layer under two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.BatchNorm1d(2)
+        self.b = self.a
+
+    def forward(self, x):
+        if x.numel() == 0:
+            raise ValueError("nothing")
+        return self.b(self.a(x))
+
+
+@pytest.mark.parametrize("tie", [True, False])
+@pytest.mark.parametrize("rows", [3, 0])
+def test_modules_with_two_names_keep_their_tensors(tie, rows):
+    module = Shared()
+    own = dict(module.named_parameters(remove_duplicate=False))
+    own |= dict(module.named_buffers(remove_duplicate=False))
+    for given in (
+        ["a.weight"],
+        ["a.weight", "b.weight"],
+        ["b.running_mean"],
+        ["b.weight", "a.running_var"],
+    ):
+        zeros = torch.zeros(2)
+        call = (dict.fromkeys(given, zeros), (torch.rand(rows, 2),))
+        try:
+            torch.func.functional_call(module, *call, tie_weights=tie)
+        except ValueError:
+            assert rows == 0
+        now = dict(module.named_parameters(remove_duplicate=False))
+        now |= dict(module.named_buffers(remove_duplicate=False))
+        assert now.keys() == own.keys() and all(now[name] is own[name] for name in own)

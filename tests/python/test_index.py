@@ -280,3 +280,27 @@ def test_segments_that_equal_the_initial_value_keep_their_gradient():
     out = torch.segment_reduce(beaten, "max", lengths=torch.tensor([1]), initial=2.0)
     out.backward()
     assert out.item() == 2.0 and beaten.grad.item() == 0.0
+
+
+def test_masks_without_dimensions():
+    """As NumPy: they take no dimension, and select all or nothing."""
+    x = torch.arange(6.0).reshape(2, 3)
+    index, index_put = torch.ops.aten.index, torch.index_put
+    first = torch.tensor([0])
+    for truth in (True, False):
+        for dtype in (torch.bool, torch.uint8):
+            mask = torch.tensor(truth).to(dtype)
+            assert np.array_equal(index(x, [mask]), x.numpy()[np.array(truth)])
+            assert np.array_equal(index(x, [mask, first]), x.numpy()[np.array(truth), [0]])
+            assert np.array_equal(index(torch.tensor(3.0), [mask]), np.array(3.0)[np.array(truth)])
+            for indices in ((mask,), (mask, first), (None, mask)):
+                for accumulate in (False, True):
+                    found = index_put(x, indices, torch.tensor(9.0), accumulate)
+                    wanted = x.clone()
+                    if truth:
+                        part = wanted[:1] if first is indices[-1] else wanted
+                        part.copy_(part + 9 if accumulate else torch.full_like(part, 9))
+                    assert torch.equal(found, wanted)
+            leaf = x.clone().requires_grad_()
+            index_put(leaf, (mask,), torch.tensor(9.0)).sum().backward()
+            assert torch.equal(leaf.grad, torch.full_like(x, float(not truth)))

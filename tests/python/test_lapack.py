@@ -285,3 +285,17 @@ def test_ctrl_c_ends_rounds_without_end(op):
     with ends_by_ctrl_c():
         op(torch.eye(4), q=2, niter=2**63 - 1)
     assert op(torch.eye(4), q=2, niter=1)[1].shape == (2,)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
+@pytest.mark.parametrize("n", [1, 3, 17, 100])
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky_says_where_numbers_end(dtype, n, upper):
+    nan = float("nan")
+    assert torch.linalg.cholesky_ex(torch.eye(n, dtype=dtype), upper=upper).info == 0
+    assert torch.linalg.cholesky_ex(torch.full((n, n), nan, dtype=dtype), upper=upper).info == 1
+    one = torch.eye(n, dtype=dtype).repeat(2, 1, 1)
+    one[1, n // 2, n // 2] = nan
+    assert torch.linalg.cholesky_ex(one, upper=upper).info.tolist() == [0, n // 2 + 1]
+    with pytest.raises(torch.linalg.LinAlgError):
+        torch.linalg.cholesky(one)

@@ -231,3 +231,14 @@ def test_tags():
 
     assert [tag.name for tag in torch.Tag] == TAGS
     assert [tag.value for tag in torch.Tag] == list(range(len(TAGS)))
+
+
+def test_numbers_are_numbers_before_they_are_tensors():
+    where = torch.tensor([0, 1])
+    assert torch.ops.aten.scatter(torch.zeros(3, dtype=torch.int32), 0, where, 2).tolist() == [
+        2,
+        2,
+        0,
+    ]
+    assert torch.ops.aten.scatter(torch.zeros(3).double(), 0, where, 2).tolist() == [2, 2, 0]
+    assert torch.ops.aten.pow(2, torch.ones(2)).tolist() == [2, 2]

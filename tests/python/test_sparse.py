@@ -648,3 +648,16 @@ def test_formats_of_images_are_refused(layout):
         with pytest.raises(RuntimeError, match="memory format"):
             call(memory_format=torch.channels_last)
     assert s.to(memory_format=torch.preserve_format).to_dense().equal(torch.eye(2))
+
+
+@pytest.mark.parametrize("layout", ["", "_csr", "_csc", "_bsr", "_bsc"])
+@pytest.mark.parametrize(
+    "write", [lambda y: y.zero_(), lambda y: y.copy_(y.detach() * 3)], ids=["zero_", "copy_"]
+)
+def test_what_is_replaced_gets_no_gradient(layout, write):
+    blocks = ((2, 2),) if layout in ("_bsr", "_bsc") else ()
+    s = getattr(torch.eye(4), f"to_sparse{layout}")(*blocks).requires_grad_()
+    y = s.clone()
+    write(y)
+    (y.to_dense() + s.to_dense()).sum().backward()
+    assert torch.equal(s.grad.to_dense() * torch.eye(4), torch.eye(4))

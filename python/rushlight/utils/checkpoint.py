@@ -16,7 +16,7 @@ from rushlight._warnings import warn
 from rushlight.autograd import Function
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.utils._python_dispatch import TorchDispatchMode
-from rushlight.utils._pytree import tree_map_only
+from rushlight.utils._pytree import keystr, tree_leaves_with_path, tree_map_only
 
 __all__ = [
     "SAC_IGNORED_OPS",
@@ -192,9 +192,16 @@ def check_backward_validity(inputs):
 
 
 class _StartState:
-    """Autocast and the generators as a part found them, for its repetition."""
+    """Autocast, the generators and the arguments as a part found them, for its repetition."""
 
-    def __init__(self, preserve, args) -> None:
+    def __init__(self, preserve, args, kwargs) -> None:
+        named = {**{f"args[{i}]": x for i, x in enumerate(args)}, **kwargs}
+        self.versions = [
+            (f"{name}{keystr(path)}", tensor, tensor._version)
+            for name, value in named.items()
+            for path, tensor in tree_leaves_with_path(value)
+            if isinstance(tensor, _C.TensorBase) and not tensor.is_inference()
+        ]
         self.autocasts = [
             {
                 "device_type": device,
@@ -207,6 +214,17 @@ class _StartState:
         self.state = rushlight.get_rng_state() if preserve else None
         states: Any = get_device_states(*args) if preserve else ((), ())
         self.devices, self.device_states = states
+
+    def check_arguments(self):
+        """RuntimeError where an argument was written since."""
+        for name, tensor, version in self.versions:
+            if tensor._version != version:
+                raise RuntimeError(
+                    f"checkpoint: {name}, a tensor of shape {tuple(tensor.shape)}, has been "
+                    f"modified by an inplace operation: it is at version {tensor._version}, and "
+                    f"was at version {version}. Backward calls the function again, which has to "
+                    "find its arguments as they were: let it write to a clone() of them"
+                )
 
     @contextlib.contextmanager
     def restore(self):
@@ -287,7 +305,7 @@ def checkpoint(
             )
         return CheckpointFunction.apply(function, preserve, *args)
     debug = debug if _debug is None else _debug
-    contexts, start = context_fn(), _StartState(preserve, args)
+    contexts, start = context_fn(), _StartState(preserve, args, kwargs)
     call = functools.partial(function, *args, **kwargs)
     check = determinism_check != "none"
     return _Recomputation(call, contexts, start, check, early_stop, debug).run()
@@ -298,14 +316,12 @@ class CheckpointFunction(Function):
     backward.
 
     For an example see `utils.checkpoint.checkpoint`, which calls it with use_reentrant=True.
-
-    For an example see `utils.checkpoint.checkpoint`, which calls it with use_reentrant=True.
     """
 
     @staticmethod
     def forward(ctx, function: Callable[..., Any], preserve, *args):
         ctx.function = function
-        ctx.start = _StartState(preserve, args)
+        ctx.start = _StartState(preserve, args, {})
         ctx.tensor_places = [i for i, a in enumerate(args) if isinstance(a, _C.TensorBase)]
         ctx.arguments = [None if isinstance(a, _C.TensorBase) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.tensor_places))
@@ -404,6 +420,7 @@ class _Recomputation:
         return tensor
 
     def _run_again(self):
+        self.start.check_arguments()
         self.recomputed.clear()
         if self.ops:
             self.ops[1].names.clear()
