@@ -1,7 +1,4 @@
-"""The languages of entries: schemas and expressions.
-
-Of schemas: types, arguments and signatures, and how C++, Python's parser and stubs spell them. Expressions are C++
-over public ops; they are read once, for the names that they use and how.
+"""The language of schemas: types, arguments and signatures, and how C++, Python's parser and stubs spell them.
 
 A new type is a row of the table here, and an accessor of class Arguments (src/python/parser.h). A new meaning of
 integers is a word of MEANINGS.
@@ -9,18 +6,13 @@ integers is a word of MEANINGS.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from typing import NamedTuple
 
+from gen.expressions import TableError
 from gen.text import commas
-
-
-class TableError(Exception):
-    """An entry of the op table that says something impossible."""
 
 
 @dataclass(frozen=True)
@@ -222,37 +214,3 @@ def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Arg]]:
     ]
     pairs = [part.partition(" ") for part in (parts(result[1:-1]) if result.startswith("(") else [result])]
     return name, overload, args, [Arg(name.strip(), parse_type(kind)) for kind, _, name in pairs]
-
-
-# ---- expressions ----
-
-# Calls on a tensor that need none of its elements, so that its metadata are enough.
-_META = ("sizes", "dim", "numel", "dtype", "scalar_type", "size", "device", "options")
-_META += ("is_complex", "strides", "storage_offset")
-_NAME = re.compile(r'"[^"]*"|(\.|::|->)?\s*(?<!\w)([A-Za-z_]\w*)(?!\w|::)(?=(\s*\()?)(?:\s*\.\s*(\w+)\s*\()?')
-# What C++ and Python both read, and read alike.
-_SHARED = (ast.Expression, ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Load)
-_SHARED += (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub)
-
-
-@cache
-def names_in(text: str) -> dict[str, set[str]]:
-    """Name → how it occurs, but for members: "called", asked for its "meta" data, or "whole"."""
-    found: dict[str, set[str]] = {}
-    for member, name, call, asked in _NAME.findall(text):
-        if name and not member:
-            found.setdefault(name, set()).add("called" if call else "meta" if asked in _META else "whole")
-    return found
-
-
-def is_shared(text: str) -> bool:
-    """Whether Python reads an expression as C++ does."""
-    try:
-        return all(isinstance(node, _SHARED) for node in ast.walk(ast.parse(text, mode="eval")))
-    except SyntaxError:
-        return False
-
-
-def shared_cpp(text: str) -> str:
-    """A shared expression as C++ has it."""
-    return re.sub(r"\bnone\b", "std::nullopt", text)

@@ -15,7 +15,8 @@ from functools import cache, partial
 from pathlib import Path
 from string import Template
 
-from gen.schema import MEANINGS, Arg, TableError, owning_type, parameters, parse_signature, parts
+from gen.expressions import Expression, TableError, read
+from gen.schema import MEANINGS, Arg, owning_type, parameters, parse_signature, parts
 from gen.text import commas
 
 # C++'s sets of dtypes and what documentation calls them; the names below are those that entries use.
@@ -61,6 +62,16 @@ class Formula:
     inputs: int | None = None  # how many tensors it takes, the first ones: default all
     loop: str = ""  # "rounds_once", or by hand: "isa" on processors, "all" on every device
 
+    @property
+    def values(self) -> list[str]:
+        """The attributes in C++."""
+        return [read(text).cpp for text in self.attributes]
+
+    @property
+    def condition(self) -> str:
+        """When it fits, in C++; empty where it always does."""
+        return self.when and read(self.when).cpp
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -76,14 +87,9 @@ class Kernel:
     reduces: str = "all"  # reduction, rows: what it goes over, a word of REDUCES
 
     @property
-    def named(self) -> dict[str, str]:
-        """What conditions and attributes of formulas call by a name."""
-        pairs = [check.partition(" = ") for check in self.check]
-        return {name: value for name, equals, value in pairs if equals}
-
-    @property
-    def checks(self) -> list[str]:
-        return [check for check in self.check if " = " not in check]
+    def checks(self) -> list[Expression]:
+        """Calls, and what conditions and attributes of formulas call by a name."""
+        return [read(text) for text in self.check]
 
     @property
     def promotion(self) -> str:
@@ -120,7 +126,6 @@ class Op:
     tags: tuple[str, ...] = ()  # words of gen/registry.py that its kind does not say
     node: str | int | dict[str, int | str] | None = None
     node_index: int = 0  # how many ops of its name stand before it
-    undefined_grads: bool = False  # the derivative takes undefined gradients of some results: grad_name? in it
 
     def __post_init__(self) -> None:
         args, results, first = self.args, self.results, self.args[0] if self.args else None
@@ -259,9 +264,6 @@ def op(text: str, *, kind="kernel", variants: str | None = None, python="", out=
     usual = {"method", "inplace"} if entry.inplace_only else usual
     if grad == "missing":
         grad = dict.fromkeys([a.name for a in entry.tensors if not a.type.is_list], f'no_derivative("{name}")')
-    if isinstance(grad, dict):
-        said, grad = grad, {key: re.sub(r"\b(grad_\w+)\?", r"\1", value) for key, value in grad.items()}
-        entry.undefined_grads = said != grad
     words = {"variants": VARIANTS, "python": PYTHON, "out": OUT}
     given = {"variants": " ".join(usual) if variants is None else variants, "python": python, "out": out}
     for key, known in words.items():
@@ -281,7 +283,7 @@ def view_composite(symbol: str, name: str, more: str, result: str, body: str, **
     inside = entry.text[entry.text.index("(") + 1 : entry.text.rindex(") ->")]
     said = ", ".join([f"Tensor self{more}", *parts(inside)[1:]])
     rest = "".join(f", {a.name}" for a in entry.args[1:])
-    text = Template(body).substitute(view=f"rushlight::{entry.name}", rest=rest)
+    text = Template(body).substitute(view=entry.name, rest=rest)
     composite(f"{name}({said}) -> {result}", body=text, **keys)
 
 

@@ -211,9 +211,8 @@ for _name in ("_embedding_bag", "_embedding_bag_forward_only"):
     composite(f"{_name}({_BAGS}, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
               "Tensor? per_sample_weights=None, bool include_last_offset=False, "
               f"int padding_idx=-1) -> {_FOUR}", variants="function", out="cpp",
-              body="return rushlight::embedding_bag(weight, indices, offsets, scale_grad_by_freq, "
-                   "mode, sparse, per_sample_weights, include_last_offset, padding_idx < 0 ? "
-                   "std::optional<int64_t>() : std::optional<int64_t>(padding_idx));",
+              body="embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, "
+                   "per_sample_weights, include_last_offset, unless_negative(padding_idx))",
               doc="`embedding_bag`; a negative padding_idx is none.",
               tags=("core",) if _name == "_embedding_bag" else ())
 composite("_rows_of_embedding(Tensor input, Tensor weight, int? padding_idx=None, float? "

@@ -25,6 +25,13 @@ enum class BaseType : uint8_t {
   Other,    // of libraries' ops: what TypeInfo::of says
 };
 
+// What an integer counts or measures, where rules have to know it.
+enum class Meaning : uint8_t {
+  Any,
+  Dim,   // counts dimensions
+  Size,  // is a size of a tensor
+};
+
 struct TypeInfo {
   BaseType base = BaseType::Tensor;
   bool is_list = false;
@@ -34,6 +41,7 @@ struct TypeInfo {
   bool written = false;           // Tensor(a!)
   char alias = 0;                 // 'a' of Tensor(a) and Tensor(a!); 0: shares no memory
   uint8_t size = 0;               // of int[2], where one int stands for equal ones; 0: any
+  Meaning meaning = Meaning::Any;
   const Type* of = nullptr;       // of Other: the whole type
 };
 

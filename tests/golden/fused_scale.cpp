@@ -133,6 +133,8 @@ RL_CUDA_POINTWISE(fused_scale, 2, 1, set_floating | set_complexes, Promote::Same
 
 namespace rushlight::shape {
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 
 }  // namespace rushlight::shape
 
@@ -199,25 +201,6 @@ PartsFunction traced_as(const OpFunction& function) {
   static const auto& known = *new const Table{
   };
   return found_in(known, function);
-}
-
-}  // namespace rushlight
-
-// ======== src/meanings.cpp
-// Generated from the op table by `python -m gen`. Do not edit.
-
-#include <unordered_map>
-
-#include "ops/batching.h"
-
-namespace rushlight {
-
-
-batching::Meanings batching::meanings_of(const OpFunction& function) {
-  static const auto& known = *new const std::unordered_map<const OpFunction*, Meanings>{
-  };
-  const auto found = known.find(&function);
-  return found == known.end() ? Meanings() : found->second;
 }
 
 }  // namespace rushlight
