@@ -71,6 +71,12 @@ def contracts_header(ops: list[Op]) -> str:
     for space, kind in {"shape": "kernel", "views": "view", "composite": "composite"}.items():
         own = [op for op in ops if op.kind == kind and op.kernel.kind not in ("pointwise", "dynamic")]
         spaces += [f"namespace {space} {{", *(f"{contract(op)};" for op in own), f"}}  // namespace {space}", ""]
+    # What entries name for sparse tensors; what Python is shown in the place of ops.
+    sparse = [(op, op.sparse) for op in ops if op.sparse not in (None, "values")]
+    parts = [(op, op.symbol) for op in ops if "parts" in op.shown]
+    for space, named in {"sparse": sparse, "parts": parts}.items():
+        declared = dict.fromkeys(f"{op.result} {name}({op.parameters});" for op, name in named)
+        spaces += [f"namespace {space} {{", *declared, f"}}  // namespace {space}", ""]
     return source(["generated/kernels.h"], "rushlight", spaces[:-1], "\n#pragma once\n")
 
 

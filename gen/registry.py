@@ -284,6 +284,23 @@ def sparse_rule(form: Form) -> str:
     return f"{{boxed<sparse::{op.sparse}>, {where}}}"
 
 
+# ---- what Python that looks at ops is shown ----
+
+
+def shown_parts(form: Form) -> tuple[list[str], str, str]:
+    """A function, where the entry writes one; what is called in the place of the op below autograd, and above it."""
+    op, null = form.op, "nullptr"
+    if form.kind != "functional":
+        return [], null, null
+    parts = f"boxed<parts::{op.symbol}>" if "parts" in op.shown else null
+    for text in set(op.shown) - {"whole", "parts", "body"}:
+        head = f"static {op.result} traced_{op.symbol}({op.parameters})"
+        return block(head, [f"return {read(text).cpp};"]), parts, f"boxed<traced_{op.symbol}>"
+    # A trace shows what composites are made of that aten lacks: they are the package's own business.
+    own = op.kind == "composite" and op.own and not op.has_options
+    return [], parts, f"boxed<composite::{op.symbol}>" if own or "body" in op.shown else null
+
+
 # ---- a form's data ----
 
 
@@ -302,6 +319,7 @@ def tables(form: Form, arrays: Arrays) -> list[str]:
     batch, autocast = batch_rules(form), rules.autocast(op) if form.kind == "functional" else {}
     casts = commas(f"autocast::Rule::{autocast.get(device, 'none').capitalize()}" for device in rules.DEVICES)
     writes = form.kind != "functional" and not op.inplace_only
+    written, parts, traced = shown_parts(form)
     said = [
         f"run_boxed<static_cast<{form.signature(name='(*)')}>({form.name})>",
         shown,
@@ -311,6 +329,8 @@ def tables(form: Form, arrays: Arrays) -> list[str]:
         f"&function_{Form(op, 'functional').function}" if writes else "nullptr",
         sparse_rule(form),
         tangents.rule(form),
+        parts,
+        traced,
         flag(op.kind == "composite" and not op.whole and form.kind != "out"),
     ]
     return lines(f"""
@@ -321,6 +341,7 @@ def tables(form: Form, arrays: Arrays) -> list[str]:
             {each(rows)}
         }};
         {each(batch)}
+        {each(written)}
         const OpFunction function_{key} = {{
             {commas(said)}
         }};
@@ -337,8 +358,8 @@ def all_rows(ops: list[Op]) -> list[tuple[Overload, Form, int]]:
     return sorted(numbered, key=lambda row: row[0].name)
 
 
-def registry(ops: list[Op]) -> str:
-    """All overloads by name."""
+def generate(ops: list[Op]) -> dict[str, str]:
+    """Path below the output folder → contents."""
     inside = lines(f"""
         {each(f"extern const OpInfo overloads_{form.function}[];" for op in ops for form in forms(op))}
 
@@ -349,67 +370,4 @@ def registry(ops: list[Op]) -> str:
           return rows;
         }}
     """)
-    return source(["<rushlight/mode.h>"], "rushlight", inside)
-
-
-def parts_source(ops: list[Op]) -> str:
-    """What ops are composed of to Python code that looks at them below autograd, and above it."""
-    composed = [op for op in ops if "parts" in op.shown]
-    traced = [(op, text) for op in ops for text in op.shown if text not in ("whole", "parts", "body")]
-    heads = [(f"{op.result} traced_{op.symbol}({op.parameters})", text) for op, text in traced]
-    written = [block(head, [f"return {read(text).cpp};"]) for head, text in heads]
-    # A trace shows what composites are made of that aten lacks: they are the package's own business.
-    own = [op for op in ops if op.kind == "composite" and op.own and not op.has_options and not op.inplace_only]
-    bodies = [op for op in ops if "body" in op.shown or op in own]
-
-    def rows(found: list[Op], function: str) -> list[str]:
-        names = [f'"{op.name}", "{overloads_of_form(op, "functional")[0].overload}"' for op in found]
-        boxed = [f"boxed<{function}{op.symbol}>" for op in found]
-        return [f"{{find_op({name})->function, {call}}}," for name, call in zip(names, boxed, strict=True)]
-
-    inside = lines(f"""
-        namespace parts {{
-
-        {each(f"{op.result} {op.symbol}({op.parameters});" for op in composed)}
-
-        }}  // namespace parts
-
-        namespace {{
-
-        {each(line for function in written for line in function)}
-
-        using Table = std::unordered_map<const OpFunction*, PartsFunction>;
-        PartsFunction found_in(const Table& table, const OpFunction& function) {{
-          const auto found = table.find(&function);
-          return found == table.end() ? nullptr : found->second;
-        }}
-
-        }}  // namespace
-
-        PartsFunction parts_of(const OpFunction& function) {{
-          static const auto& known = *new const Table{{
-              {each(rows(composed, "parts::"))}
-          }};
-          return found_in(known, function);
-        }}
-
-        PartsFunction traced_as(const OpFunction& function) {{
-          static const auto& known = *new const Table{{
-              {each(rows([op for op, _ in traced], "traced_") + rows(bodies, "composite::"))}
-          }};
-          return found_in(known, function);
-        }}
-    """)
-    includes = ["<unordered_map>", "", "<rushlight/ops.h>", "", "core/parts.h", "ops/wrappers.h"]
-    return source(includes, "rushlight", inside)
-
-
-def generate(ops: list[Op]) -> dict[str, str]:
-    """Path below the output folder → contents."""
-    # What entries name for sparse tensors; in place the result is what `self` becomes.
-    sparse = [f"{op.result} {op.sparse}({op.parameters});" for op in ops if op.sparse not in (None, "values")]
-    return {
-        "src/registry.cpp": registry(ops),
-        "src/parts.cpp": parts_source(ops),
-        "include/generated/sparse.h": header(["core/sparse.h"], "rushlight::sparse", list(dict.fromkeys(sparse))),
-    }
+    return {"src/registry.cpp": source(["<rushlight/mode.h>"], "rushlight", inside)}

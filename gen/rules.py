@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from gen.derivatives import plan
 from gen.expressions import Expression, TableError, read
 from gen.table import Op
+from gen.text import commas
 from ops.roles import ZEROS
 
 _CASTS = ("lower", "float32", "promote", "refused")
@@ -93,6 +94,9 @@ def batch(op: Op) -> dict[str, Rule]:
         return {names: _word(op, _BATCHES, text) or _formula(op, text) for names, text in said.items()}
     if op.kind != "kernel":
         return {"": Rule(op.kind)}
+    if op.kernel.kind == "step":  # elements are stepped one by one, so a batch is more of them
+        refused = Rule("refused", reason="a counter of steps is one for all slices")
+        return {commas(a.name for a in op.tensors if a.type.meaning != "Count"): Rule("leading"), "": refused}
     by_kind = {
         "pointwise": Rule("aligned"),
         **dict.fromkeys(("reduction", "rows"), Rule("dims")),

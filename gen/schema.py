@@ -1,7 +1,7 @@
 """The language of schemas: types, arguments and signatures, and how C++, Python's parser and stubs spell them.
 
-A new type is a row of the table here, and an accessor of class Arguments (src/python/parser.h). A new meaning of
-integers is a word of MEANINGS.
+A new type is a row of the table here, and an accessor of class Arguments (src/python/parser.h). A new meaning is a
+word of MEANINGS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Type:
     element_optional: bool = False  # Tensor?[]
     number: bool = False  # Tensor|Scalar: a Python number is welcome
     alias: str = ""  # "a" for views, "a!" when written
-    meaning: str = field(default="", compare=False)  # of an int: a word of MEANINGS
+    meaning: str = field(default="", compare=False)  # a word of MEANINGS
 
     @property
     def written(self) -> bool:
@@ -60,8 +60,9 @@ OPTIONS = [
     Arg("pin_memory", Type("bool", optional=True), "False", True),
     Arg("requires_grad", Type("bool", optional=True), "False", True),
 ]
-# Integers that count or measure dimensions; PyTorch, C++ and stubs call them int.
-MEANINGS = ("Dim", "Size")
+# Types that say what a value is for → what PyTorch, C++ and stubs call them: integers that count or measure dimensions,
+# tensors of one element that count steps.
+MEANINGS = {"Dim": "int", "Size": "int", "Count": "Tensor"}
 
 
 # ---- spelling ----
@@ -166,16 +167,15 @@ def parse_type(text: str) -> Type:
     m = _TYPE.match(text)
     if m is None:
         raise TableError(f"unknown type {text!r}")
-    means = m["base"] in MEANINGS
     return Type(
-        "int" if means else m["base"],
+        MEANINGS.get(m["base"], m["base"]),
         is_list=m["list"] is not None,
         size=int(m["size"]) if m["size"] else None,
         optional=m["opt"] is not None,
         element_optional=m["eopt"] is not None,
         number=m["number"] is not None,
         alias=m["alias"] or "",
-        meaning=m["base"] if means else "",
+        meaning=m["base"] if m["base"] in MEANINGS else "",
     )
 
 

@@ -1,6 +1,6 @@
 """The op table: what an entry becomes, and the functions that the modules of ops/ call.
 
-`op`, `view` and `composite` each declare one op; `pointwise`, `reduction`, `rows`, `custom`, `update` and `dynamic` say
+`op`, `view` and `composite` each declare one op; `pointwise`, `reduction`, `rows`, `step`, `custom`, `update` and `dynamic` say
 what kind of kernel it has. `load()` imports every family and returns the ops in order. What each key means stands in
 docs/adding-an-op.md.
 """
@@ -53,7 +53,7 @@ REDUCES = ("all", "some", "listed")
 
 @dataclass(frozen=True)
 class Formula:
-    """One way to compute a pointwise op, RL_FORMULA(name, inputs…, attributes…), or a reduction, fold::name<T>."""
+    """One way to compute a pointwise op, RL_FORMULA(name, inputs…, attributes…), a reduction, fold::name<T>, or a step."""
 
     name: str
     attributes: tuple[str, ...] = ()  # C++ expressions of what it is given beside tensors
@@ -75,7 +75,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Kernel:
-    kind: str  # pointwise reduction rows custom update dynamic, or none
+    kind: str  # pointwise reduction rows step custom update dynamic, or none
     dtypes: tuple[str, ...] = ()
     promote: str = "same"
     formulas: tuple[Formula, ...] = ()  # in order of preference; none: that of the op's name, or a kernel by hand
@@ -130,7 +130,7 @@ class Op:
     def __post_init__(self) -> None:
         args, results, first = self.args, self.results, self.args[0] if self.args else None
         # The signature as PyTorch prints it; the name of its kernel, shape or view function, unique among overloads.
-        self.schema = re.sub(rf"\b({'|'.join(MEANINGS)})\b", "int", self.text)
+        self.schema = re.sub(rf"\b({'|'.join(MEANINGS)})\b", lambda m: MEANINGS[m[0]], self.text)
         self.symbol = f"{self.name}_{self.overload}" if self.overload else self.name
         # Arguments that are tensors or lists of them, and those that are one tensor.
         self.tensors = [a for a in args if a.type.base == "Tensor"]
@@ -235,6 +235,8 @@ reduction = partial(_along_dims, "reduction")
 rows = partial(_along_dims, "rows")
 # shape::name says what comes out, name writes it.
 custom = partial(Kernel, "custom", place="isa")
+# The step of an optimiser: a rule of src/kernels/optim.h.
+step = partial(Kernel, "step", (floating,), place="isa")
 # The result starts as a copy of self (in place: is self) and the kernel changes it.
 update = partial(Kernel, "update", place="isa")
 # The result's size depends on values: the kernel returns it.
@@ -245,6 +247,7 @@ _VARIANTS = {
     "reduction": {"function", "method", "out"},
     "rows": {"function", "method", "out"},
     "custom": {"function", "method", "out"},
+    "step": {"function"},
     "update": {"function", "method", "inplace", "out"},
     "dynamic": {"function", "method"},
     "none": {"function", "method"},
@@ -275,6 +278,12 @@ def op(text: str, *, kind="kernel", variants: str | None = None, python="", out=
 
 view = partial(op, kind="view")  # an op that only changes metadata: views::name gives the geometry
 composite = partial(op, kind="composite")  # an op written over other ops: composite::name
+
+
+def optimizer(text: str, rule: str, doc: str) -> None:
+    """The step of an optimiser over lists of tensors, and the same as recorded ops, from one rule."""
+    op(text, kernel=step(formulas=(formula(rule),)), grad="none", own=True, doc=doc)
+    composite(f"_recorded_{text}", variants="function", own=True, doc=f"{doc} Autograd records it.")
 
 
 def view_composite(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:

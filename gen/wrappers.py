@@ -284,7 +284,7 @@ def wrappers_source(ops: list[Op]) -> str:
     for op in ops:
         if (plan := derivatives.plan(op)) is not None:
             inside += [*plan.backward_function(), *plan.descriptors(), ""]
-        if op.kernel.kind in ("pointwise", "reduction", "rows", "custom", "update"):
+        if op.kind == "kernel" and op.kernel.kind != "dynamic":
             inside += [*run_function(op), ""]
     inside += ["}  // namespace", ""]
     names = {op.name for op in load()}
@@ -293,7 +293,7 @@ def wrappers_source(ops: list[Op]) -> str:
         inside += block(head, read(op.body).statements(names)) if op.body else []
         inside += [line for form in forms(op) for line in [*Wrapper(form).lines(arrays), ""]]
     wanted = {
-        "generated/sparse.h": any(op.sparse or op.has_options for op in ops),
+        "core/sparse.h": any(op.has_options for op in ops),
         "ops/recorded_views.h": any(op.kind == "view" for op in ops),
         "ops/batch_formulas.h": any(r.kind == "expression" for op in ops for r in rules.batch(op).values()),
         "generated/forward.h": True,

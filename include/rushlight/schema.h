@@ -25,11 +25,12 @@ enum class BaseType : uint8_t {
   Other,    // of libraries' ops: what TypeInfo::of says
 };
 
-// What an integer counts or measures, where rules have to know it.
+// What a value is for, where rules have to know it.
 enum class Meaning : uint8_t {
   Any,
-  Dim,   // counts dimensions
-  Size,  // is a size of a tensor
+  Dim,    // an integer that counts dimensions
+  Size,   // an integer that is a size of a tensor
+  Count,  // a tensor that counts steps
 };
 
 struct TypeInfo {
@@ -141,6 +142,10 @@ struct OpFunction {
   const OpFunction* functional = nullptr;  // of a form that writes to given tensors
   SparseRule sparse = {};                  // no call: sparse tensors are refused
   TangentRule tangent = {};                // no call: what it is made of has rules, or it refuses
+  // What Python code that looks at ops is shown in its place (`shown=` of entries), below autograd
+  // (modes, classes with __torch_dispatch__) and above it (a trace); null: the op itself.
+  std::vector<Value> (*parts)(const std::vector<Value>& arguments) = nullptr;
+  std::vector<Value> (*traced)(const std::vector<Value>& arguments) = nullptr;
   bool composed = false;  // of other ops, which levels below autograd see in its place
 
   std::vector<Value> call(const std::vector<Value>& arguments) const {

@@ -5,8 +5,10 @@
 // are shared out; bits are those of every processor with fused multiplications
 // (math::multiply_add).
 //
-// To add one: a rule here, an entry in ops/optim.py, its contract in src/ops/optim.cpp, and its
-// function in optim_ops.inc, which every column of kernels includes behind its run_steps.
+// C is float or double, or Recorded (ops/recorded.h), by which the same rule is a program that
+// autograd records: what depends on elements is chosen by math::select, not by branches.
+//
+// To add one: a rule here and an entry in ops/optim.py.
 #pragma once
 
 #include <cmath>
@@ -40,7 +42,7 @@ RL_INLINE C add_weight_decay(C decay, C p, C g) {
 // A running mean: where the new share is small, from the old value, else from the new one.
 template <class C>
 RL_INLINE C mean_with(C old, C value, C share) {
-  const bool near = share < C(0.5);
+  const bool near{share < C(0.5)};
   return near ? old + share * (value - old) : value - (value - old) * (C(1) - share);
 }
 
@@ -52,6 +54,14 @@ void with_flag(bool flag, const F& f) {
   } else {
     f.template operator()<false>();
   }
+}
+
+// The lists that a step touches, a bit each.
+template <class Rule>
+unsigned touched_lists(const Rule& rule) {
+  unsigned lists = 0;
+  rule.template visit<double>([&]<class Step>(const Step&) { lists = Step::lists; });
+  return lists;
 }
 
 // The step of a rule that keeps the mean of gradients and that of their squares.
@@ -108,7 +118,7 @@ struct Adam {  // keeps the mean, the mean of squares and, with amsgrad, its max
     RL_INLINE void operator()(C* x, const double* extra) const {
       const C g = add_weight_decay(decay, x[0], sign * x[1]);
       const C p = x[0] * shrink;
-      const bool near = share < C(0.5);
+      const bool near{share < C(0.5)};
       x[2] = math::multiply_add(near ? share : share - C(1), g - x[2], near ? x[2] : g);
       x[3] = math::multiply_add(share2 * g, g, x[3] * beta2);
       C v = x[3];
@@ -146,7 +156,8 @@ struct Rmsprop {  // keeps the mean of squares, the momentum, the mean
       if constexpr (Centered) {
         x[4] = mean_with(x[4], g, share);
         // A variance is not negative, but for rounding; that of squares that overflow is infinite.
-        v = v == math::infinity<C> ? v : math::maximum(v - x[4] * x[4], C(0));
+        v = math::select(v == C(math::infinity<double>), v,
+                         math::maximum(v - x[4] * x[4], C(0)));
       }
       const C denominator = math::sqrt(v) + eps;
       if constexpr (Moves) {
@@ -224,7 +235,7 @@ struct Adamax {  // keeps the mean and the largest gradient, which fades
     RL_INLINE void operator()(C* x, const double* extra) const {
       const C g = add_weight_decay(decay, x[0], sign * x[1]);
       x[2] = mean_with(x[2], g, share);
-      x[3] = math::maximum(x[3] * beta2, (g < C(0) ? -g : g) + eps);
+      x[3] = math::maximum(x[3] * beta2, math::select(g < C(0), -g, g) + eps);
       x[0] = x[0] + static_cast<C>(extra[0]) * x[2] / x[3];
     }
   };
@@ -318,11 +329,13 @@ struct Rprop {  // keeps the gradient before and the step's length
     RL_INLINE void operator()(C* x, const double*) const {
       const C g = sign * x[1];
       const C agreement = g * x[2];
-      const C length = x[3] * (agreement > C(0) ? plus : agreement < C(0) ? minus : C(1));
-      x[3] = length < smallest ? smallest : length > largest ? largest : length;
-      x[2] = agreement < C(0) ? C(0) : g;
-      const C direction = x[2] > C(0) ? C(1) : x[2] < C(0) ? C(-1) : C(0);
-      x[0] = x[0] - direction * x[3];
+      const C shorter = math::select(agreement < C(0), x[3] * minus, x[3]);
+      const C length = math::select(agreement > C(0), x[3] * plus, shorter);
+      const C bounded = math::select(length > largest, largest, length);
+      x[3] = math::select(length < smallest, smallest, bounded);
+      x[2] = math::select(agreement < C(0), C(0), g);
+      const C direction = math::select(x[2] < C(0), C(-1), C(0));
+      x[0] = x[0] - math::select(x[2] > C(0), C(1), direction) * x[3];
     }
   };
   template <class C, class F>

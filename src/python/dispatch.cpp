@@ -9,7 +9,6 @@
 #include <rushlight/library.h>
 
 #include "core/op_support.h"
-#include "core/parts.h"
 #include "core/scoped_value.h"
 #include "python/autograd.h"
 #include "python/bindings.h"
@@ -143,7 +142,7 @@ bool has_whole_op_rules(const Dispatched& found) {
 }
 
 std::vector<Value> PythonSpecial::take(const OpFunction& function, std::vector<Value> arguments) {
-  if (const PartsFunction parts = parts_of(function)) {
+  if (const auto parts = function.parts) {
     const bool whole = in_python([&] { return has_whole_op_rules(Dispatched(arguments)); });
     if (!whole) {
       return parts(arguments);
@@ -270,7 +269,7 @@ class PythonMode final : public LowerMode {
 
   // Parts of an op are seen one by one: the mode is back on the stack for them.
   std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
-    const PartsFunction parts = parts_of(function);
+    const auto parts = function.parts;
     if (parts == nullptr || in_python([&] { return has_whole_op_rules(Dispatched(arguments)); })) {
       return LowerMode::take(function, std::move(arguments));
     }
@@ -362,7 +361,7 @@ class PythonWatcher final : public Mode {
       const ScopedValue<const OpFunction*> once(casting_, &function);
       return autocast::dispatch(function, std::move(arguments));
     }
-    if (const PartsFunction parts = traced_as(function)) {
+    if (const auto parts = function.traced) {
       const ModeScope scope(*this, ModeScope::Level::Upper);
       return parts(arguments);
     }
