@@ -34,7 +34,7 @@ from gen.schema import (
     parts,
 )
 from gen.table import Op, load
-from gen.text import block, commas, each, flag, header, lines, source
+from gen.text import block, commas, each, flag, lines, source
 
 # ---- overloads ----
 

@@ -1,8 +1,8 @@
 """The op table: what an entry becomes, and the functions that the modules of ops/ call.
 
-`op`, `view` and `composite` each declare one op; `pointwise`, `reduction`, `rows`, `step`, `custom`, `update` and `dynamic` say
-what kind of kernel it has. `load()` imports every family and returns the ops in order. What each key means stands in
-docs/adding-an-op.md.
+`op`, `view` and `composite` each declare one op; `pointwise`, `reduction`, `rows`, `step`, `custom`, `update` and
+`dynamic` say what kind of kernel it has. `load()` imports every family and returns the ops in order. What each key
+means stands in docs/adding-an-op.md.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ REDUCES = ("all", "some", "listed")
 
 @dataclass(frozen=True)
 class Formula:
-    """One way to compute a pointwise op, RL_FORMULA(name, inputs…, attributes…), a reduction, fold::name<T>, or a step."""
+    """One way to compute a pointwise op, RL_FORMULA(name, inputs…, attributes…), a reduction or a step."""
 
     name: str
     attributes: tuple[str, ...] = ()  # C++ expressions of what it is given beside tensors

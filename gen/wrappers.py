@@ -287,7 +287,7 @@ def wrappers_source(ops: list[Op]) -> str:
         if op.kind == "kernel" and op.kernel.kind != "dynamic":
             inside += [*run_function(op), ""]
     inside += ["}  // namespace", ""]
-    names = {op.name for op in load()}
+    names = {name for op in load() for name in (op.name, op.inplace_name)}
     for op in ops:
         head = kernels.contract(op).replace(op.symbol, f"composite::{op.symbol}", 1) if op.body else ""
         inside += block(head, read(op.body).statements(names)) if op.body else []

@@ -1,10 +1,9 @@
 """Losses of classification and ranking, and embeddings, whose gradients are as sparse.
 
-Kernels stand in src/cpu/isa/nn/loss.cpp and src/cpu/isa/index/embedding.cpp. Losses that are a
-formula and a mean (mse_loss, l1_loss, ...) are in pointwise.py.
+Kernels stand in src/cpu/isa/nn/loss.cpp and src/cpu/isa/index/embedding.cpp.
 """
 
-from gen.table import composite, custom, floating, op, pointwise, stored, update
+from gen.table import complex_, composite, custom, floating, op, pointwise, stored, update
 
 _loss = {"python": "nn", "variants": "function"}
 _out = {"python": "nn", "variants": "function out"}
@@ -272,3 +271,49 @@ composite("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_length
           "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
           doc="`ctc_loss` with lengths in tensors.",
           autocast={"cpu": "float32"})
+
+# ---- losses that are a formula and a mean; reduction is 0 (none), 1 (mean) or 2 (sum) ----
+
+op("_squared_error(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating, complex_),
+   variants="function",
+   grad={"self": "grad * (2 * (self - target)).conj()",
+         "target": "grad * (2 * (target - self)).conj()"}, doc="(self - target)^2.", own=True)
+op("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * _smooth_l1_slope(self, target, beta)",
+         "target": "-grad * _smooth_l1_slope(self, target, beta)"},
+   doc="Squared error / (2 beta) below beta, absolute error above.", own=True)
+op("_smooth_l1_slope(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * ((self - target).abs() < beta) / beta",
+         "target": "-grad * ((self - target).abs() < beta) / beta"},
+   doc="The derivative of `_smooth_l1`.", own=True)
+op("_huber(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * _huber_slope(self, target, delta)",
+         "target": "-grad * _huber_slope(self, target, delta)"},
+   doc="Half the squared error below delta, delta times the absolute error above.", own=True)
+op("_huber_slope(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * ((self - target).abs() < delta)",
+         "target": "-grad * ((self - target).abs() < delta)"},
+   doc="The derivative of `_huber`.", own=True)
+composite("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", python="nn",
+          variants="function out",
+          doc="The squared error, reduced by default to its mean.",
+          autocast="float32")
+composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", python="nn",
+          variants="function",
+          doc="The absolute error, reduced by default to its mean.",
+          autocast="float32")
+composite("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
+          python="nn",
+          variants="function out",
+          doc="The smooth L1 loss: squared error / (2 beta) below beta, absolute error - beta / "
+              "2 above.",
+          autocast="float32")
+composite("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
+          python="nn",
+          variants="function out",
+          doc="The Huber loss: half the squared error below delta, linear above.",
+          autocast="float32")

@@ -43,7 +43,7 @@ struct TypeInfo {
   char alias = 0;                 // 'a' of Tensor(a) and Tensor(a!); 0: shares no memory
   uint8_t size = 0;               // of int[2], where one int stands for equal ones; 0: any
   Meaning meaning = Meaning::Any;
-  const Type* of = nullptr;       // of Other: the whole type
+  const Type* of = nullptr;  // of Other: the whole type
 };
 
 struct DefaultInfo {

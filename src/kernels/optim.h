@@ -156,8 +156,7 @@ struct Rmsprop {  // keeps the mean of squares, the momentum, the mean
       if constexpr (Centered) {
         x[4] = mean_with(x[4], g, share);
         // A variance is not negative, but for rounding; that of squares that overflow is infinite.
-        v = math::select(v == C(math::infinity<double>), v,
-                         math::maximum(v - x[4] * x[4], C(0)));
+        v = math::select(v == C(math::infinity<double>), v, math::maximum(v - x[4] * x[4], C(0)));
       }
       const C denominator = math::sqrt(v) + eps;
       if constexpr (Moves) {

@@ -54,8 +54,8 @@ void check_counter(const char* op, const StepList& counter, size_t params, bool 
 
 }  // namespace
 
-void check_lists(const char* op, ArrayRef<StepList> lists,
-                 ArrayRef<StepList> counters, unsigned touched) {
+void check_lists(const char* op, ArrayRef<StepList> lists, ArrayRef<StepList> counters,
+                 unsigned touched) {
   const std::vector<Tensor>& params = lists.front().tensors;
   check_params(op, params);
   for (size_t k = 1; k < lists.size(); k++) {
