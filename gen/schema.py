@@ -156,7 +156,7 @@ def parameters(args: list[Arg], *, defaults: bool = False, suffix: str = "") -> 
 
 # ---- reading ----
 
-_BASES = [name for name in _SPELT if re.fullmatch(r"\w+", name) and name != "options"]
+_BASES = [name for name in _SPELT if name.isalnum() and name != "options"]
 _TYPE = re.compile(
     rf"(?P<base>{'|'.join([*_BASES, *MEANINGS])})"
     r"(?:\((?P<alias>[a-z]!?)\))?(?P<number>\|Scalar)?(?P<eopt>\?(?=\[))?(?P<list>\[(?P<size>\d*)\])?(?P<opt>\?)?$"

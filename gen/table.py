@@ -190,8 +190,7 @@ class Op:
 
         As a rule MulBackward0, MaxBackward1 for the second overload; `node=` says what differs.
         """
-        words = re.sub(r"(?<![a-z])[a-z]", lambda m: m[0].upper(), self.name.strip("_"))
-        camel = words.replace("_", "") + "Backward"
+        camel = self.name.title().replace("_", "") + "Backward"
         said = self.node if isinstance(self.node, dict) else {"": self.node_index if self.node is None else self.node}
         return {c: n if isinstance(n, str) else f"{camel}{n}" for c, n in {"": 0, **said}.items()}
 
@@ -301,7 +300,7 @@ def load_examples() -> dict[str, str]:
     """The lines of Python under each name of ops/examples: programs as one types them, with what they print."""
     examples: dict[str, str] = {}
     for path in sorted((Path(__file__).parent.parent / "ops" / "examples").glob("*.txt")):
-        for section in re.split(r"^# ", path.read_text(), flags=re.MULTILINE)[1:]:
+        for section in f"\n{path.read_text()}".split("\n# ")[1:]:
             name, _, text = section.partition("\n")
             if name in examples:
                 raise TableError(f"{name} has two examples")
