@@ -112,11 +112,17 @@ FORMULAS = {
     "cuda/{}.cu": ("RL_CUDA_POINTWISE", "cuda/pointwise.cuh", "rushlight", ("all",)),
 }
 
-# The same of formulas that run along dimensions: the header of a template, and the namespace.
-ALONG_DIMS = {
-    "isa/{}.cpp": ("cpu/isa/reduce/{}.h", "rushlight::cpu::RL_ISA"),
-    "cuda/{}.cu": ("cuda/{}.cuh", "rushlight::cuda"),
-}
+
+def files_by_template(name: str, template: str, folder: str, kernels: list[str]) -> dict[str, str]:
+    """The files of kernels on each device that are calls of a template."""
+    columns = {
+        f"isa/{name}.cpp": (f"cpu/isa/{folder}/{template}.h", "rushlight::cpu::RL_ISA"),
+        f"cuda/{name}.cu": (f"cuda/{template}.cuh", "rushlight::cuda"),
+    }
+    return {
+        path: source([header, "generated/kernels.h"], namespace, kernels)
+        for path, (header, namespace) in columns.items()
+    }
 
 
 def generate(ops: list[Op]) -> dict[str, str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gen.expressions import read
-from gen.kernels import ALONG_DIMS, contract, kernel_function
+from gen.kernels import contract, files_by_template, kernel_function
 from gen.schema import Arg
 from gen.table import Formula, Op
-from gen.text import UNUSED, block, commas, each, lines, pieces, source
+from gen.text import UNUSED, block, commas, each, flat, lines, pieces, source
 
 OPS_PER_FILE = 6
 
@@ -59,12 +59,10 @@ def kernel(op: Op) -> list[str]:
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents; those in isa/ are compiled once per instruction set."""
     found = [op for op in ops if op.kernel.kind in TEMPLATES]
-    shapes = [line for op in found for line in shape(op)]
-    files = {"src/reductions.cpp": source(["ops/reductions.h"], "rushlight::shape", [UNUSED, "", *shapes])}
+    shapes = [UNUSED, "", *flat(map(shape, found))]
+    files = {"src/reductions.cpp": source(["ops/reductions.h"], "rushlight::shape", shapes)}
     by_formula = [op for op in found if op.kernel.formulas]
-    for path, (header, namespace) in ALONG_DIMS.items():
-        for name, part in pieces(by_formula, OPS_PER_FILE, lambda op: TEMPLATES[op.kernel.kind]):
-            kernels = [UNUSED, "", *(line for op in part for line in kernel(op))]
-            includes = [header.format(TEMPLATES[part[0].kernel.kind]), "generated/kernels.h"]
-            files[path.format(name)] = source(includes, namespace, kernels)
+    for name, part in pieces(by_formula, OPS_PER_FILE, lambda op: TEMPLATES[op.kernel.kind]):
+        kernels = [UNUSED, "", *flat(map(kernel, part))]
+        files |= files_by_template(name, TEMPLATES[part[0].kernel.kind], "reduce", kernels)
     return files

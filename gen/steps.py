@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gen.kernels import contract, kernel_function
+from gen.kernels import contract, files_by_template, kernel_function
 from gen.schema import parameters
 from gen.table import Op
 from gen.text import block, commas, flat, source
@@ -30,20 +30,11 @@ def kernel(op: Op) -> list[str]:
     return [*block(kernel_function(op, op.symbol), [call(op, "step_by", "{}")]), ""]
 
 
-# Path of a file of kernels → the header of the template, and the namespace.
-KERNELS = {
-    "isa/steps.cpp": ("cpu/isa/pointwise/step_by.h", "rushlight::cpu::RL_ISA"),
-    "cuda/steps.cu": ("cuda/step_by.cuh", "rushlight::cuda"),
-}
-
-
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents; those in isa/ are compiled once per instruction set."""
     found = [op for op in ops if op.kernel.kind == "step"]
-    files = {
+    return {
         "src/step_checks.cpp": source(["ops/step_checks.h"], "rushlight::shape", flat(map(shape, found))),
         "src/recorded_steps.cpp": source(["ops/recorded_steps.h"], "rushlight::composite", flat(map(recorded, found))),
+        **files_by_template("steps", "step_by", "pointwise", flat(map(kernel, found))),
     }
-    for path, (header, namespace) in KERNELS.items():
-        files[path] = source([header, "generated/kernels.h"], namespace, flat(map(kernel, found)))
-    return files
