@@ -18,6 +18,7 @@ from gen import (
     reductions,
     registry,
     rules,
+    steps,
     tangents,
     wrappers,
 )
@@ -39,7 +40,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 def everything(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents, of all that ops become in C++."""
-    parts = (declarations, kernels, reductions, registry, overloads, wrappers, tangents, python)
+    parts = (declarations, kernels, reductions, steps, registry, overloads, wrappers, tangents, python)
     return {path: text for part in parts for path, text in part.generate(ops).items()}
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gen.schema import Arg, TableError, names_in, owning_type, parts
+from gen.expressions import Expression, TableError, read
+from gen.schema import Arg, owning_type, parts
 from gen.table import Op
 from gen.text import block, commas, each, flag, flat, lines
 
@@ -30,12 +31,12 @@ class Gradient:
     """One expression of `grad=`."""
 
     args: tuple[Arg, ...]  # those that it gives gradients for; several when joint
-    expression: str
+    expression: Expression
 
     def statements(self, wanted: list[str]) -> list[str]:
         """Of a joint one: `gradients`, of which those are wanted for which C++ says so."""
         mask = f"const std::array<bool, {len(self.args)}> mask = {{{commas(wanted)}}};"
-        return [mask] * ("mask" in names_in(self.expression)) + [f"auto gradients = {self.expression};"]
+        return [mask] * ("mask" in self.expression.names) + [f"auto gradients = {self.expression.cpp};"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Plan:
         self.op, tensors = op, {a.name: a for a in op.tensors}
         if unknown := [name for key in grad for name in parts(key) if name not in tensors]:
             raise TableError(f"{op.text}: derivative for {unknown[0]!r}, which is no tensor argument")
-        self.gradients = [Gradient(tuple(tensors[n] for n in parts(key)), text) for key, text in grad.items()]
+        self.gradients = [Gradient(tuple(tensors[n] for n in parts(key)), read(text)) for key, text in grad.items()]
         # In the order of their edges.
         self.differentiable = [a for a in op.tensors if any(a in f.args for f in self.gradients)]
         if len(self.differentiable) > 1 and any(a.type.is_list for a in self.differentiable):
@@ -84,7 +85,7 @@ class Plan:
         known = {a.name: a for a in op.args if a.name != "grad"} | dict.fromkeys(op.result_names)
         saved = []
         for name, arg in known.items():
-            uses = {f: names_in(f.expression).get(name, set()) - {"called"} for f in self.gradients}
+            uses = {f: f.expression.names.get(name, set()) - {"called"} for f in self.gradients}
             if users := tuple(f for f, found in uses.items() if found):
                 kind = _kind(arg, set().union(*uses.values()))
                 saved.append(Saved(name, kind, users, owning_type(arg.type) if arg is not None else "Tensor"))
@@ -108,9 +109,9 @@ class Plan:
             for k, a in enumerate(f.args):
                 given += block(f"if ({_wants([a])})", [f"out[edge_{a.name}] = std::get<{k}>(gradients);"])
         elif first.type.is_list:
-            given = [f"std::ranges::move({f.expression}, out);"]
+            given = [f"std::ranges::move({f.expression.cpp}, out);"]
         else:
-            given = [f"out[edge_{first.name}] = {f.expression};"]
+            given = [f"out[edge_{first.name}] = {f.expression.cpp};"]
         return block(f"if ({_wants(f.args)})", [*(f"const {text};" for text in found), *given])
 
     def backward_function(self) -> list[str]:
@@ -141,7 +142,8 @@ class Plan:
         # Names of saved tensors and of values, in order; "-" for what has no public name.
         public = [(s, "-" if "meta" in s.kind else s.name + "[]" * (s.kind == "list")) for s in self.saved]
         kept = [" ".join(name for s, name in public if s.is_tensor == wanted) for wanted in (True, False)]
-        said = f'backward_{self.op.symbol}, {flag(self.op.undefined_grads)}, "{kept[0]}", "{kept[1]}"'
+        undefined = any(f.expression.takes_undefined for f in self.gradients)
+        said = f'backward_{self.op.symbol}, {flag(undefined)}, "{kept[0]}", "{kept[1]}"'
         named = [(f"descriptor_{self.op.symbol}", name) for name in self.op.node_names.values()]
         named = [(f"{symbol}_{i}" if i else symbol, name) for i, (symbol, name) in enumerate(named)]
         return [f'const NodeDescriptor {symbol} = {{"{name}", {said}}};' for symbol, name in named]
@@ -153,7 +155,7 @@ class Plan:
         descriptor = f"&descriptor_{self.op.symbol}"
         for i, condition in enumerate(self.op.node_names):
             if condition:
-                descriptor = f"{condition} ? &descriptor_{self.op.symbol}_{i} : {descriptor}"
+                descriptor = f"{read(condition).cpp} ? &descriptor_{self.op.symbol}_{i} : {descriptor}"
         saves = []
         for s in self.saved:
             # An in-place op overwrites self: what its derivative needs is the value before.

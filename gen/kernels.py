@@ -71,6 +71,12 @@ def contracts_header(ops: list[Op]) -> str:
     for space, kind in {"shape": "kernel", "views": "view", "composite": "composite"}.items():
         own = [op for op in ops if op.kind == kind and op.kernel.kind not in ("pointwise", "dynamic")]
         spaces += [f"namespace {space} {{", *(f"{contract(op)};" for op in own), f"}}  // namespace {space}", ""]
+    # What entries name for sparse tensors; what Python is shown in the place of ops.
+    sparse = [(op, op.sparse) for op in ops if op.sparse not in (None, "values")]
+    parts = [(op, op.symbol) for op in ops if "parts" in op.shown]
+    for space, named in {"sparse": sparse, "parts": parts}.items():
+        declared = dict.fromkeys(f"{op.result} {name}({op.parameters});" for op, name in named)
+        spaces += [f"namespace {space} {{", *declared, f"}}  // namespace {space}", ""]
     return source(["generated/kernels.h"], "rushlight", spaces[:-1], "\n#pragma once\n")
 
 
@@ -106,11 +112,17 @@ FORMULAS = {
     "cuda/{}.cu": ("RL_CUDA_POINTWISE", "cuda/pointwise.cuh", "rushlight", ("all",)),
 }
 
-# The same of formulas that run along dimensions: the header of a template, and the namespace.
-ALONG_DIMS = {
-    "isa/{}.cpp": ("cpu/isa/reduce/{}.h", "rushlight::cpu::RL_ISA"),
-    "cuda/{}.cu": ("cuda/{}.cuh", "rushlight::cuda"),
-}
+
+def files_by_template(name: str, template: str, folder: str, kernels: list[str]) -> dict[str, str]:
+    """The files of kernels on each device that are calls of a template."""
+    columns = {
+        f"isa/{name}.cpp": (f"cpu/isa/{folder}/{template}.h", "rushlight::cpu::RL_ISA"),
+        f"cuda/{name}.cu": (f"cuda/{template}.cuh", "rushlight::cuda"),
+    }
+    return {
+        path: source([header, "generated/kernels.h"], namespace, kernels)
+        for path, (header, namespace) in columns.items()
+    }
 
 
 def generate(ops: list[Op]) -> dict[str, str]:

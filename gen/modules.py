@@ -6,8 +6,8 @@ go to nn::functional::detail (src/nn/detail.h), whose parameters are a call's in
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+from string import Formatter
 from typing import Any
 
 from gen.schema import Arg, default, owning_type, parse_signature, parts
@@ -77,6 +77,18 @@ def expression(value: Any) -> str:
     return f"_{value[0]}({commas(map(expression, value[1:]))})" if isinstance(value, tuple) else str(value)
 
 
+def rules_in(value: Any) -> set[str]:
+    """The rules that `sets` names."""
+    inside = value[1:] if isinstance(value, tuple) else ()
+    return {f"_{value[0]}"}.union(*map(rules_in, inside)) if inside else set()
+
+
+def shown(text: str) -> list[tuple[str, str, bool, str]]:
+    """What stands between the parentheses of `repr`: text, then an attribute; if it is shown where true; its form."""
+    found = [(before, field or "", f"!{how}" if how else "") for before, field, _, how in Formatter().parse(text)]
+    return [(before, name.removeprefix("?"), name.startswith("?"), how) for before, name, how in found]
+
+
 def parameters(m: Module) -> str:
     star, said = next((a.name for a in m.args if a.keyword_only), ""), []
     for a in m.args:
@@ -135,23 +147,24 @@ def python_class(m: Module) -> list[str]:
     takes, owner = commas(f"{name}: Tensor" for name in inputs), inputs.pop(0) if m.method else "F"
     call = f"{owner}.{m.function}({commas(inputs, given)})"
     forward = ["", f"def forward(self, {takes}) -> Tensor:", f"    return {call}"] if m.function else []
-    # `{name}` is an attribute, `{?name}` one that is shown where it is true.
-    text = re.sub(r"\{(\w+)", r"{self.\1", m.show or "")
-    text = re.sub(r"^\{\?(\w+)\}", r"{'\1=True' if self.\1 else ''}", text)
-    text = re.sub(r"\{\?(\w+)\}", r"{', \1=True' if self.\1 else ''}", text)
-    shown = [] if m.show is None else ["", "def extra_repr(self) -> str:", f'    return f"{text}"']
+    text = ""
+    for before, name, flagged, how in shown(m.show or ""):
+        comma = ", " if text else ""
+        flag = f"{{'{comma}{name}=True' if self.{name} else ''}}"
+        text += before + (flag if flagged else f"{{self.{name}{how}}}" if name else "")
+    printed = [] if m.show is None else ["", "def extra_repr(self) -> str:", f'    return f"{text}"']
     return lines(f"""
         class {m.name}({m.base.name if m.base else "Module"}):
             {each(docstring(m))}
 
             __module__ = "rushlight.nn.modules.{m.family}"
-            {each([*constructor(m), *forward, *shown])}
+            {each([*constructor(m), *forward, *printed])}
     """)
 
 
 def family_source(family: str, members: list[Module]) -> str:
     body = flat(["", "", *python_class(m)] for m in members)
-    used = sorted(set(re.findall(r"(?<![\w.])(_[a-z]\w*)\(", "\n".join(body))))
+    used = sorted(set().union(*(rules_in(value) for m in members for value in m.sets.values())))
     head = lines(f'''
         """Stateless modules of the family "{family}". Generated from ops/modules.py; do not edit."""
 
@@ -235,11 +248,11 @@ class CppModule:
         return self.base.lookup(key) if self.base and own in ("", {}, False, "input") else own
 
     def option(self, arg: Arg) -> Option:
-        name, digits = SPELT.get(arg.name, arg.name), re.search(r"(\d)d$", self.name)
+        name, dims = SPELT.get(arg.name, arg.name), self.name[-2:-1]
         if not arg.type.is_list:
             kind = owning_type(arg.type).replace("std::string", "Keyword")
             return kind, name, default(arg) if arg.default is not None else None
-        size = arg.type.size or (int(digits[1]) if digits else 2)
+        size = arg.type.size or (int(dims) if dims.isdigit() else 2)
         array = "ExpandingArrayWithOptionalElem" if arg.type.element_optional else "ExpandingArray"
         # A stride that is not given is the size of the kernel.
         return f"{array}<{size}>", name, "kernel_size" if arg.type.optional else arg.default
@@ -298,7 +311,7 @@ class CppModule:
         said = (owner.m.show or "") if owner.m.prints == "as Python" else owner.m.prints
         out, first = f'stream << "torch::nn::{self.name}("', True
         known = [a.name for a in self.settings]
-        for text, flagged, name in re.findall(r"([^{]*)\{(\??)(\w+)(?:!r)?\}", said or ""):
+        for text, name, flagged, _ in shown(said or ""):
             value = f"options.{SPELT.get(name, name)}()"
             if flagged and name in known:
                 out += f' << ({value} ? "{"" if first else ", "}{name}=true" : "")'

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gen.kernels import ALONG_DIMS, contract, kernel_function
-from gen.schema import Arg, names_in
+from gen.expressions import read
+from gen.kernels import contract, files_by_template, kernel_function
+from gen.schema import Arg
 from gen.table import Formula, Op
-from gen.text import block, commas, pieces, source
+from gen.text import UNUSED, block, commas, each, flat, lines, pieces, source
 
 OPS_PER_FILE = 6
 
@@ -17,12 +18,6 @@ def dim_of(op: Op) -> Arg | None:
     return next((a for a in op.args if a.type.meaning == "Dim"), None)
 
 
-def function(head: str, op: Op, body: list[str]) -> list[str]:
-    """A function of an op's arguments, some of which its body may leave alone."""
-    unused = [a.name for a in op.args if not any(a.name in names_in(line) for line in body)]
-    return block(head, [*(f"static_cast<void>({name});" for name in unused), *body])
-
-
 def shape(op: Op) -> list[str]:
     """The shape function: checks, the sizes that are left, the dtypes that the entry says."""
     kernel, dim, given = op.kernel, dim_of(op), op.tensors[0].name
@@ -31,16 +26,15 @@ def shape(op: Op) -> list[str]:
     sizes = f"sizes_without(name, {given}, {dim.name if dim else 'NoDim()'}, {how})"
     if dim and kernel.kind == "rows" and not keepdim:
         sizes = f"sizes_of_rows({given}, {dim.name})"
-    if len(kernel.gives) == 1:  # nothing is copied
-        results = [f"return OutSpec{{{sizes}, {kernel.gives[0]}}};"]
-    else:
-        *others, last = kernel.gives
-        specs = [*(f"OutSpec{{sizes, {dtype}}}" for dtype in others), f"OutSpec{{std::move(sizes), {last}}}"]
-        results = [f"DimVector sizes = {sizes};", f"return {{{commas(specs)}}};"]
-    body = [*(f"{check};" for check in kernel.check), *results]
-    if any("name" in names_in(line) for line in body):
-        body.insert(0, f'constexpr const char* name = "{op.name}";')
-    return [*function(contract(op), op, body), ""]
+    *others, last = [read(text).cpp for text in kernel.gives]
+    specs = [*(f"OutSpec{{sizes, {dtype}}}" for dtype in others), f"OutSpec{{std::move(sizes), {last}}}"]
+    body = lines(f"""
+        [[maybe_unused]] constexpr const char* name = "{op.name}";
+        {each(f"{check.cpp};" for check in kernel.checks)}
+        DimVector sizes = {sizes};
+        return {f"{{{commas(specs)}}}" if others else specs[0]};
+    """)
+    return [*block(contract(op), body), ""]
 
 
 def kernel(op: Op) -> list[str]:
@@ -53,24 +47,22 @@ def kernel(op: Op) -> list[str]:
 
     def call(f: Formula) -> str:
         chosen = commas(f"fold::{f.name}", " | ".join(op.kernel.dtypes))
-        given = commas(f'"{op.name}"', f"{{{outs}}}", op.tensors[0].name, over, f.attributes)
+        given = commas(f'"{op.name}"', f"{{{outs}}}", op.tensors[0].name, over, f.values)
         return f"{TEMPLATES[op.kernel.kind]}<{chosen}>({given});"
 
     body: list[str] = []
     for f in op.kernel.formulas:
-        body += block(f"if ({f.when})", [call(f), "return;"]) if f.when else [call(f)]
-    return [*function(kernel_function(op, op.symbol), op, body), ""]
+        body += block(f"if ({f.condition})", [call(f), "return;"]) if f.when else [call(f)]
+    return [*block(kernel_function(op, op.symbol), body), ""]
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents; those in isa/ are compiled once per instruction set."""
     found = [op for op in ops if op.kernel.kind in TEMPLATES]
-    shapes = [line for op in found for line in shape(op)]
+    shapes = [UNUSED, "", *flat(map(shape, found))]
     files = {"src/reductions.cpp": source(["ops/reductions.h"], "rushlight::shape", shapes)}
     by_formula = [op for op in found if op.kernel.formulas]
-    for path, (header, namespace) in ALONG_DIMS.items():
-        for name, part in pieces(by_formula, OPS_PER_FILE, lambda op: TEMPLATES[op.kernel.kind]):
-            kernels = [line for op in part for line in kernel(op)]
-            includes = [header.format(TEMPLATES[part[0].kernel.kind]), "generated/kernels.h"]
-            files[path.format(name)] = source(includes, namespace, kernels)
+    for name, part in pieces(by_formula, OPS_PER_FILE, lambda op: TEMPLATES[op.kernel.kind]):
+        kernels = [UNUSED, "", *flat(map(kernel, part))]
+        files |= files_by_template(name, TEMPLATES[part[0].kernel.kind], "reduce", kernels)
     return files

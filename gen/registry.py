@@ -21,23 +21,20 @@ from functools import cache
 
 from gen import derivatives, rules, tangents
 from gen.declarations import Form, forms
+from gen.expressions import TableError, read
 from gen.schema import (
-    MEANINGS,
     OPTIONS,
     Arg,
-    TableError,
     Type,
     declarations,
     default,
-    names_in,
     owning_type,
     parse_call,
     parse_type,
     parts,
-    shared_cpp,
 )
 from gen.table import Op, load
-from gen.text import block, commas, each, flag, header, lines, source
+from gen.text import block, commas, each, flag, lines, source
 
 # ---- overloads ----
 
@@ -75,7 +72,7 @@ def derive_overloads(op: Op, form: str) -> Iterator[str]:
         yield f"{name}{'.' * bool(overload)}{overload}({commas(said, outs)})"
 
 
-def read(op: Op, text: str, form: str = "") -> Overload:
+def read_overload(op: Op, text: str, form: str = "") -> Overload:
     """An item of `overloads=`; the form is told by what it writes where it is not known."""
     name, overload, inside, _ = parse_call(text)
     known = {a.name: a for a in [*EXPANDED, *op.args]}
@@ -106,8 +103,9 @@ def read(op: Op, text: str, form: str = "") -> Overload:
 
 def overloads_of_form(op: Op, form: str) -> list[Overload]:
     """The overloads of a form: those that the entry lists, or else those that follow from its signature."""
-    listed = [o for o in (read(op, text) for text in op.overloads) if o.form == form]
-    return listed or [read(op, text, form) for text in (derive_overloads(op, form) if form in op.forms else [])]
+    listed = [o for o in (read_overload(op, text) for text in op.overloads) if o.form == form]
+    derived = derive_overloads(op, form) if form in op.forms and not listed else []
+    return listed or [read_overload(op, text, form) for text in derived]
 
 
 # ---- tags ----
@@ -190,6 +188,7 @@ def type_info(t: Type) -> str:
         **{key: flag(getattr(t, key)) for key in ("is_list", "optional", "element_optional", "number", "written")},
         "alias": f"'{t.alias[0]}'" if t.alias else "false",
         "size": str(t.size or "false"),
+        "meaning": f"Meaning::{t.meaning}" if t.meaning else "false",
     }
     return f"{{{commas(f'.{key} = {value}' for key, value in said.items() if value != 'false')}}}"
 
@@ -259,12 +258,12 @@ def batch_rules(form: Form) -> list[str]:
         kind, more = "".join(map(capital, rule.kind.split("_"))), ""
         if rule.kind == "expression":
             kind, more = "Formula", f"batch_{form.function}_{i}"
-            used = [(k, a) for k, a in enumerate(op.args) if a.name in names_in(rule.text)]
+            used = [(k, a) for k, a in enumerate(op.args) if a.name in rule.formulas[""].names]
             unused = "[[maybe_unused]]"
             found += lines(f"""
                 std::vector<Value> {more}({unused} const std::vector<Value>& a, {unused} int64_t batch) {{
                   {each(f"const auto {a.name} = a[{k}].get<{owning_type(a.type)}>();" for k, a in used)}
-                  return box_results({shared_cpp(rule.text)});
+                  return box_results({rule.formulas[""].cpp});
                 }}
             """)
         elif rule.kind == "refused":
@@ -285,6 +284,23 @@ def sparse_rule(form: Form) -> str:
     return f"{{boxed<sparse::{op.sparse}>, {where}}}"
 
 
+# ---- what Python that looks at ops is shown ----
+
+
+def shown_parts(form: Form) -> tuple[list[str], str, str]:
+    """A function, where the entry writes one; what is called in the place of the op below autograd, and above it."""
+    op, null = form.op, "nullptr"
+    if form.kind != "functional":
+        return [], null, null
+    parts = f"boxed<parts::{op.symbol}>" if "parts" in op.shown else null
+    for text in set(op.shown) - {"whole", "parts", "body"}:
+        head = f"static {op.result} traced_{op.symbol}({op.parameters})"
+        return block(head, [f"return {read(text).cpp};"]), parts, f"boxed<traced_{op.symbol}>"
+    # A trace shows what composites are made of that aten lacks: they are the package's own business.
+    own = op.kind == "composite" and op.own and not op.has_options
+    return [], parts, f"boxed<composite::{op.symbol}>" if own or "body" in op.shown else null
+
+
 # ---- a form's data ----
 
 
@@ -303,6 +319,7 @@ def tables(form: Form, arrays: Arrays) -> list[str]:
     batch, autocast = batch_rules(form), rules.autocast(op) if form.kind == "functional" else {}
     casts = commas(f"autocast::Rule::{autocast.get(device, 'none').capitalize()}" for device in rules.DEVICES)
     writes = form.kind != "functional" and not op.inplace_only
+    written, parts, traced = shown_parts(form)
     said = [
         f"run_boxed<static_cast<{form.signature(name='(*)')}>({form.name})>",
         shown,
@@ -312,6 +329,8 @@ def tables(form: Form, arrays: Arrays) -> list[str]:
         f"&function_{Form(op, 'functional').function}" if writes else "nullptr",
         sparse_rule(form),
         tangents.rule(form),
+        parts,
+        traced,
         flag(op.kind == "composite" and not op.whole and form.kind != "out"),
     ]
     return lines(f"""
@@ -322,6 +341,7 @@ def tables(form: Form, arrays: Arrays) -> list[str]:
             {each(rows)}
         }};
         {each(batch)}
+        {each(written)}
         const OpFunction function_{key} = {{
             {commas(said)}
         }};
@@ -338,8 +358,8 @@ def all_rows(ops: list[Op]) -> list[tuple[Overload, Form, int]]:
     return sorted(numbered, key=lambda row: row[0].name)
 
 
-def registry(ops: list[Op]) -> str:
-    """All overloads by name."""
+def generate(ops: list[Op]) -> dict[str, str]:
+    """Path below the output folder → contents."""
     inside = lines(f"""
         {each(f"extern const OpInfo overloads_{form.function}[];" for op in ops for form in forms(op))}
 
@@ -350,88 +370,4 @@ def registry(ops: list[Op]) -> str:
           return rows;
         }}
     """)
-    return source(["<rushlight/mode.h>"], "rushlight", inside)
-
-
-def parts_source(ops: list[Op]) -> str:
-    """What ops are composed of to Python code that looks at them below autograd, and above it."""
-    composed = [op for op in ops if "parts" in op.shown]
-    traced = [(op, text) for op in ops for text in op.shown if text not in ("whole", "parts", "body")]
-    written = [block(f"{op.result} traced_{op.symbol}({op.parameters})", [f"return {text};"]) for op, text in traced]
-    # A trace shows what composites are made of that aten lacks: they are the package's own business.
-    own = [op for op in ops if op.kind == "composite" and op.own and not op.has_options and not op.inplace_only]
-    bodies = [op for op in ops if "body" in op.shown or op in own]
-
-    def rows(found: list[Op], function: str) -> list[str]:
-        names = [f'"{op.name}", "{overloads_of_form(op, "functional")[0].overload}"' for op in found]
-        boxed = [f"boxed<{function}{op.symbol}>" for op in found]
-        return [f"{{find_op({name})->function, {call}}}," for name, call in zip(names, boxed, strict=True)]
-
-    inside = lines(f"""
-        namespace parts {{
-
-        {each(f"{op.result} {op.symbol}({op.parameters});" for op in composed)}
-
-        }}  // namespace parts
-
-        namespace {{
-
-        {each(line for function in written for line in function)}
-
-        using Table = std::unordered_map<const OpFunction*, PartsFunction>;
-        PartsFunction found_in(const Table& table, const OpFunction& function) {{
-          const auto found = table.find(&function);
-          return found == table.end() ? nullptr : found->second;
-        }}
-
-        }}  // namespace
-
-        PartsFunction parts_of(const OpFunction& function) {{
-          static const auto& known = *new const Table{{
-              {each(rows(composed, "parts::"))}
-          }};
-          return found_in(known, function);
-        }}
-
-        PartsFunction traced_as(const OpFunction& function) {{
-          static const auto& known = *new const Table{{
-              {each(rows([op for op, _ in traced], "traced_") + rows(bodies, "composite::"))}
-          }};
-          return found_in(known, function);
-        }}
-    """)
-    includes = ["<unordered_map>", "", "<rushlight/ops.h>", "", "core/parts.h", "ops/wrappers.h"]
-    return source(includes, "rushlight", inside)
-
-
-def meanings_source(ops: list[Op]) -> str:
-    """What the integers among the arguments of those forms are that vmap has rules for."""
-    rows = {}
-    for form in [form for op in ops for form in forms(op) if form.kind != "out"]:
-        masks = [sum(1 << i for i, a in enumerate(form.op.args) if a.type.meaning == word) for word in MEANINGS]
-        if any(masks) and any(rule.kind != "composite" for rule in rules.batch(form.op).values()):
-            rows[f"function_{form.function}"] = commas(f"{mask}u" for mask in masks)
-    inside = lines(f"""
-        {each(f"extern const OpFunction {function};" for function in rows)}
-
-        batching::Meanings batching::meanings_of(const OpFunction& function) {{
-          static const auto& known = *new const std::unordered_map<const OpFunction*, Meanings>{{
-              {each(f"{{&{function}, {{{masks}}}}}," for function, masks in rows.items())}
-          }};
-          const auto found = known.find(&function);
-          return found == known.end() ? Meanings() : found->second;
-        }}
-    """)
-    return source(["<unordered_map>", "", "ops/batching.h"], "rushlight", inside)
-
-
-def generate(ops: list[Op]) -> dict[str, str]:
-    """Path below the output folder → contents."""
-    # What entries name for sparse tensors; in place the result is what `self` becomes.
-    sparse = [f"{op.result} {op.sparse}({op.parameters});" for op in ops if op.sparse not in (None, "values")]
-    return {
-        "src/registry.cpp": registry(ops),
-        "src/parts.cpp": parts_source(ops),
-        "src/meanings.cpp": meanings_source(ops),
-        "include/generated/sparse.h": header(["core/sparse.h"], "rushlight::sparse", list(dict.fromkeys(sparse))),
-    }
+    return {"src/registry.cpp": source(["<rushlight/mode.h>"], "rushlight", inside)}

@@ -10,8 +10,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from gen.derivatives import plan
-from gen.schema import TableError, is_shared, names_in
+from gen.expressions import Expression, TableError, read
 from gen.table import Op
+from gen.text import commas
 from ops.roles import ZEROS
 
 _CASTS = ("lower", "float32", "promote", "refused")
@@ -24,8 +25,7 @@ _REASONED = ("twice", "slices", "refused")
 @dataclass(frozen=True)
 class Rule:
     kind: str  # a word, or "expression"
-    formulas: dict[str, str] = field(default_factory=dict)  # of a tangent: argument or result → expression
-    text: str = ""  # of a batch: the expression
+    formulas: dict[str, Expression] = field(default_factory=dict)  # by argument or result; of a batch by ""
     reason: str = ""  # why there is no better rule
 
 
@@ -42,10 +42,11 @@ def _word(op: Op, words: tuple[str, ...], said: str) -> Rule | None:
 def _formula(op: Op, text: str) -> Rule:
     """An expression that C++ and Python both read, of names that are known."""
     known = {*(a.name for a in op.args), *op.result_names, "true", "false", "none", "batch"}
-    used = {name for name, how in names_in(text).items() if how != {"called"}}
-    if not is_shared(text) or not used <= known:
+    expression = read(text)
+    used = {name for name, how in expression.names.items() if how != {"called"}}
+    if not expression.is_python or not used <= known:
         raise TableError(f"{op.text}: {text!r} is not read alike by C++ and Python, or uses a name that is not known")
-    return Rule("expression", text=text)
+    return Rule("expression", {"": expression})
 
 
 def autocast(op: Op) -> dict[str, str]:
@@ -72,12 +73,12 @@ def tangent(op: Op) -> Rule:
         said = op.jvp if isinstance(op.jvp, dict) else {args[0]: op.jvp}
         if not (said.keys() <= set(args) or (said.keys() == set(results) and len(args) == 1)):
             raise TableError(f"{op.text}: the keys of jvp= are arguments, or all results of an op of one argument")
-        return Rule("expression", dict(said))
+        return Rule("expression", {name: read(text) for name, text in said.items()})
     if op.kind == "composite" or not isinstance(op.grad, dict):
         return Rule("composite" if op.kind == "composite" else "none")
     if all(text == f"{ZEROS}(grad)" for text in op.grad.values()):
         return Rule("zero")
-    if all("no_derivative" in names_in(text) for text in op.grad.values()):
+    if all("no_derivative" in read(text).names for text in op.grad.values()):
         return Rule("refused", reason="it has no derivative")
     if op.kind == "view" or op.kernel.kind == "pointwise":
         return Rule("linear" if op.kind == "view" else "elementwise")
@@ -93,6 +94,9 @@ def batch(op: Op) -> dict[str, Rule]:
         return {names: _word(op, _BATCHES, text) or _formula(op, text) for names, text in said.items()}
     if op.kind != "kernel":
         return {"": Rule(op.kind)}
+    if op.kernel.kind == "step":  # elements are stepped one by one, so a batch is more of them
+        refused = Rule("refused", reason="a counter of steps is one for all slices")
+        return {commas(a.name for a in op.tensors if a.type.meaning != "Count"): Rule("leading"), "": refused}
     by_kind = {
         "pointwise": Rule("aligned"),
         **dict.fromkeys(("reduction", "rows"), Rule("dims")),

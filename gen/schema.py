@@ -1,26 +1,18 @@
-"""The languages of entries: schemas and expressions.
+"""The language of schemas: types, arguments and signatures, and how C++, Python's parser and stubs spell them.
 
-Of schemas: types, arguments and signatures, and how C++, Python's parser and stubs spell them. Expressions are C++
-over public ops; they are read once, for the names that they use and how.
-
-A new type is a row of the table here, and an accessor of class Arguments (src/python/parser.h). A new meaning of
-integers is a word of MEANINGS.
+A new type is a row of the table here, and an accessor of class Arguments (src/python/parser.h). A new meaning is a
+word of MEANINGS.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from typing import NamedTuple
 
+from gen.expressions import TableError
 from gen.text import commas
-
-
-class TableError(Exception):
-    """An entry of the op table that says something impossible."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +26,7 @@ class Type:
     element_optional: bool = False  # Tensor?[]
     number: bool = False  # Tensor|Scalar: a Python number is welcome
     alias: str = ""  # "a" for views, "a!" when written
-    meaning: str = field(default="", compare=False)  # of an int: a word of MEANINGS
+    meaning: str = field(default="", compare=False)  # a word of MEANINGS
 
     @property
     def written(self) -> bool:
@@ -68,8 +60,9 @@ OPTIONS = [
     Arg("pin_memory", Type("bool", optional=True), "False", True),
     Arg("requires_grad", Type("bool", optional=True), "False", True),
 ]
-# Integers that count or measure dimensions; PyTorch, C++ and stubs call them int.
-MEANINGS = ("Dim", "Size")
+# Types that say what a value is for → what PyTorch, C++ and stubs call them: integers that count or measure dimensions,
+# tensors of one element that count steps.
+MEANINGS = {"Dim": "int", "Size": "int", "Count": "Tensor"}
 
 
 # ---- spelling ----
@@ -163,7 +156,7 @@ def parameters(args: list[Arg], *, defaults: bool = False, suffix: str = "") -> 
 
 # ---- reading ----
 
-_BASES = [name for name in _SPELT if re.fullmatch(r"\w+", name) and name != "options"]
+_BASES = [name for name in _SPELT if name.isalnum() and name != "options"]
 _TYPE = re.compile(
     rf"(?P<base>{'|'.join([*_BASES, *MEANINGS])})"
     r"(?:\((?P<alias>[a-z]!?)\))?(?P<number>\|Scalar)?(?P<eopt>\?(?=\[))?(?P<list>\[(?P<size>\d*)\])?(?P<opt>\?)?$"
@@ -174,16 +167,15 @@ def parse_type(text: str) -> Type:
     m = _TYPE.match(text)
     if m is None:
         raise TableError(f"unknown type {text!r}")
-    means = m["base"] in MEANINGS
     return Type(
-        "int" if means else m["base"],
+        MEANINGS.get(m["base"], m["base"]),
         is_list=m["list"] is not None,
         size=int(m["size"]) if m["size"] else None,
         optional=m["opt"] is not None,
         element_optional=m["eopt"] is not None,
         number=m["number"] is not None,
         alias=m["alias"] or "",
-        meaning=m["base"] if means else "",
+        meaning=m["base"] if m["base"] in MEANINGS else "",
     )
 
 
@@ -222,37 +214,3 @@ def parse_signature(text: str) -> tuple[str, str, list[Arg], list[Arg]]:
     ]
     pairs = [part.partition(" ") for part in (parts(result[1:-1]) if result.startswith("(") else [result])]
     return name, overload, args, [Arg(name.strip(), parse_type(kind)) for kind, _, name in pairs]
-
-
-# ---- expressions ----
-
-# Calls on a tensor that need none of its elements, so that its metadata are enough.
-_META = ("sizes", "dim", "numel", "dtype", "scalar_type", "size", "device", "options")
-_META += ("is_complex", "strides", "storage_offset")
-_NAME = re.compile(r'"[^"]*"|(\.|::|->)?\s*(?<!\w)([A-Za-z_]\w*)(?!\w|::)(?=(\s*\()?)(?:\s*\.\s*(\w+)\s*\()?')
-# What C++ and Python both read, and read alike.
-_SHARED = (ast.Expression, ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Load)
-_SHARED += (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub)
-
-
-@cache
-def names_in(text: str) -> dict[str, set[str]]:
-    """Name → how it occurs, but for members: "called", asked for its "meta" data, or "whole"."""
-    found: dict[str, set[str]] = {}
-    for member, name, call, asked in _NAME.findall(text):
-        if name and not member:
-            found.setdefault(name, set()).add("called" if call else "meta" if asked in _META else "whole")
-    return found
-
-
-def is_shared(text: str) -> bool:
-    """Whether Python reads an expression as C++ does."""
-    try:
-        return all(isinstance(node, _SHARED) for node in ast.walk(ast.parse(text, mode="eval")))
-    except SyntaxError:
-        return False
-
-
-def shared_cpp(text: str) -> str:
-    """A shared expression as C++ has it."""
-    return re.sub(r"\bnone\b", "std::nullopt", text)

@@ -1,8 +1,8 @@
 """The op table: what an entry becomes, and the functions that the modules of ops/ call.
 
-`op`, `view` and `composite` each declare one op; `pointwise`, `reduction`, `rows`, `custom`, `update` and `dynamic` say
-what kind of kernel it has. `load()` imports every family and returns the ops in order. What each key means stands in
-docs/adding-an-op.md.
+`op`, `view` and `composite` each declare one op; `pointwise`, `reduction`, `rows`, `step`, `custom`, `update` and
+`dynamic` say what kind of kernel it has. `load()` imports every family and returns the ops in order. What each key
+means stands in docs/adding-an-op.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from functools import cache, partial
 from pathlib import Path
 from string import Template
 
-from gen.schema import MEANINGS, Arg, TableError, owning_type, parameters, parse_signature, parts
+from gen.expressions import Expression, TableError, read
+from gen.schema import MEANINGS, Arg, owning_type, parameters, parse_signature, parts
 from gen.text import commas
 
 # C++'s sets of dtypes and what documentation calls them; the names below are those that entries use.
@@ -52,7 +53,7 @@ REDUCES = ("all", "some", "listed")
 
 @dataclass(frozen=True)
 class Formula:
-    """One way to compute a pointwise op, RL_FORMULA(name, inputs…, attributes…), or a reduction, fold::name<T>."""
+    """One way to compute a pointwise op, RL_FORMULA(name, inputs…, attributes…), a reduction or a step."""
 
     name: str
     attributes: tuple[str, ...] = ()  # C++ expressions of what it is given beside tensors
@@ -61,10 +62,20 @@ class Formula:
     inputs: int | None = None  # how many tensors it takes, the first ones: default all
     loop: str = ""  # "rounds_once", or by hand: "isa" on processors, "all" on every device
 
+    @property
+    def values(self) -> list[str]:
+        """The attributes in C++."""
+        return [read(text).cpp for text in self.attributes]
+
+    @property
+    def condition(self) -> str:
+        """When it fits, in C++; empty where it always does."""
+        return self.when and read(self.when).cpp
+
 
 @dataclass(frozen=True)
 class Kernel:
-    kind: str  # pointwise reduction rows custom update dynamic, or none
+    kind: str  # pointwise reduction rows step custom update dynamic, or none
     dtypes: tuple[str, ...] = ()
     promote: str = "same"
     formulas: tuple[Formula, ...] = ()  # in order of preference; none: that of the op's name, or a kernel by hand
@@ -76,14 +87,9 @@ class Kernel:
     reduces: str = "all"  # reduction, rows: what it goes over, a word of REDUCES
 
     @property
-    def named(self) -> dict[str, str]:
-        """What conditions and attributes of formulas call by a name."""
-        pairs = [check.partition(" = ") for check in self.check]
-        return {name: value for name, equals, value in pairs if equals}
-
-    @property
-    def checks(self) -> list[str]:
-        return [check for check in self.check if " = " not in check]
+    def checks(self) -> list[Expression]:
+        """Calls, and what conditions and attributes of formulas call by a name."""
+        return [read(text) for text in self.check]
 
     @property
     def promotion(self) -> str:
@@ -120,12 +126,11 @@ class Op:
     tags: tuple[str, ...] = ()  # words of gen/registry.py that its kind does not say
     node: str | int | dict[str, int | str] | None = None
     node_index: int = 0  # how many ops of its name stand before it
-    undefined_grads: bool = False  # the derivative takes undefined gradients of some results: grad_name? in it
 
     def __post_init__(self) -> None:
         args, results, first = self.args, self.results, self.args[0] if self.args else None
         # The signature as PyTorch prints it; the name of its kernel, shape or view function, unique among overloads.
-        self.schema = re.sub(rf"\b({'|'.join(MEANINGS)})\b", "int", self.text)
+        self.schema = re.sub(rf"\b({'|'.join(MEANINGS)})\b", lambda m: MEANINGS[m[0]], self.text)
         self.symbol = f"{self.name}_{self.overload}" if self.overload else self.name
         # Arguments that are tensors or lists of them, and those that are one tensor.
         self.tensors = [a for a in args if a.type.base == "Tensor"]
@@ -185,8 +190,7 @@ class Op:
 
         As a rule MulBackward0, MaxBackward1 for the second overload; `node=` says what differs.
         """
-        words = re.sub(r"(?<![a-z])[a-z]", lambda m: m[0].upper(), self.name.strip("_"))
-        camel = words.replace("_", "") + "Backward"
+        camel = self.name.title().replace("_", "") + "Backward"
         said = self.node if isinstance(self.node, dict) else {"": self.node_index if self.node is None else self.node}
         return {c: n if isinstance(n, str) else f"{camel}{n}" for c, n in {"": 0, **said}.items()}
 
@@ -230,6 +234,8 @@ reduction = partial(_along_dims, "reduction")
 rows = partial(_along_dims, "rows")
 # shape::name says what comes out, name writes it.
 custom = partial(Kernel, "custom", place="isa")
+# The step of an optimiser: a rule of src/kernels/optim.h.
+step = partial(Kernel, "step", (floating,), place="isa")
 # The result starts as a copy of self (in place: is self) and the kernel changes it.
 update = partial(Kernel, "update", place="isa")
 # The result's size depends on values: the kernel returns it.
@@ -240,6 +246,7 @@ _VARIANTS = {
     "reduction": {"function", "method", "out"},
     "rows": {"function", "method", "out"},
     "custom": {"function", "method", "out"},
+    "step": {"function"},
     "update": {"function", "method", "inplace", "out"},
     "dynamic": {"function", "method"},
     "none": {"function", "method"},
@@ -259,9 +266,6 @@ def op(text: str, *, kind="kernel", variants: str | None = None, python="", out=
     usual = {"method", "inplace"} if entry.inplace_only else usual
     if grad == "missing":
         grad = dict.fromkeys([a.name for a in entry.tensors if not a.type.is_list], f'no_derivative("{name}")')
-    if isinstance(grad, dict):
-        said, grad = grad, {key: re.sub(r"\b(grad_\w+)\?", r"\1", value) for key, value in grad.items()}
-        entry.undefined_grads = said != grad
     words = {"variants": VARIANTS, "python": PYTHON, "out": OUT}
     given = {"variants": " ".join(usual) if variants is None else variants, "python": python, "out": out}
     for key, known in words.items():
@@ -275,13 +279,19 @@ view = partial(op, kind="view")  # an op that only changes metadata: views::name
 composite = partial(op, kind="composite")  # an op written over other ops: composite::name
 
 
+def optimizer(text: str, rule: str, doc: str) -> None:
+    """The step of an optimiser over lists of tensors, and the same as recorded ops, from one rule."""
+    op(text, kernel=step(formulas=(formula(rule),)), grad="none", own=True, doc=doc)
+    composite(f"_recorded_{text}", variants="function", own=True, doc=f"{doc} Autograd records it.")
+
+
 def view_composite(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:
     """A composite `name` with the arguments of a view behind `more`; its statement calls the view: $view(self$rest)."""
     entry = next(o for o in _ops if o.symbol == symbol)
     inside = entry.text[entry.text.index("(") + 1 : entry.text.rindex(") ->")]
     said = ", ".join([f"Tensor self{more}", *parts(inside)[1:]])
     rest = "".join(f", {a.name}" for a in entry.args[1:])
-    text = Template(body).substitute(view=f"rushlight::{entry.name}", rest=rest)
+    text = Template(body).substitute(view=entry.name, rest=rest)
     composite(f"{name}({said}) -> {result}", body=text, **keys)
 
 
@@ -290,7 +300,7 @@ def load_examples() -> dict[str, str]:
     """The lines of Python under each name of ops/examples: programs as one types them, with what they print."""
     examples: dict[str, str] = {}
     for path in sorted((Path(__file__).parent.parent / "ops" / "examples").glob("*.txt")):
-        for section in re.split(r"^# ", path.read_text(), flags=re.MULTILINE)[1:]:
+        for section in f"\n{path.read_text()}".split("\n# ")[1:]:
             name, _, text = section.partition("\n")
             if name in examples:
                 raise TableError(f"{name} has two examples")

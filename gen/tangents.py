@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from gen import derivatives, rules
 from gen.declarations import Form, forms
-from gen.schema import Arg, TableError, names_in, parameters
+from gen.expressions import TableError
+from gen.schema import Arg, parameters
 from gen.table import Op
-from gen.text import block, commas, flag, header, pieces, source
+from gen.text import UNUSED, block, commas, flag, header, pieces, source
 from ops.roles import COPY, ONES, ZEROS
 
 OPS_PER_FILE = 40
@@ -91,7 +92,7 @@ class Tangent:
         """Statements before, and the expression of the entry's own gradient of an argument."""
         f = next(f for f in self.gradients if a in f.args)
         if len(f.args) == 1:
-            return [], f.expression
+            return [], f.expression.cpp
         return f.statements([flag(b is a) for b in f.args]), f"std::get<{f.args.index(a)}>(gradients)"
 
     def elementwise(self) -> list[str]:
@@ -121,9 +122,9 @@ class Tangent:
     def expression(self) -> list[str]:
         said = self.rule.formulas
         if said.keys() == set(self.names) and not said.keys() <= {a.name for a in self.args}:
-            return [f"return {_together([said[n] for n in self.names])};"]
+            return [f"return {_together([said[n].cpp for n in self.names])};"]
         refused = 'forward::refuse("{}", "{}");'.format
-        return self._sum(lambda a: [said.get(a.name) or refused(self.op.name, a.name)])
+        return self._sum(lambda a: [said[a.name].cpp if a.name in said else refused(self.op.name, a.name)])
 
     def zero(self) -> list[str]:
         return [f"return {_together([f'{ZEROS}({n})' for n in self.names])};"]
@@ -151,8 +152,8 @@ class Tangent:
     def reads_results(self) -> bool:
         """Whether the rule reads a result's elements, not only its form."""
         elementwise = self.rule.kind == "elementwise"
-        texts = [f.expression for f in self.gradients] if elementwise else self.rule.formulas.values()
-        return any(name in names_in(text) for name in self.op.result_names for text in texts)
+        read = [f.expression for f in self.gradients] if elementwise else self.rule.formulas.values()
+        return any(name in expression.names for name in self.op.result_names for expression in read)
 
     def rule_arguments(self, results: list[str], *, written: str = "", instead: dict[str, str] | None = None) -> str:
         """A call of the function in a form."""
@@ -207,7 +208,7 @@ def forward_function(form: Form) -> list[str]:
 
 
 def tangents_source(ops: list[Op]) -> str:
-    lines = ['#pragma GCC diagnostic ignored "-Wunused-parameter"', "", "namespace {", ""]
+    lines = [UNUSED, "", "namespace {", ""]
     for op in ops:
         lines += Tangent(op).function() if hasattr(Tangent, rules.tangent(op).kind) else []
     lines += ["}  // namespace", ""]

@@ -11,6 +11,8 @@ from textwrap import dedent
 from typing import Any
 
 HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
+# At the head of a file whose functions need not use all that they are given.
+UNUSED = '#pragma GCC diagnostic ignored "-Wunused-parameter"'
 _NEXT, _DROP = "\1", "\2"  # what stands for a new line, and for none at all
 
 

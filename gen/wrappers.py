@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from gen import derivatives, kernels, registry, rules
 from gen.declarations import Form, forms
-from gen.schema import Arg, names_in, parameters
-from gen.table import Op
+from gen.expressions import read
+from gen.schema import Arg, parameters
+from gen.table import Op, load
 from gen.text import block, commas, each, flag, lines, only, pieces, source, when
 from ops.roles import CAST, WRITE
 
@@ -51,19 +52,20 @@ def local(arg: Arg) -> str:
 
 def choice(op: Op) -> list[str]:
     """Runs the first formula that fits the iterator and the attributes: the same choice for all devices."""
-    found, test = [f"const auto {name} = {value};" for name, value in op.kernel.named.items()], ""
+    found, test = [f"const auto {e.name} = {e.cpp};" for e in op.kernel.checks if e.name], ""
     for f in op.formulas:
-        attributes = f"{{{commas(f.attributes)}}}" if f.attributes else ""
+        attributes = f"{{{commas(f.values)}}}" if f.attributes else ""
         call = f"run_formula({commas('it', f'&KernelTable::{f.name}', attributes)});"
-        fits = [f.when, f"contains({' | '.join(f.dtypes)}, it.common_dtype())" if f.dtypes else ""]
+        fits = [f.condition, f"contains({' | '.join(f.dtypes)}, it.common_dtype())" if f.dtypes else ""]
         test = " && ".join(filter(None, fits))
         found += block(f"if ({test})", [call, "return it.take_output();"]) if test else [call]
     return found if not test else [*found, "dtype_not_implemented(it.op(), it.common_dtype());"]
 
 
 def run_pointwise(op: Op) -> list[str]:
-    late = [check for check in op.kernel.checks if "it" in names_in(check)]
-    early = [check for check in op.kernel.checks if check not in late]
+    checks = [check for check in op.kernel.checks if not check.name]
+    early = [check.cpp for check in checks if "it" not in check.names]
+    late = [check.cpp for check in checks if "it" in check.names]
     exact = op.kernel.promote in ("same", "real") and "any_dtype" not in op.out
     late += ["check_out_dtype(it)"] * (exact and len(op.tensors) == 1 and "out" in op.forms)
     return lines(f"""
@@ -282,16 +284,16 @@ def wrappers_source(ops: list[Op]) -> str:
     for op in ops:
         if (plan := derivatives.plan(op)) is not None:
             inside += [*plan.backward_function(), *plan.descriptors(), ""]
-        if op.kernel.kind in ("pointwise", "reduction", "rows", "custom", "update"):
+        if op.kind == "kernel" and op.kernel.kind != "dynamic":
             inside += [*run_function(op), ""]
     inside += ["}  // namespace", ""]
+    names = {name for op in load() for name in (op.name, op.inplace_name)}
     for op in ops:
-        inside += (
-            block(kernels.contract(op).replace(op.symbol, f"composite::{op.symbol}", 1), [op.body]) if op.body else []
-        )
+        head = kernels.contract(op).replace(op.symbol, f"composite::{op.symbol}", 1) if op.body else ""
+        inside += block(head, read(op.body).statements(names)) if op.body else []
         inside += [line for form in forms(op) for line in [*Wrapper(form).lines(arrays), ""]]
     wanted = {
-        "generated/sparse.h": any(op.sparse or op.has_options for op in ops),
+        "core/sparse.h": any(op.has_options for op in ops),
         "ops/recorded_views.h": any(op.kind == "view" for op in ops),
         "ops/batch_formulas.h": any(r.kind == "expression" for op in ops for r in rules.batch(op).values()),
         "generated/forward.h": True,

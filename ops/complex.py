@@ -20,8 +20,8 @@ composite("imag(Tensor(a) self) -> Tensor(a)", variants="function", ref="numpy.i
           doc="A view of the imaginary part.")
 op("_complex(Tensor real, Tensor imag) -> Tensor", kernel=custom(place="once"),
    variants="function out",
-   grad={"real": "rushlight::real(grad)", "imag": "rushlight::imag(grad)"}, doc="real + imag * 1j.",
-   own=True,
+   grad={"real": "view_as_real(grad).select(-1, 0)", "imag": "view_as_real(grad).select(-1, 1)"},
+   doc="real + imag * 1j.", own=True,
    jvp="linear", batch="aligned")
 composite("polar(Tensor abs, Tensor angle) -> Tensor", variants="function out",
           doc="abs * exp(1j * angle).",

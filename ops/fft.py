@@ -10,7 +10,7 @@ from gen.table import composite, custom, op
 _inner = dict(kernel=custom(), variants="function out")
 
 op("_fft_c2c(Tensor self, Dim[] dim, int normalization, bool forward) -> Tensor", **_inner,
-   grad={"self": "_fft_c2c(grad, dim, normalization, !forward)"},
+   grad={"self": "_fft_c2c(grad, dim, normalization, not forward)"},
    doc="Complex to complex over dimensions.",
    jvp="linear", batch="dims")
 op("_fft_r2c(Tensor self, Dim[] dim, int normalization, bool onesided) -> Tensor", **_inner,

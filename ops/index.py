@@ -15,7 +15,8 @@ op("index(Tensor self, Tensor?[] indices) -> Tensor",
 op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
    kernel=update(shares="warned", stored=(complex_half, float8)),
    variants="function method inplace", python="inplace",
-   grad={"self": "accumulate ? grad : grad.index_put(indices, zeros({}, grad.options()), false)",
+   grad={"self": "grad if accumulate else "
+                 "grad.index_put(indices, zeros({}, grad.options()), false)",
          "values": "grad.index(indices)"},
    doc="Writes values at positions given by index tensors; `accumulate` adds instead.",
    jvp="linear", batch="batched_index_put(self, indices, values, accumulate, batch)",
@@ -115,7 +116,7 @@ op("take(Tensor self, Tensor index) -> Tensor", kernel=custom(),
 op("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
    kernel=update(),
    variants="function method inplace",
-   grad={"self": "accumulate ? grad : grad.put(index, zeros(source.sizes(), grad.options()), "
+   grad={"self": "grad if accumulate else grad.put(index, zeros(source.sizes(), grad.options()), "
                  "false)",
          "source": "grad.take(index).reshape(source.sizes())"},
    doc="Writes, or adds, elements at positions in the flattened tensor.",

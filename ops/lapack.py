@@ -154,7 +154,7 @@ composite("linalg_tensorsolve(Tensor self, Tensor other, Dim[]? dims=None) -> Te
 # ---- orthogonal factors ----
 
 op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", **_kernel,
-   grad={"A": "qr_backward(grad_Q?, grad_R?, Q, R, mode)"},
+   grad={"A": "qr_backward(grad_Q or none, grad_R or none, Q, R, mode)"},
    doc="Q R = A with Q^H Q = 1 and R upper triangular; mode 'reduced', 'complete' or 'r' (Q is "
        "empty).",
    jvp="twice: it differs between modes, wide and tall matrices", batch="matrices",
@@ -186,7 +186,7 @@ composite("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool
 
 op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) "
    "-> (Tensor U, Tensor S, Tensor Vh)", kernel=custom(place="once"), variants=_free,
-   grad={"A": "svd_backward(grad_U?, grad_S?, grad_Vh?, U, S, Vh)"},
+   grad={"A": "svd_backward(grad_U or none, grad_S or none, grad_Vh or none, U, S, Vh)"},
    doc="`linalg.svd`; U and Vh are empty if not wanted.",
    overloads=["_linalg_svd.U(A, full_matrices, compute_uv, driver, U!, S!, Vh!)"],
    jvp="twice: vectors of singular values are given up to a phase", batch="matrices")
@@ -206,7 +206,8 @@ composite("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, 
           autocast={"cpu": "float32"})
 op("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor "
    "eigenvectors)", kernel=custom(place="once"), variants=_free,
-   grad={"A": "eigh_backward(grad_eigenvalues?, grad_eigenvectors?, eigenvalues, eigenvectors)"},
+   grad={"A": "eigh_backward(grad_eigenvalues or none, grad_eigenvectors or none, eigenvalues, "
+              "eigenvectors)"},
    doc="`linalg.eigh`; vectors are empty if not wanted.",
    overloads=["_linalg_eigh.eigenvalues(A, UPLO, compute_v, eigenvalues!, eigenvectors!)"],
    jvp={"eigenvalues": "eigenvectors.adjoint().matmul(A_t).matmul(eigenvectors)"
@@ -225,8 +226,8 @@ composite("linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor", variants=_free
           autocast={"cpu": "float32"})
 op("_linalg_eig(Tensor self, bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)",
    **_inner,
-   grad={"self": "eig_backward(grad_eigenvalues?, grad_eigenvectors?, eigenvalues, eigenvectors, "
-                 "self.is_complex())"},
+   grad={"self": "eig_backward(grad_eigenvalues or none, grad_eigenvectors or none, eigenvalues, "
+                 "eigenvectors, self.is_complex())"},
    doc="`linalg.eig`; vectors are empty if not wanted.", own=True,
    jvp="twice: eigenvectors are given up to a phase", batch="matrices")
 composite("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", variants=_free,
@@ -273,7 +274,7 @@ op("linalg_det(Tensor A) -> Tensor", **_kernel, grad={"A": "det_backward(grad, r
    batch="matrices")
 composite("det(Tensor self) -> Tensor", doc="Alias of `linalg.det`.")
 op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", **_kernel,
-   grad={"A": "slogdet_backward(grad_sign?, grad_logabsdet?, A, sign)"},
+   grad={"A": "slogdet_backward(grad_sign or none, grad_logabsdet or none, A, sign)"},
    doc="The sign (complex: of absolute value 1) of determinants and the logarithm of their size.",
    jvp={"sign": "sign * i_times_imag_of((log_det_slopes(A, sign).conj() * A_t).sum({-2, -1}))",
         "logabsdet": "(log_det_slopes(A, sign).conj() * A_t).sum({-2, -1})"},

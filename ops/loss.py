@@ -1,10 +1,9 @@
 """Losses of classification and ranking, and embeddings, whose gradients are as sparse.
 
-Kernels stand in src/cpu/isa/nn/loss.cpp and src/cpu/isa/index/embedding.cpp. Losses that are a
-formula and a mean (mse_loss, l1_loss, ...) are in pointwise.py.
+Kernels stand in src/cpu/isa/nn/loss.cpp and src/cpu/isa/index/embedding.cpp.
 """
 
-from gen.table import composite, custom, floating, op, pointwise, stored, update
+from gen.table import complex_, composite, custom, floating, op, pointwise, stored, update
 
 _loss = {"python": "nn", "variants": "function"}
 _out = {"python": "nn", "variants": "function out"}
@@ -211,9 +210,8 @@ for _name in ("_embedding_bag", "_embedding_bag_forward_only"):
     composite(f"{_name}({_BAGS}, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
               "Tensor? per_sample_weights=None, bool include_last_offset=False, "
               f"int padding_idx=-1) -> {_FOUR}", variants="function", out="cpp",
-              body="return rushlight::embedding_bag(weight, indices, offsets, scale_grad_by_freq, "
-                   "mode, sparse, per_sample_weights, include_last_offset, padding_idx < 0 ? "
-                   "std::optional<int64_t>() : std::optional<int64_t>(padding_idx));",
+              body="embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, "
+                   "per_sample_weights, include_last_offset, unless_negative(padding_idx))",
               doc="`embedding_bag`; a negative padding_idx is none.",
               tags=("core",) if _name == "_embedding_bag" else ())
 composite("_rows_of_embedding(Tensor input, Tensor weight, int? padding_idx=None, float? "
@@ -273,3 +271,49 @@ composite("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_length
           "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
           doc="`ctc_loss` with lengths in tensors.",
           autocast={"cpu": "float32"})
+
+# ---- losses that are a formula and a mean; reduction is 0 (none), 1 (mean) or 2 (sum) ----
+
+op("_squared_error(Tensor self, Tensor target) -> Tensor", kernel=pointwise(floating, complex_),
+   variants="function",
+   grad={"self": "grad * (2 * (self - target)).conj()",
+         "target": "grad * (2 * (target - self)).conj()"}, doc="(self - target)^2.", own=True)
+op("_smooth_l1(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * _smooth_l1_slope(self, target, beta)",
+         "target": "-grad * _smooth_l1_slope(self, target, beta)"},
+   doc="Squared error / (2 beta) below beta, absolute error above.", own=True)
+op("_smooth_l1_slope(Tensor self, Tensor target, float beta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * ((self - target).abs() < beta) / beta",
+         "target": "-grad * ((self - target).abs() < beta) / beta"},
+   doc="The derivative of `_smooth_l1`.", own=True)
+op("_huber(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * _huber_slope(self, target, delta)",
+         "target": "-grad * _huber_slope(self, target, delta)"},
+   doc="Half the squared error below delta, delta times the absolute error above.", own=True)
+op("_huber_slope(Tensor self, Tensor target, float delta) -> Tensor", kernel=pointwise(floating),
+   variants="function",
+   grad={"self": "grad * ((self - target).abs() < delta)",
+         "target": "-grad * ((self - target).abs() < delta)"},
+   doc="The derivative of `_huber`.", own=True)
+composite("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", python="nn",
+          variants="function out",
+          doc="The squared error, reduced by default to its mean.",
+          autocast="float32")
+composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", python="nn",
+          variants="function",
+          doc="The absolute error, reduced by default to its mean.",
+          autocast="float32")
+composite("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
+          python="nn",
+          variants="function out",
+          doc="The smooth L1 loss: squared error / (2 beta) below beta, absolute error - beta / "
+              "2 above.",
+          autocast="float32")
+composite("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
+          python="nn",
+          variants="function out",
+          doc="The Huber loss: half the squared error below delta, linear above.",
+          autocast="float32")

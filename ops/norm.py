@@ -38,21 +38,21 @@ _STATISTICS = "(Tensor output, Tensor save_mean, Tensor save_invstd)"
 _RESERVED = "(Tensor output, Tensor save_mean, Tensor save_invstd, Tensor reserve)"
 composite(f"_native_batch_norm_legit({_LEGIT}, Tensor(a!) running_mean, Tensor(b!) running_var, "
           f"bool training, float momentum, float eps) -> {_STATISTICS}", variants="function",
-          body="return rushlight::native_batch_norm(input, weight, bias, running_mean, "
-               "running_var, training, momentum, eps);",
+          body="native_batch_norm(input, weight, bias, running_mean, "
+               "running_var, training, momentum, eps)",
           doc="`native_batch_norm` that updates the running statistics.", tags=("core",))
 composite(f"_native_batch_norm_legit.no_stats({_LEGIT}, bool training, float momentum, float eps) "
           f"-> {_STATISTICS}", variants="function", out="cpp",
-          body="return rushlight::native_batch_norm(input, weight, bias, Tensor(), Tensor(), "
-               "training, momentum, eps);",
+          body="native_batch_norm(input, weight, bias, Tensor(), Tensor(), "
+               "training, momentum, eps)",
           overloads=["_native_batch_norm_legit.no_stats_out(input, weight, bias, training, "
                      "momentum, eps, out!, save_mean!, save_invstd!)"],
           doc="`native_batch_norm` without running statistics.", tags=("core.no_stats",))
 composite(f"_batch_norm_with_update({_LEGIT}, Tensor(a!) running_mean, Tensor(b!) running_var, "
           f"float momentum, float eps) -> {_RESERVED}", variants="",
-          body="auto [out, mean, invstd] = rushlight::native_batch_norm(input, weight, bias, "
+          body="out, mean, invstd = native_batch_norm(input, weight, bias, "
                "running_mean, running_var, true, momentum, eps); "
-               "return {out, mean, invstd, empty({0}, input.options().dtype(kByte))};",
+               "(out, mean, invstd, empty({0}, input.options().dtype(kByte)))",
           out="cpp",
           overloads=["_batch_norm_with_update.out(input, weight, bias, running_mean, running_var, "
                      "momentum, eps, out!, save_mean!, save_invstd!, reserve!)"],
@@ -60,9 +60,9 @@ composite(f"_batch_norm_with_update({_LEGIT}, Tensor(a!) running_mean, Tensor(b!
               "more.")
 composite(f"_batch_norm_no_update({_LEGIT}, Tensor? running_mean, Tensor? running_var, "
           f"float momentum, float eps) -> {_RESERVED}", variants="",
-          body="auto [out, mean, invstd] = rushlight::native_batch_norm(input, weight, bias, "
+          body="out, mean, invstd = native_batch_norm(input, weight, bias, "
                "running_mean, running_var, false, momentum, eps); "
-               "return {out, mean, invstd, empty({0}, input.options().dtype(kByte))};",
+               "(out, mean, invstd, empty({0}, input.options().dtype(kByte)))",
           out="cpp",
           overloads=["_batch_norm_no_update.out(input, weight, bias, running_mean, running_var, "
                      "momentum, eps, out0!, out1!, out2!, out3!)"],
@@ -70,8 +70,8 @@ composite(f"_batch_norm_no_update({_LEGIT}, Tensor? running_mean, Tensor? runnin
 composite(f"_native_batch_norm_legit_no_training({_LEGIT}, Tensor running_mean, "
           f"Tensor running_var, float momentum, float eps) -> {_STATISTICS}", variants="function",
           out="cpp",
-          body="return rushlight::native_batch_norm(input, weight, bias, running_mean, "
-               "running_var, false, momentum, eps);",
+          body="native_batch_norm(input, weight, bias, running_mean, "
+               "running_var, false, momentum, eps)",
           overloads=["_native_batch_norm_legit_no_training.out(input, weight, bias, running_mean, "
                      "running_var, momentum, eps, out0!, out1!, out2!)"],
           doc="`native_batch_norm` that uses the running statistics.", tags=("core.default",))
@@ -84,8 +84,8 @@ op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tens
    doc="Normalises over the last dimensions; also gives the statistics used.",
    overloads=["native_layer_norm.out(input, normalized_shape, weight, bias, eps, out0!, out1!, "
               "out2!)"],
-   jvp={"input": "multiply_weight(std::get<0>(layer_norm_backward(input_t, input, "
-                 "normalized_shape, {}, {}, mean, rstd, eps, {true, false, false})), weight)",
+   jvp={"input": "multiply_weight(layer_norm_backward(input_t, input, "
+                 "normalized_shape, {}, {}, mean, rstd, eps, {true, false, false})[0], weight)",
         "weight": "layer_norm_scaled(input, normalized_shape, mean, rstd, eps) * weight_t",
         "bias": "bias_t"},
    batch={"input": "leading",
@@ -105,8 +105,8 @@ op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, floa
                                 "num_groups, eps, mask)"},
    node="NativeGroupNormBackward0", own=True,
    doc="Normalises each group of channels of each image; also gives the statistics used.",
-   jvp={"input": "multiply_channels(std::get<0>(group_norm_backward(input_t, input, {}, {}, mean, "
-                 "rstd, num_groups, eps, {true, false, false})), weight)",
+   jvp={"input": "multiply_channels(group_norm_backward(input_t, input, {}, {}, mean, "
+                 "rstd, num_groups, eps, {true, false, false})[0], weight)",
         "weight": "group_norm_scaled(input, mean, rstd, num_groups, eps) * as_channels(weight_t, "
                   "input)",
         "bias": "as_channels(bias_t, input)"},
@@ -128,8 +128,8 @@ op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float?
    grad={"input, weight": "rms_norm_backward(grad_output, input, normalized_shape, weight, rstd, "
                           "eps, mask)"},
    doc="Divides by the root mean square over the last dimensions.", out="none",
-   jvp={"input": "multiply_weight(std::get<0>(rms_norm_backward(input_t, input, normalized_shape, "
-                 "{}, rstd, eps, {true, false})), weight)",
+   jvp={"input": "multiply_weight(rms_norm_backward(input_t, input, normalized_shape, "
+                 "{}, rstd, eps, {true, false})[0], weight)",
         "weight": "rms_norm_scaled(input, normalized_shape, rstd, eps) * weight_t"},
    batch={"input": "leading", "": "batched_rms_norm(input, normalized_shape, weight, eps, batch)"})
 op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor "

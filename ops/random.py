@@ -181,7 +181,7 @@ composite("native_dropout(Tensor input, float p, bool? train) -> (Tensor output,
           overloads=["native_dropout.out(input, p, train, out0!, out1!)"],
           tags=("core", "nondeterministic_seeded"))
 composite("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-          variants="", out="cpp", body="return grad_output.mul(mask).mul(scale);",
+          variants="", out="cpp", body="grad_output.mul(mask).mul(scale)",
           doc="Derivative of `native_dropout`.", tags=("pointwise.default",))
 composite("dropout1d(Tensor input, float p, bool train) -> Tensor", variants="function",
           python="nn", doc="`feature_dropout` of (N, C, L) or (C, L).", own=True)

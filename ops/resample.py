@@ -93,8 +93,7 @@ for _n in (2, 3):
               autocast={"cpu": "float32", "accelerator": "promote"})
 composite("_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, int "
           "padding_mode, bool align_corners) -> Tensor", variants="function", out="cpp",
-          body="return rushlight::grid_sampler_2d(input, grid, interpolation_mode, padding_mode, "
-               "align_corners);",
+          body="grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)",
           doc="`grid_sampler_2d` by another name.")
 composite("affine_grid_generator(Tensor theta, Size[] size, bool align_corners) -> Tensor",
           variants="function",

@@ -5,7 +5,7 @@ from gen.table import composite, op, rows
 op("softmax(Tensor self, Dim dim, ScalarType? dtype=None) -> Tensor",
    kernel=rows(gives="softmax_dtype(name, self, dtype)"),
    grad={"self": "_softmax_backward_data(grad, result, dim, "
-                 "is_complex(self.dtype()) ? result.dtype() : self.dtype())"},
+                 "result.dtype() if is_complex(self.dtype()) else self.dtype())"},
    doc="exp(x) / sum(exp(x)) along a dimension.",
    overloads=["softmax.int(self, dim, dtype)", "softmax.int_out(self, dim, dtype, out!)"],
    jvp="result * (self_t - (result * self_t).sum(dim, true))",
@@ -13,7 +13,7 @@ op("softmax(Tensor self, Dim dim, ScalarType? dtype=None) -> Tensor",
 op("log_softmax(Tensor self, Dim dim, ScalarType? dtype=None) -> Tensor",
    kernel=rows(gives="softmax_dtype(name, self, dtype)"),
    grad={"self": "_log_softmax_backward_data(grad, result, dim, "
-                 "is_complex(self.dtype()) ? result.dtype() : self.dtype())"},
+                 "result.dtype() if is_complex(self.dtype()) else self.dtype())"},
    doc="The logarithm of `softmax` along a dimension.",
    overloads=["log_softmax.int(self, dim, dtype)", "log_softmax.int_out(self, dim, dtype, out!)"],
    jvp="self_t - (result.exp() * self_t).sum(dim, true)",

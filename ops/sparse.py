@@ -97,10 +97,10 @@ composite("sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Sca
 # Old names that programs of graph networks use.
 for _alias, _name in {"spmm": "mm", "dsmm": "mm", "hsmm": "hspmm"}.items():
     composite(f"{_alias}(Tensor self, Tensor mat2) -> Tensor", variants="function", own=True,
-              body=f"return rushlight::{_name}(self, mat2);", doc=f"Alias of `{_name}`.")
+              body=f"{_name}(self, mat2)", doc=f"Alias of `{_name}`.")
 composite("saddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
           "Tensor", variants="function", own=True,
-          body="return rushlight::sspaddmm(self, mat1, mat2, beta, alpha);",
+          body="sspaddmm(self, mat1, mat2, beta, alpha)",
           doc="Alias of `sspaddmm`.")
 composite("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
           "alpha=1) -> Tensor", variants="function",

@@ -41,7 +41,7 @@ op("igammac(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    doc="The regularised upper incomplete gamma function Q(self, other).")
 op("special_zeta(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
    grad={"self": "no_derivative(\"zeta\")",
-         "other": "grad * (-self) * special_zeta(self + 1, other)"},
+         "other": "grad * -self * special_zeta(self + 1, other)"},
    doc="The Hurwitz zeta function: the sum of (other + k)^-self over k >= 0.",
    overloads=["special_zeta(self, Tensor other)", "special_zeta.other_scalar(self, Scalar other)",
               "special_zeta.other_scalar_out(self, Scalar other, out!)",

@@ -34,7 +34,7 @@ for symbol, name in {
         name,
         "",
         "Tensor[]" if lists else "Tensor",
-        "return copy_of($view(self$rest));",
+        "copy_of($view(self$rest))",
         variants="function" if lists else f"{method}function out",
         doc=f"What `{name.partition('_copy')[0]}` gives, in memory of its own.",
     )
@@ -44,8 +44,7 @@ for symbol in ("as_strided", "diagonal", "select", "slice"):
         f"{symbol}_scatter",
         ", Tensor src",
         "Tensor",
-        "const Tensor whole = clone_for_batches(self, src); "
-        "return copy_into_view(whole, $view(whole$rest), src);",
+        "whole = clone_for_batches(self, src); copy_into_view(whole, $view(whole$rest), src)",
         variants="method function out" if symbol == "slice" else "method function",
         out="cpp",
         doc=f"A copy with `src` in place of what `{symbol}` gives.",

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gen import derivatives, kernels, registry, rules, schema, table, wrappers
+from gen import derivatives, kernels, registry, rules, table, wrappers
 from gen.__main__ import show
-from gen.schema import TableError, Type, parse_signature, parse_type
+from gen.expressions import TableError, read
+from gen.schema import Type, parse_signature, parse_type
 from gen.text import each, lines, only, when
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -199,7 +200,7 @@ def test_keys_are_for_many_entries():
         "Kernel": [op.kernel for op in ops],
         "Formula": [f for op in ops for f in op.kernel.formulas],
     }
-    worked_out = {"Op.node_index", "Op.undefined_grads"}
+    worked_out = {"Op.node_index"}
     few = set()
     for kind, found in holders.items():
         for key in dataclasses.fields(getattr(table, kind)):
@@ -228,19 +229,15 @@ def test_integers_have_meanings():
 
 
 def test_cpp_is_told_what_integers_mean():
-    """Rules of vmap go by the types of arguments, not by their names; composites have no rules."""
-    keys = {"kernel": table.custom(), "grad": "none", "batch": "dims"}
-    ops = [
-        entry("f(Tensor self, Dim axis, int dim, Size[] shape) -> Tensor", **keys),
-        entry("g(Tensor self, int dim, int[] size) -> Tensor", **keys),
-        entry("h(Tensor self, Dim dim) -> Tensor", kind="composite"),
+    """Rules of vmap go by the types of arguments, not by their names."""
+    op = entry("f(Tensor self, Dim axis, int dim, Size[] shape) -> Tensor")
+    meanings = [text.partition(".meaning = ")[2] for text in registry.arg_infos(op.args)]
+    assert [text.partition("}")[0] for text in meanings] == [
+        "",
+        "Meaning::Dim",
+        "",
+        "Meaning::Size",
     ]
-    rows = [
-        row.strip()
-        for row in registry.meanings_source(ops).splitlines()
-        if row.strip().startswith("{&")
-    ]
-    assert rows == [f"{{&function_f_{form}_0, {{2u, 8u}}}}," for form in ("functional", "inplace")]
 
 
 @pytest.mark.parametrize(
@@ -251,17 +248,44 @@ def test_cpp_is_told_what_integers_mean():
             "f(grad, self.sizes(), x.dim)",
             {"f": {"called"}, "grad": {"whole"}, "self": {"meta"}, "x": {"whole"}},
         ),
-        (
-            'std::get<0>(g(x, "tanh")) + x.size(0)',
-            {"get": {"called"}, "g": {"called"}, "x": {"whole", "meta"}},
-        ),
-        ("x.sizes() == y->dim", {"x": {"meta"}, "y": {"whole"}}),
+        ('g(x, "tanh")[0] + x.size(0)', {"g": {"called"}, "x": {"whole", "meta"}}),
+        ("a = f(x); x.sizes() == a", {"f": {"called"}, "x": {"whole", "meta"}, "a": {"whole"}}),
     ],
 )
 def test_names_in_expressions(said, expected):
-    """Members of a name are none, nor are namespaces."""
-    found = {name: how for name, how in schema.names_in(said).items() if name != "get"}
-    assert found == {name: how for name, how in expected.items() if name != "get"}
+    """Members of a name are none."""
+    assert read(said).names == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("a - (b - c) * -d", "a - (b - c) * -d"),
+        ("(a + b).sum(0, {1, 2}, none)", "(a + b).sum(0, {1, 2}, std::nullopt)"),
+        ("f({}, 1e-5, 'x')[1]", 'std::get<1>(f({}, 1e-5, "x"))'),
+        ("a if not b and (c or d) else e", "!b && (c || d) ? a : e"),
+        ("(a if b else c) + (d if e == f else g)", "(b ? a : c) + (e == f ? d : g)"),
+        ("f(grad_q or none)", "f(grad_q)"),
+    ],
+)
+def test_expressions_in_cpp(said, expected):
+    assert read(said).cpp == expected
+
+
+def test_statements_in_cpp():
+    """Names of ops stand in the namespace of ops, though composites have them, too."""
+    assert read("out, mean = norm(x); (out, f(mean))").statements({"norm"}) == [
+        "const auto [out, mean] = rushlight::norm(x);",
+        "return {out, f(mean)};",
+    ]
+
+
+@pytest.mark.parametrize(
+    "said", ["a ? b : c", "a < b < c", "[x for x in y]", "f(a=1)", "del a; b", "a->b"]
+)
+def test_other_expressions_are_refused(said):
+    with pytest.raises(TableError):
+        _ = read(said).cpp
 
 
 def test_templates():

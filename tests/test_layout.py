@@ -153,7 +153,7 @@ SPELL_THE_DEVICE = {
     "include/rushlight/tensor.h",
     "gen/_C.pyi.in",
     "gen/__main__.py",
-    "gen/headers.py",
+    "ops/headers.py",
     "gen/registry.py",
     "src/autograd/saved.cpp",
     "src/core/backend.h",

@@ -1,6 +1,6 @@
 """Comments, docstrings and pages name files that exist.
 
-A name such as `src/core/parts.h` or `isa/simd.h` has to be the end of the path of a file of the
+A name such as `src/core/sparse.h` or `isa/simd.h` has to be the end of the path of a file of the
 repository, of one that the build generates, or of one of the list `ELSEWHERE`.
 """
 
@@ -132,11 +132,11 @@ def test_known_names_are_named(files):
 
 
 def test_what_is_missing_is_found():
-    endings = endings_of([Path("src/core/parts.h"), Path("src/cpu/isa/conv/batch.cpp")])
+    endings = endings_of([Path("src/core/sparse.h"), Path("src/cpu/isa/conv/batch.cpp")])
     assert not list(
-        missing("see core/parts.h, parts.h, conv/batch.cpp and isa/conv/*.cpp", endings)
+        missing("see core/sparse.h, sparse.h, conv/batch.cpp and isa/conv/*.cpp", endings)
     )
-    assert list(missing("see isa/conv_batch.cpp, core/{parts,whole}.h", endings)) == [
+    assert list(missing("see isa/conv_batch.cpp, core/{sparse,whole}.h", endings)) == [
         "isa/conv_batch.cpp",
         "core/whole.h",
     ]

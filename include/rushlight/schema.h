@@ -25,6 +25,14 @@ enum class BaseType : uint8_t {
   Other,    // of libraries' ops: what TypeInfo::of says
 };
 
+// What a value is for, where rules have to know it.
+enum class Meaning : uint8_t {
+  Any,
+  Dim,    // an integer that counts dimensions
+  Size,   // an integer that is a size of a tensor
+  Count,  // a tensor that counts steps
+};
+
 struct TypeInfo {
   BaseType base = BaseType::Tensor;
   bool is_list = false;
@@ -34,7 +42,8 @@ struct TypeInfo {
   bool written = false;           // Tensor(a!)
   char alias = 0;                 // 'a' of Tensor(a) and Tensor(a!); 0: shares no memory
   uint8_t size = 0;               // of int[2], where one int stands for equal ones; 0: any
-  const Type* of = nullptr;       // of Other: the whole type
+  Meaning meaning = Meaning::Any;
+  const Type* of = nullptr;  // of Other: the whole type
 };
 
 struct DefaultInfo {
@@ -133,6 +142,10 @@ struct OpFunction {
   const OpFunction* functional = nullptr;  // of a form that writes to given tensors
   SparseRule sparse = {};                  // no call: sparse tensors are refused
   TangentRule tangent = {};                // no call: what it is made of has rules, or it refuses
+  // What Python code that looks at ops is shown in its place (`shown=` of entries), below autograd
+  // (modes, classes with __torch_dispatch__) and above it (a trace); null: the op itself.
+  std::vector<Value> (*parts)(const std::vector<Value>& arguments) = nullptr;
+  std::vector<Value> (*traced)(const std::vector<Value>& arguments) = nullptr;
   bool composed = false;  // of other ops, which levels below autograd see in its place
 
   std::vector<Value> call(const std::vector<Value>& arguments) const {

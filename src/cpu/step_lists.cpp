@@ -6,8 +6,8 @@
 
 namespace rushlight::cpu {
 
-StepLists::StepLists(std::initializer_list<List> lists) {
-  const TensorList params = lists.begin()->tensors;
+StepLists::StepLists(ArrayRef<TensorList> lists) {
+  const TensorList params = lists.front();
   runs_.resize(params.size());
   offsets_.resize(params.size() + 1);
   device_ = params.empty() ? device_ : params[0].device();
@@ -17,14 +17,13 @@ StepLists::StepLists(std::initializer_list<List> lists) {
     runs_[i].numel = p.numel();
     runs_[i].dtype = p.dtype();
     offsets_[i + 1] = offsets_[i] + p.numel();
-    int k = 0;
-    for (const List& list : lists) {
-      char*& data = runs_[i].data[k++];
+    for (size_t k = 0; k < lists.size(); k++) {
+      char*& data = runs_[i].data[k];
       data = nullptr;
-      if (list.tensors.empty()) {
+      if (lists[k].empty()) {
         continue;
       }
-      const Tensor& t = list.tensors[i];
+      const Tensor& t = lists[k][i];
       if (dense ? t.strides() == p.strides() || (t.is_contiguous() && p.is_contiguous())
                 : t.is_contiguous()) {
         data = static_cast<char*>(t.data_ptr());
@@ -34,7 +33,7 @@ StepLists::StepLists(std::initializer_list<List> lists) {
                              : make_empty(p.sizes(), p.dtype(), p.device());
       copy_raw(ordered, t);
       data = static_cast<char*>(ordered.data_ptr());
-      (list.written ? to_write_ : kept_).push_back({t, ordered});
+      (k == 1 ? kept_ : to_write_).push_back({t, ordered});
     }
   }
 }

@@ -3,7 +3,6 @@
 // they were written.
 #pragma once
 
-#include <initializer_list>
 #include <vector>
 
 #include <rushlight/tensor.h>
@@ -18,12 +17,9 @@ class RL_API StepLists {  // other devices use it, too
     int64_t numel;
     ScalarType dtype;
   };
-  struct List {
-    TensorList tensors;  // empty: not used
-    bool written;
-  };
-  // The first list is that of the parameters.
-  StepLists(std::initializer_list<List> lists);
+  // The first list is that of the parameters, the second of their gradients, which are only read;
+  // those that are not used are empty.
+  explicit StepLists(ArrayRef<TensorList> lists);
   ~StepLists();
   void write_back();
 

@@ -239,6 +239,11 @@ RL_INLINE T rint(T x) {
   return x;
 }
 
+// One of two, both of which are computed.
+template <class T>
+RL_INLINE T select(bool condition, T x, T y) {
+  return condition ? x : y;
+}
 // Smallest and largest of two; a NaN wins. f-variants: a number wins over a NaN. (| has no branch.)
 template <class T>
 RL_INLINE T maximum(T x, T y) {

@@ -5,66 +5,17 @@
 // are shared out; bits are those of every processor with fused multiplications
 // (math::multiply_add).
 //
-// To add one: a rule here, an entry in ops/optim.py, its contract in src/ops/optim.cpp, and its
-// function in optim_ops.inc, which every column of kernels includes behind its run_steps.
+// C is float or double, or Recorded (ops/recorded.h), by which the same rule is a program that
+// autograd records: what depends on elements is chosen by math::select, not by branches.
+//
+// To add one: a rule here and an entry in ops/optim.py.
 #pragma once
 
 #include <cmath>
-#include <type_traits>
-#include <utility>
 
-#include "kernels/math.h"
+#include "kernels/steps.h"
 
 namespace rushlight::rules {
-
-inline constexpr int max_extra = 3;
-
-// Calls f(k) for the lists that a step touches; k is a constant.
-template <class Step, class F>
-RL_INLINE void for_lists(const F& f) {
-  const auto call = [&](auto k) {
-    if constexpr ((Step::lists >> k & 1) != 0) {
-      f(k);
-    }
-  };
-  [&]<int... k>(std::integer_sequence<int, k...>) {
-    (call(std::integral_constant<int, k>()), ...);
-  }(std::make_integer_sequence<int, 5>());
-}
-
-// x with the gradient that the penalty weight_decay / 2 * |p|^2 adds.
-template <class C>
-RL_INLINE C add_weight_decay(C decay, C p, C g) {
-  return decay != C(0) ? math::multiply_add(decay, p, g) : g;
-}
-// A running mean: where the new share is small, from the old value, else from the new one.
-template <class C>
-RL_INLINE C mean_with(C old, C value, C share) {
-  const bool near = share < C(0.5);
-  return near ? old + share * (value - old) : value - (value - old) * (C(1) - share);
-}
-
-// Calls f<flag>().
-template <class F>
-void with_flag(bool flag, const F& f) {
-  if (flag) {
-    f.template operator()<true>();
-  } else {
-    f.template operator()<false>();
-  }
-}
-
-// The step of a rule that keeps the mean of gradients and that of their squares.
-template <class Step, class C, class Rule>
-RL_INLINE Step with_moments(const Rule& r) {
-  return {C(1 - r.beta1),
-          C(r.beta2),
-          C(1 - r.beta2),
-          C(r.eps),
-          C(r.decoupled ? 0 : r.weight_decay),
-          C(r.decoupled ? 1 - r.lr * r.weight_decay : 1),
-          C(r.maximize ? -1 : 1)};
-}
 
 // Each rule has visit<C>(f), which calls f with the Step for a compute type, and
 // prepare_factors(count, to) where something differs by parameter. Each Step has `lists`, a bit for
@@ -108,7 +59,7 @@ struct Adam {  // keeps the mean, the mean of squares and, with amsgrad, its max
     RL_INLINE void operator()(C* x, const double* extra) const {
       const C g = add_weight_decay(decay, x[0], sign * x[1]);
       const C p = x[0] * shrink;
-      const bool near = share < C(0.5);
+      const bool near{share < C(0.5)};
       x[2] = math::multiply_add(near ? share : share - C(1), g - x[2], near ? x[2] : g);
       x[3] = math::multiply_add(share2 * g, g, x[3] * beta2);
       C v = x[3];
@@ -146,7 +97,7 @@ struct Rmsprop {  // keeps the mean of squares, the momentum, the mean
       if constexpr (Centered) {
         x[4] = mean_with(x[4], g, share);
         // A variance is not negative, but for rounding; that of squares that overflow is infinite.
-        v = v == math::infinity<C> ? v : math::maximum(v - x[4] * x[4], C(0));
+        v = math::select(v == C(math::infinity<double>), v, math::maximum(v - x[4] * x[4], C(0)));
       }
       const C denominator = math::sqrt(v) + eps;
       if constexpr (Moves) {
@@ -224,7 +175,7 @@ struct Adamax {  // keeps the mean and the largest gradient, which fades
     RL_INLINE void operator()(C* x, const double* extra) const {
       const C g = add_weight_decay(decay, x[0], sign * x[1]);
       x[2] = mean_with(x[2], g, share);
-      x[3] = math::maximum(x[3] * beta2, (g < C(0) ? -g : g) + eps);
+      x[3] = math::maximum(x[3] * beta2, math::select(g < C(0), -g, g) + eps);
       x[0] = x[0] + static_cast<C>(extra[0]) * x[2] / x[3];
     }
   };
@@ -318,11 +269,13 @@ struct Rprop {  // keeps the gradient before and the step's length
     RL_INLINE void operator()(C* x, const double*) const {
       const C g = sign * x[1];
       const C agreement = g * x[2];
-      const C length = x[3] * (agreement > C(0) ? plus : agreement < C(0) ? minus : C(1));
-      x[3] = length < smallest ? smallest : length > largest ? largest : length;
-      x[2] = agreement < C(0) ? C(0) : g;
-      const C direction = x[2] > C(0) ? C(1) : x[2] < C(0) ? C(-1) : C(0);
-      x[0] = x[0] - direction * x[3];
+      const C shorter = math::select(agreement < C(0), x[3] * minus, x[3]);
+      const C length = math::select(agreement > C(0), x[3] * plus, shorter);
+      const C bounded = math::select(length > largest, largest, length);
+      x[3] = math::select(length < smallest, smallest, bounded);
+      x[2] = math::select(agreement < C(0), C(0), g);
+      const C direction = math::select(x[2] < C(0), C(-1), C(0));
+      x[0] = x[0] - math::select(x[2] > C(0), C(1), direction) * x[3];
     }
   };
   template <class C, class F>

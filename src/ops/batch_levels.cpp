@@ -336,9 +336,8 @@ std::vector<Value> VmapMode::draw(const OpFunction& function, std::vector<Value>
     return function.call(arguments);
   }
   bool sized = false;
-  const Meanings known = meanings_of(function);
   for (size_t i = 0; i < arguments.size(); i++) {
-    if (known.is_size(i)) {
+    if (is_size(function, i)) {
       DimVector sizes = arguments[i].get<DimVector>();
       sizes.insert(0, batch_);
       arguments[i] = Value(std::move(sizes));

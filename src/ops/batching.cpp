@@ -59,9 +59,8 @@ int64_t rank_of(const Value& v) {
 }
 // The sizes of an input that a backward op is given: dimensions are those of that input.
 const Value* input_sizes(const Call& c) {
-  const Meanings known = meanings_of(c.function);
   for (size_t i = 0; i < c.arguments.size(); i++) {
-    if (known.is_size(i) && c.arguments[i].is<DimVector>()) {
+    if (is_size(c.function, i) && c.arguments[i].is<DimVector>()) {
       return &c.arguments[i];
     }
   }
@@ -83,10 +82,9 @@ int64_t slice_rank(const Call& c) {
 // Dimensions of slices, counted behind the batch.
 void count_behind(const Call& c, std::vector<Value>& arguments) {
   const int64_t rank = slice_rank(c);
-  const Meanings known = meanings_of(c.function);
   for (size_t i = 0; i < arguments.size(); i++) {
     Value& v = arguments[i];
-    if (!known.is_dim(i) || v.is_none()) {
+    if (!is_dim(c.function, i) || v.is_none()) {
       continue;
     }
     if (v.is<DimVector>()) {
@@ -103,9 +101,8 @@ void count_behind(const Call& c, std::vector<Value>& arguments) {
 
 // Sizes have the batch in front where it leads.
 void grow_sizes(const Call& c, std::vector<Value>& arguments) {
-  const Meanings known = meanings_of(c.function);
   for (size_t i = 0; i < arguments.size(); i++) {
-    if (known.is_size(i) && arguments[i].is<DimVector>()) {
+    if (is_size(c.function, i) && arguments[i].is<DimVector>()) {
       DimVector sizes = arguments[i].get<DimVector>();
       sizes.insert(0, c.batch);
       arguments[i] = Value(std::move(sizes));
@@ -270,7 +267,6 @@ std::vector<Value> call_with_leading_batch(const Call& c, const Rule& rule) {
 // Ops over dimensions: a number counts as one element where a dimension is named.
 std::vector<Value> dims(const Call& c, const Rule& rule) {
   const Value* const sizes = input_sizes(c);
-  const Meanings known = meanings_of(c.function);
   bool numbers = sizes == nullptr;
   bool lone_number = false;  // one that meets vectors, as a row of one element
   // The gradient of an op on a number, which counts as one element.
@@ -284,7 +280,7 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
         lone_number |= sizes == nullptr && t.defined() && t.dim() == 0;
       });
     }
-    if (known.is_dim(i)) {
+    if (is_dim(c.function, i)) {
       wanted = &c.arguments[i];
       at = i;
     }
@@ -294,7 +290,7 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
   count_behind(c, arguments);
   if (of_number) {
     for (size_t i = 0; i < arguments.size(); i++) {
-      if (known.is_size(i) && arguments[i].is<DimVector>()) {
+      if (is_size(c.function, i) && arguments[i].is<DimVector>()) {
         arguments[i] = Value(DimVector{c.batch, 1});
       }
     }
@@ -344,12 +340,11 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
 }
 
 std::vector<Value> fold(const Call& c, const Rule& rule) {
-  const Meanings known = meanings_of(c.function);
   std::vector<Value> arguments = unwrap_arguments(c, Lone::Whole, Lone::Left, rule.covers);
   for (size_t i = 0; i < arguments.size(); i++) {
     if ((rule.covers >> i & 1) != 0) {
       arguments[i].change_tensors([](const Tensor& t) { return t.flatten(0, 1); });
-    } else if (known.is_size(i) && arguments[i].is<DimVector>()) {
+    } else if (is_size(c.function, i) && arguments[i].is<DimVector>()) {
       DimVector sizes = arguments[i].get<DimVector>();
       sizes[0] *= c.batch;
       arguments[i] = Value(std::move(sizes));
@@ -366,7 +361,8 @@ std::vector<Value> fold(const Call& c, const Rule& rule) {
 
 std::vector<Value> formula(const Call& c, const Rule& rule) {
   std::vector<Value> arguments = unwrap_arguments(c, Lone::One, Lone::One, rule.covers);
-  const bool has_dims = meanings_of(c.function).dims != 0;
+  const auto counts_dims = [](const ArgInfo& a) { return a.type.meaning == Meaning::Dim; };
+  const bool has_dims = std::ranges::any_of(c.function.arguments, counts_dims);
   // A number counts as one element where a dimension is named.
   const bool number = has_dims && c.arguments[0].is<Tensor>() && rank_of(c.arguments[0]) == 0;
   if (has_dims) {

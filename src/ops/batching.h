@@ -6,17 +6,12 @@
 
 namespace rushlight::batching {
 
-// What the integers among a function's arguments are, where rules have to know it (the types Dim
-// and Size of its schema): a bit for each that counts dimensions, for each list of a tensor's
-// sizes.
-struct Meanings {
-  uint32_t dims = 0;
-  uint32_t sizes = 0;
-
-  bool is_dim(size_t argument) const { return (dims >> argument & 1) != 0; }
-  bool is_size(size_t argument) const { return (sizes >> argument & 1) != 0; }
-};
-Meanings meanings_of(const OpFunction& function);  // generated
+inline bool is_dim(const OpFunction& function, size_t argument) {
+  return function.arguments[argument].type.meaning == Meaning::Dim;
+}
+inline bool is_size(const OpFunction& function, size_t argument) {
+  return function.arguments[argument].type.meaning == Meaning::Size;
+}
 
 // The tensor of a level that is made of a value with the batch in front, whose own levels are
 // lower.

@@ -141,21 +141,18 @@ Tensor contract(Tensor left, Tensor right, const std::vector<int64_t>& summed) {
   return a.bmm(b).reshape(sizes).permute(back);
 }
 
-}  // namespace
+// Where the labels of an equation lie in the common order: the result's first, then those that are
+// summed.
+struct Order {
+  std::array<int, num_letters> count{};  // how often each letter occurs in operands
+  std::array<int64_t, num_letters> place;
+  int64_t covered = 0;  // how many dimensions an ellipsis stands for
+  int64_t ellipsis_place = -1;
+  int64_t result_dims = 0;
+  int64_t dims = 0;
+};
 
-Tensor composite::einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef path) {
-  RL_CHECK_VALUE(!tensors.empty(), "einsum(): expected the equation and at least one operand");
-  const Equation e = parse(equation);
-  RL_CHECK(e.operands.size() >= tensors.size(),
-           "einsum(): more operands were provided than the equation names: ", tensors.size(),
-           " for ", e.operands.size());
-  RL_CHECK(e.operands.size() <= tensors.size(),
-           "einsum(): fewer operands were provided than the equation names: ", tensors.size(),
-           " for ", e.operands.size());
-
-  // How many dimensions each ellipsis stands for, and how often each letter occurs.
-  int64_t covered = 0;
-  std::array<int, num_letters> count{};
+void count_labels(const Equation& e, TensorList tensors, Order& order) {
   for (size_t i = 0; i < tensors.size(); i++) {
     const std::vector<int>& labels = e.operands[i];
     const bool open = std::find(labels.begin(), labels.end(), ellipsis) != labels.end();
@@ -164,19 +161,20 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
     RL_CHECK(open ? rest >= 0 : rest == 0, "einsum(): the number of subscripts, ", named,
              open ? ", is more than" : ", is not", " that of the dimensions of operand ", i, ", ",
              tensors[i].dim(), open ? "" : ": an ellipsis stands for the others");
-    covered = std::max(covered, open ? rest : 0);
+    order.covered = std::max(order.covered, open ? rest : 0);
     for (const int label : labels) {
       if (label != ellipsis) {
-        count[static_cast<size_t>(label)]++;
+        order.count[static_cast<size_t>(label)]++;
       }
     }
   }
+}
 
-  // Places of the labels: the result's first, then those that are summed.
-  std::array<int64_t, num_letters> place;
+Order order_of(const Equation& e, TensorList tensors) {
+  Order order;
+  count_labels(e, tensors, order);
+  auto& [count, place, covered, ellipsis_place, result_dims, dims] = order;
   place.fill(-1);
-  int64_t ellipsis_place = -1;
-  int64_t dims = 0;
   if (e.has_output) {
     for (const int label : e.output) {
       if (label == ellipsis) {
@@ -199,7 +197,7 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
       }
     }
   }
-  const int64_t result_dims = dims;
+  result_dims = dims;
   if (ellipsis_place < 0) {
     ellipsis_place = dims;
     dims += covered;
@@ -209,66 +207,69 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
       place[label] = dims++;
     }
   }
+  return order;
+}
 
-  std::vector<Tensor> operands;
-  DimVector sizes(static_cast<size_t>(dims), 1);
-  std::vector<int> uses(static_cast<size_t>(dims),
-                        0);  // operands yet to come that have this dimension
-  for (size_t i = 0; i < tensors.size(); i++) {
-    Tensor t = tensors[i];
-    DimVector from(static_cast<size_t>(dims), -1);  // dimension of t at each place
-    int64_t d = 0;
-    for (const int label : e.operands[i]) {
-      if (label == ellipsis) {
-        const int64_t n = tensors[i].dim() - static_cast<int64_t>(e.operands[i].size()) + 1;
-        for (int64_t k = 0; k < n; k++) {
-          from[static_cast<size_t>(ellipsis_place + covered - n + k)] = d++;
-        }
+// Operand i in the common order, with size 1 for what it lacks.
+Tensor in_order(const Order& order, const std::vector<int>& labels, Tensor t, size_t i) {
+  DimVector from(static_cast<size_t>(order.dims), -1);  // dimension of t at each place
+  const int64_t open = t.dim() - static_cast<int64_t>(labels.size()) + 1;
+  int64_t d = 0;
+  for (const int label : labels) {
+    if (label == ellipsis) {
+      for (int64_t k = 0; k < open; k++) {
+        from[static_cast<size_t>(order.ellipsis_place + order.covered - open + k)] = d++;
+      }
+      continue;
+    }
+    int64_t& at = from[static_cast<size_t>(order.place[static_cast<size_t>(label)])];
+    if (at >= 0) {  // the same label again: its diagonal
+      RL_CHECK(t.size(at) == t.size(d), "einsum(): subscript ", name_of(label),
+               " is repeated for operand ", i, " but the sizes don't match, ", t.size(d),
+               " != ", t.size(at));
+      t = t.diagonal(0, at, d).movedim(-1, at);
+    } else {
+      at = d++;
+    }
+  }
+  for (int64_t& at : from) {
+    if (at < 0) {
+      t = t.unsqueeze(-1);
+      at = t.dim() - 1;
+    }
+  }
+  return t.permute(from);
+}
+
+// How many operands have each dimension; sizes have to broadcast.
+std::vector<int> count_uses(const Order& order, const std::vector<Tensor>& operands) {
+  std::vector<int> uses(static_cast<size_t>(order.dims), 0);
+  DimVector sizes(static_cast<size_t>(order.dims), 1);
+  for (size_t i = 0; i < operands.size(); i++) {
+    for (int64_t k = 0; k < order.dims; k++) {
+      const int64_t n = operands[i].size(k);
+      int64_t& size = sizes[static_cast<size_t>(k)];
+      if (n == 1) {
         continue;
       }
-      int64_t& at = from[static_cast<size_t>(place[static_cast<size_t>(label)])];
-      if (at >= 0) {  // the same label again: its diagonal
-        RL_CHECK(t.size(at) == t.size(d), "einsum(): subscript ", name_of(label),
-                 " is repeated for operand ", i, " but the sizes don't match, ", t.size(d),
-                 " != ", t.size(at));
-        t = t.diagonal(0, at, d).movedim(-1, at);
-      } else {
-        at = d++;
-      }
-    }
-    DimVector order;
-    for (int64_t& at : from) {
-      if (at < 0) {
-        t = t.unsqueeze(-1);
-        at = t.dim() - 1;
-      }
-      order.push_back(at);
-    }
-    t = t.permute(order);
-    for (int64_t k = 0; k < dims; k++) {
-      const auto at = static_cast<size_t>(k);
-      if (t.size(k) == 1) {
-        continue;
-      }
-      uses[at]++;
-      if (sizes[at] != 1 && sizes[at] != t.size(k)) {
+      uses[static_cast<size_t>(k)]++;
+      if (size != 1 && size != n) {
         std::string label = "...";
         for (int l = 0; l < num_letters; l++) {
-          label = place[static_cast<size_t>(l)] == k ? std::string(1, name_of(l)) : label;
+          label = order.place[static_cast<size_t>(l)] == k ? std::string(1, name_of(l)) : label;
         }
-        throw Error(str("einsum(): subscript ", label, " has size ", t.size(k), " for operand ", i,
-                        ", but ", sizes[at],
-                        " in an operand before it, and they do not broadcast"));
+        throw Error(str("einsum(): subscript ", label, " has size ", n, " for operand ", i,
+                        ", but ", size, " in an operand before it, and they do not broadcast"));
       }
-      sizes[at] = t.size(k);
+      size = n;
     }
-    operands.push_back(std::move(t));
   }
+  return uses;
+}
 
-  const IntArrayRef pairs = path.value_or({});
-  RL_CHECK(pairs.empty() || pairs.size() == 2 * (tensors.size() - 1),
-           "einsum(): expected contraction path to have ", 2 * (tensors.size() - 1),
-           " elements, but got ", pairs.size());
+// The product of all operands, pair by pair; a dimension that is summed is so with its last pair.
+Tensor contract_all(const Order& order, std::vector<Tensor> operands, IntArrayRef pairs) {
+  std::vector<int> uses = count_uses(order, operands);  // by operands that are left
   for (size_t step = 0; operands.size() > 1; step++) {
     int64_t i = pairs.empty() ? 0 : pairs[2 * step];
     int64_t j = pairs.empty() ? 1 : pairs[2 * step + 1];
@@ -282,10 +283,10 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
     operands.erase(operands.begin() + j);
     operands.erase(operands.begin() + i);
     std::vector<int64_t> summed;
-    for (int64_t d = 0; d < dims; d++) {
+    for (int64_t d = 0; d < order.dims; d++) {
       int& left_to_use = uses[static_cast<size_t>(d)];
       left_to_use -= (left.size(d) != 1) + (right.size(d) != 1);
-      if (d >= result_dims && left_to_use == 0) {
+      if (d >= order.result_dims && left_to_use == 0) {
         summed.push_back(d);
       } else if (left.size(d) != 1 || right.size(d) != 1) {
         left_to_use++;  // the product has it
@@ -294,9 +295,32 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
     operands.insert(pairs.empty() ? operands.begin() : operands.end(),
                     contract(left, right, summed));
   }
-  Tensor result = operands[0];
+  return operands[0];
+}
+
+}  // namespace
+
+Tensor composite::einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef path) {
+  RL_CHECK_VALUE(!tensors.empty(), "einsum(): expected the equation and at least one operand");
+  const Equation e = parse(equation);
+  RL_CHECK(e.operands.size() >= tensors.size(),
+           "einsum(): more operands were provided than the equation names: ", tensors.size(),
+           " for ", e.operands.size());
+  RL_CHECK(e.operands.size() <= tensors.size(),
+           "einsum(): fewer operands were provided than the equation names: ", tensors.size(),
+           " for ", e.operands.size());
+  const Order order = order_of(e, tensors);
+  std::vector<Tensor> operands;
+  for (size_t i = 0; i < tensors.size(); i++) {
+    operands.push_back(in_order(order, e.operands[i], tensors[i], i));
+  }
+  const IntArrayRef pairs = path.value_or({});
+  RL_CHECK(pairs.empty() || pairs.size() == 2 * (tensors.size() - 1),
+           "einsum(): expected contraction path to have ", 2 * (tensors.size() - 1),
+           " elements, but got ", pairs.size());
+  Tensor result = contract_all(order, std::move(operands), pairs);
   DimVector rest;
-  for (int64_t d = result_dims; d < dims; d++) {
+  for (int64_t d = order.result_dims; d < order.dims; d++) {
     if (result.size(d) != 1) {
       rest.push_back(d);
     }
@@ -304,7 +328,7 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
   if (!rest.empty()) {
     result = result.sum(rest, true);
   }
-  for (int64_t d = dims - 1; d >= result_dims; d--) {
+  for (int64_t d = order.dims - 1; d >= order.result_dims; d--) {
     result = result.squeeze(d);
   }
   return result;

@@ -149,7 +149,41 @@ Tensor multiply_weights(const Tensor& weight, const Tensor& t) {
 
 }  // namespace
 
+namespace {
+
+// Losses accept any target that broadcasts, but hardly anybody wants that.
+void check_target(const char* name, const Tensor& self, const Tensor& target) {
+  if (!(self.sizes() == target.sizes())) {
+    warn(str("Using a target size (", target.sizes(), ") that is different to the input size (",
+             self.sizes(), ") in ", name,
+             ": they are broadcast, so that an element is compared with several. Give both the "
+             "same size."));
+  }
+}
+
+}  // namespace
+
 namespace composite {
+
+Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  check_target("mse_loss", self, target);
+  return reduce_losses(rushlight::_squared_error(self, target), reduction);
+}
+Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  check_target("l1_loss", self, target);
+  return reduce_losses((self - target).abs(), reduction);
+}
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+  check_target("smooth_l1_loss", self, target);
+  RL_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
+  return beta == 0 ? rushlight::l1_loss(self, target, reduction)
+                   : reduce_losses(rushlight::_smooth_l1(self, target, beta), reduction);
+}
+Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+  check_target("huber_loss", self, target);
+  RL_CHECK(delta > 0, "huber_loss does not support non-positive values: delta is ", delta);
+  return reduce_losses(rushlight::_huber(self, target, delta), reduction);
+}
 
 Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Tensor& weight,
                    int64_t reduction, int64_t ignore_index) {

@@ -12,7 +12,12 @@
 
 namespace rushlight {
 
-// ---- what composites call whose statement the table says ----
+// ---- what expressions of the table call ----
+
+inline bool is_number(const Tensor& t) { return t.impl()->is_wrapped_number(); }
+inline std::optional<int64_t> unless_negative(int64_t i) {
+  return i < 0 ? std::optional<int64_t>() : i;
+}
 
 // In memory of its own.
 Tensor copy_of(const Tensor& view);

@@ -10,7 +10,6 @@
 
 #include "autograd/node.h"
 #include "core/op_support.h"
-#include "core/parts.h"
 #include "core/scoped_value.h"
 #include "python/autograd.h"
 #include "python/bindings.h"
@@ -157,7 +156,7 @@ std::vector<Value> results_of_parts(PartsFunction parts, const std::vector<Value
 }
 
 std::vector<Value> PythonSpecial::take(const OpFunction& function, std::vector<Value> arguments) {
-  if (const PartsFunction parts = parts_of(function)) {
+  if (const auto parts = function.parts) {
     const bool whole = in_python([&] { return has_whole_op_rules(Dispatched(arguments)); });
     if (!whole) {
       return results_of_parts(parts, arguments);
@@ -284,7 +283,7 @@ class PythonMode final : public LowerMode {
 
   // Parts of an op are seen one by one: the mode is back on the stack for them.
   std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
-    const PartsFunction parts = parts_of(function);
+    const auto parts = function.parts;
     if (parts == nullptr || in_python([&] { return has_whole_op_rules(Dispatched(arguments)); })) {
       return LowerMode::take(function, std::move(arguments));
     }
@@ -376,7 +375,7 @@ class PythonWatcher final : public Mode {
       const ScopedValue<const OpFunction*> once(casting_, &function);
       return autocast::dispatch(function, std::move(arguments));
     }
-    if (const PartsFunction parts = traced_as(function)) {
+    if (const auto parts = function.traced) {
       const ModeScope scope(*this, ModeScope::Level::Upper);
       return parts(arguments);
     }

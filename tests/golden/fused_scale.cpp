@@ -100,6 +100,12 @@ namespace views {
 namespace composite {
 }  // namespace composite
 
+namespace sparse {
+}  // namespace sparse
+
+namespace parts {
+}  // namespace parts
+
 }  // namespace rushlight
 
 // ======== isa/pointwise_0.cpp
@@ -133,8 +139,52 @@ RL_CUDA_POINTWISE(fused_scale, 2, 1, set_floating | set_complexes, Promote::Same
 
 namespace rushlight::shape {
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 
 }  // namespace rushlight::shape
+
+// ======== src/step_checks.cpp
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include "ops/step_checks.h"
+
+namespace rushlight::shape {
+
+
+}  // namespace rushlight::shape
+
+// ======== src/recorded_steps.cpp
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include "ops/recorded_steps.h"
+
+namespace rushlight::composite {
+
+
+}  // namespace rushlight::composite
+
+// ======== isa/steps.cpp
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include "cpu/isa/pointwise/step_by.h"
+#include "generated/kernels.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+
+}  // namespace rushlight::cpu::RL_ISA
+
+// ======== cuda/steps.cu
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include "cuda/step_by.cuh"
+#include "generated/kernels.h"
+
+namespace rushlight::cuda {
+
+
+}  // namespace rushlight::cuda
 
 // ======== src/registry.cpp
 // Generated from the op table by `python -m gen`. Do not edit.
@@ -160,79 +210,6 @@ ArrayRef<const OpInfo*> all_ops() {
 }
 
 }  // namespace rushlight
-
-// ======== src/parts.cpp
-// Generated from the op table by `python -m gen`. Do not edit.
-
-#include <unordered_map>
-
-#include <rushlight/ops.h>
-
-#include "core/parts.h"
-#include "ops/wrappers.h"
-
-namespace rushlight {
-
-namespace parts {
-
-
-}  // namespace parts
-
-namespace {
-
-
-using Table = std::unordered_map<const OpFunction*, PartsFunction>;
-PartsFunction found_in(const Table& table, const OpFunction& function) {
-  const auto found = table.find(&function);
-  return found == table.end() ? nullptr : found->second;
-}
-
-}  // namespace
-
-PartsFunction parts_of(const OpFunction& function) {
-  static const auto& known = *new const Table{
-  };
-  return found_in(known, function);
-}
-
-PartsFunction traced_as(const OpFunction& function) {
-  static const auto& known = *new const Table{
-  };
-  return found_in(known, function);
-}
-
-}  // namespace rushlight
-
-// ======== src/meanings.cpp
-// Generated from the op table by `python -m gen`. Do not edit.
-
-#include <unordered_map>
-
-#include "ops/batching.h"
-
-namespace rushlight {
-
-
-batching::Meanings batching::meanings_of(const OpFunction& function) {
-  static const auto& known = *new const std::unordered_map<const OpFunction*, Meanings>{
-  };
-  const auto found = known.find(&function);
-  return found == known.end() ? Meanings() : found->second;
-}
-
-}  // namespace rushlight
-
-// ======== include/generated/sparse.h
-// Generated from the op table by `python -m gen`. Do not edit.
-
-#pragma once
-
-#include "core/sparse.h"
-
-namespace rushlight::sparse {
-
-
-}  // namespace rushlight::sparse
 
 // ======== include/rushlight/overloads.h
 // Generated from the op table by `python -m gen`. Do not edit.
@@ -348,7 +325,7 @@ constexpr batching::Rule rules_fused_scale_functional_0[] = {
   {batching::Kind::Aligned, 3u},
 };
 const OpFunction function_fused_scale_functional_0 = {
-    run_boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, list_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, {boxed<forward::fused_scale_functional_0>, 3u}, false
+    run_boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, list_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, {boxed<forward::fused_scale_functional_0>, 3u}, nullptr, nullptr, false
 };
 Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(self, other);
@@ -401,7 +378,7 @@ constexpr OpInfo overloads_fused_scale_inplace_0[] = {
     {"aten", "fused_scale_", "Scalar", list_8, list_7, &function_fused_scale_inplace_0, list_3, 0x30040u},
 };
 const OpFunction function_fused_scale_inplace_0 = {
-    run_boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, list_5, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, {boxed<forward::fused_scale_inplace_0>, 3u}, false
+    run_boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, list_5, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, {boxed<forward::fused_scale_inplace_0>, 3u}, nullptr, nullptr, false
 };
 Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(self, other);
@@ -463,7 +440,7 @@ constexpr OpInfo overloads_fused_scale_out_0[] = {
     {"aten", "fused_scale", "Scalar_out", list_12, list_7, &function_fused_scale_out_0, list_11, 0x34000u},
 };
 const OpFunction function_fused_scale_out_0 = {
-    run_boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, list_9, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, {}, false
+    run_boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, list_9, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, {}, nullptr, nullptr, false
 };
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(out, self, other);

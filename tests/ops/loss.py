@@ -58,6 +58,17 @@ _LOGITS = f"np.maximum(self, 0) - self * target + {_PLUS}"
 _COSINE = "np.sum(input1 * input2, -1) / (vector_norm(input1, 2, -1) * vector_norm(input2, 2, -1))"
 _CTC = "ctc(log_probs, targets, input_lengths, target_lengths, blank)"
 REFERENCES = {
+    # formulas and their means
+    "_squared_error": "(self - target) ** 2",
+    "_smooth_l1": "huber(self - target, beta) / beta",
+    "_smooth_l1_slope": "np.clip((self - target) / beta, -1, 1)",
+    "_huber": "huber(self - target, delta)",
+    "_huber_slope": "np.clip(self - target, -delta, delta)",
+    "mse_loss": "reduced(np.abs(self - target) ** 2, reduction)",
+    "l1_loss": "reduced(np.abs(self - target), reduction)",
+    "smooth_l1_loss": "reduced(huber(self - target, beta) / beta, reduction)",
+    "huber_loss": "reduced(huber(self - target, delta), reduction)",
+    # others
     "nll_loss_nd": "nll(self, target, weight, reduction, ignore_index)",
     "_nll_loss": "(nll(self, target, weight, reduction, ignore_index), None)",
     "_nll_loss_backward": "adjoint_of(lambda i: np.take_along_axis(i, target[:, None], 1)[:, 0], -grad_output / total_weight * np.ones(len(target)), sizes)",

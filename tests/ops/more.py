@@ -255,6 +255,7 @@ SAMPLES = {
     "remainder.Scalar_Tensor": ["5, pos(3, 4)"],
     "xlogy.Scalar_Self": ["2, pos(3, 4)"],
 }
+SAMPLES |= {f"_recorded_{name}": said for name, said in SAMPLES.items() if name.endswith("_step_")}
 _BITS = [f"bitwise_{n}" for n in ("and", "or", "xor", "left_shift", "right_shift")]
 SAMPLES |= {f"{name}.Scalar_Tensor": ["5, x(3, 4, low=0, high=3)"] for name in _BITS}
 _DUNDERS = ("__and__", "__or__", "__xor__", "__lshift__", "__rshift__")

@@ -13,6 +13,8 @@ import rushlight as torch
 from tests.ops.harness import cases, count, function_of
 
 FAR = [10.0**e for e in (2, 3, 5, 8, 20, 60, 120, 180, 240, 300)]
+# Families of which composites are functions of elements.
+ELEMENTWISE = ("activation", "comparison", "pointwise", "special")
 # Derivatives that do not tend to their value there, by op and place.
 REPLACED = "infinities are replaced by a constant"
 NO_LIMIT = {
@@ -28,7 +30,7 @@ def is_unary(case):
     inputs = [a for a in op.args if a.type.base == "Tensor"]
     others = [a for a in op.args if a.type.base != "Tensor" and a.default is None]
     pointwise = op.kernel.kind == "pointwise" or (
-        op.kind == "composite" and op.family in ("pointwise", "special")
+        op.kind == "composite" and op.family in ELEMENTWISE
     )
     grad = case.gradient and (op.kind == "composite" or bool(op.grad)) and op.grad != "none"
     plain = case.op.name not in ("clamp", "clip", "glu")  # which need bounds, or halves
@@ -109,7 +111,7 @@ def is_binary(case):
     op = case.op
     inputs = [a for a in op.args if a.type.base == "Tensor"]
     others = [a for a in op.args if a.type.base != "Tensor" and a.default is None]
-    pointwise = op.kernel.kind == "pointwise" or (op.kind == "composite" and op.family in ("pointwise", "special"))
+    pointwise = op.kernel.kind == "pointwise" or (op.kind == "composite" and op.family in ELEMENTWISE)
     grad = case.gradient and op.grad not in ("none", "missing") and op.name != "prelu"
     return pointwise and len(inputs) == 2 and not others and grad and not case.writes and "float64" in case.dtypes
 

@@ -123,7 +123,7 @@ def tolerance_of(case, dtype, result):
 
 
 # Families whose elements stand for themselves or are reduced; sums of products with infinities depend on their order.
-WITH_SPECIAL = {"arrange", "complex", "creation", "index", "pad", "pointwise", "reduce", "scan", "shape", "softmax", "sort", "special", "statistics"}
+WITH_SPECIAL = {"activation", "arrange", "comparison", "complex", "creation", "index", "pad", "pointwise", "reduce", "scan", "shape", "softmax", "sort", "special", "statistics"}
 
 
 def assert_equals_reference(case, dtype, text, **how):

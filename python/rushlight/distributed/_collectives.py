@@ -1,22 +1,28 @@
-"""What processes exchange: tensors, from one to one, one to all, all to one and all to all."""
+"""What processes exchange: tensors, from one to all, all to one and all to all."""
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any
-
 import rushlight
 from rushlight.distributed import _kinds
+from rushlight.distributed._calls import (
+    _as_real,
+    _check_complex,
+    _check_list,
+    _check_root_list,
+    _check_same,
+    _check_tensor,
+    _finish,
+    _finish_coalesced,
+    _options,
+    _peer,
+    supports_complex,
+)
 from rushlight.distributed._kinds import ReduceOp
-from rushlight.distributed._process_group import Work
+from rushlight.distributed._messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from rushlight.distributed._world import (
-    GroupMember,
-    _get_default_group,
     _group,
     _rank_not_in_group,
     _warn_not_in_group,
-    get_global_rank,
-    get_group_rank,
 )
 
 __all__ = [
@@ -44,305 +50,6 @@ __all__ = [
     "send",
     "supports_complex",
 ]
-
-# The works that a coalescing manager has to wait for, innermost last.
-_managers: list[list[Any]] = []
-
-
-def _check_tensor(value, name):
-    if not isinstance(value, rushlight.Tensor):
-        raise TypeError(
-            f"Invalid function argument: `{name}` is expected to be a Tensor, but got {type(value)}"
-        )
-
-
-def _check_list(value, name):
-    if not isinstance(value, list) or not all(isinstance(t, rushlight.Tensor) for t in value):
-        raise TypeError(
-            f"Invalid function argument: `{name}` is expected to be a list of tensors, but got "
-            f"{type(value)}"
-        )
-
-
-def _element(tensor):
-    """Complex numbers travel as pairs of real ones."""
-    return tensor.dtype.to_real() if tensor.is_complex() else tensor.dtype
-
-
-def _check_same(*tensors):
-    first, *rest = [
-        t for part in tensors for t in ([part] if isinstance(part, rushlight.Tensor) else part)
-    ]
-    for t in rest:
-        if _element(t) != _element(first):
-            raise ValueError(
-                f"Invalid usage of tensors with different dtypesFound {first.dtype} and  {t.dtype}"
-            )
-
-
-def _as_real(tensor):
-    """Complex numbers as pairs: what an engine written elsewhere understands."""
-    return rushlight.view_as_real(tensor) if tensor.is_complex() else tensor
-
-
-def supports_complex(reduceOp: ReduceOp) -> bool:
-    """Whether a reduction supports complex numbers.
-
-    Args:
-        reduceOp: the operation, such as `ReduceOp.SUM`.
-
-    Example:
-        >>> torch.distributed.distributed_c10d.supports_complex(torch.distributed.ReduceOp.MAX)
-        False
-    """
-    return reduceOp.name not in ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
-
-
-def _check_complex(tensors, op, what):
-    if any(t.is_complex() for t in tensors) and not supports_complex(op):
-        raise ValueError(f"{what} does not support {op} on complex tensors")
-
-
-def _options(kind, async_op, **settings):
-    """Settings of a collective, which say, too, whether it is waited for at once."""
-    opts = kind()
-    opts.asyncOp = async_op or bool(_managers)
-    for name, value in settings.items():
-        if name == "reduceOp" and not isinstance(value, ReduceOp):
-            raise TypeError(f"expected a ReduceOp but got {value!r}")
-        setattr(opts, name, value)
-    return opts
-
-
-def _note(work):
-    if _managers and work is not None and not getattr(work, "_is_part", False):
-        _managers[-1].append(work)
-
-
-def _finish(work, async_op):
-    if _managers:
-        _note(work)
-        return work if async_op else None
-    if async_op:
-        return work
-    if work is not None:
-        work.wait()
-    return None
-
-
-def _finish_coalesced(work, async_op):
-    """Those of several tensors give a future, and are never held back by a manager."""
-    if async_op:
-        return work.get_future()
-    work.wait()
-    return None
-
-
-def _check_root_list(given, is_root, name, role):
-    if is_root and not given:
-        raise ValueError(f"Argument ``{name}`` must be specified on {role} rank.")
-    if given and not is_root:
-        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{role} ranks.")
-
-
-def _peer(group, rank, group_rank, default=None):
-    """The number within the group of a process that is given by either number."""
-    if rank is not None and group_rank is not None:
-        raise ValueError("Can't specify both a global rank and a group rank")
-    if group_rank is not None:
-        return group_rank
-    if rank is None:
-        if default is None:
-            raise ValueError("Must specify a rank or a group rank")
-        return default
-    return rank if group is GroupMember.WORLD else get_group_rank(group, rank)
-
-
-class P2POp:
-    """A message of `batch_isend_irecv`: `isend` or `irecv`, a tensor, and the other process.
-
-    For an example see the page distributed.
-
-    For an example see the page distributed.
-
-    Args:
-        op: `isend` or `irecv`.
-        tensor: what is sent, or written into.
-        peer: the rank of the other process.
-        group: the processes; all of them if None.
-        tag: a number that both sides say.
-        group_peer: the rank of the other process within the group, instead of `peer`.
-
-    Raises:
-        ValueError: `op` is another function, or no process is named.
-        ValueError: `op` is another function, or no process is named.
-    """
-
-    def __init__(self, op, tensor, peer=None, group=None, tag: int = 0, group_peer=None):
-        if op not in (isend, irecv):
-            raise ValueError(f"Invalid ``op``: a P2POp does isend or irecv, not {op}")
-        _check_tensor(tensor, "tensor")
-        self.op = op
-        self.tensor = tensor
-        self.group = _group(group)
-        self.tag = tag
-        self.group_peer = _peer(self.group, peer, group_peer)
-        self.peer = get_global_rank(self.group, self.group_peer) if peer is None else peer
-
-    def __repr__(self):
-        return f"P2POp({self.op.__name__}, peer={self.peer}, tag={self.tag})"
-
-
-def _send(tensor, dst, group, tag, group_dst):
-    group = _group(group)
-    to = _peer(group, dst, group_dst)
-    _check_tensor(tensor, "tensor")
-    if _rank_not_in_group(group):
-        _warn_not_in_group("isend")
-        return None
-    if to == group.rank():
-        raise ValueError(
-            f"destination rank should not be the same as the rank that sends: both are {to}"
-        )
-    return group.send([_as_real(tensor)], to, tag)
-
-
-def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
-    """Send a tensor to a process asynchronously.
-
-    For an example see the page distributed.
-
-    For an example see the page distributed.
-
-    Args:
-        tensor: what is sent.
-        dst: the rank of the receiver.
-        group: the processes; all of them if None.
-        tag: a number that the receiver says, too.
-        group_dst: the rank of the receiver within the group, instead of `dst`.
-
-    Returns:
-        A `Work` with `wait()`; until then the tensor must not change.
-        A `Work` with `wait()`; until then the tensor must not change.
-
-    Raises:
-        ValueError: the receiver is this process, or is not named.
-        ValueError: the receiver is this process, or is not named.
-    """
-    work = _send(tensor, dst, group, tag, group_dst)
-    _note(work)
-    return work
-
-
-def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
-    """Receive a tensor asynchronously; from any process if none is given.
-
-    For an example see the page distributed.
-
-    For an example see the page distributed.
-
-    Args:
-        tensor: is written into.
-        src: the rank of the sender; None: any.
-        group: the processes; all of them if None.
-        tag: a number that the sender says, too.
-        group_src: the rank of the sender within the group, instead of `src`.
-
-    Returns:
-        A `Work` with `wait()`; until then the tensor has no values.
-        A `Work` with `wait()`; until then the tensor has no values.
-    """
-    _check_tensor(tensor, "tensor")
-    group = _group(group)
-    if _rank_not_in_group(group):
-        _warn_not_in_group("irecv")
-        return None
-    if src is None and group_src is None:
-        return group.recv_anysource([_as_real(tensor)], tag)
-    work = group.recv([_as_real(tensor)], _peer(group, src, group_src), tag)
-    _note(work)
-    return work
-
-
-def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
-    """Send a tensor to a process.
-
-    For an example see the page distributed.
-
-    For an example see the page distributed.
-
-    Args:
-        tensor: what is sent.
-        dst: the rank of the receiver.
-        group: the processes; all of them if None.
-        tag: a number that the receiver says, too.
-        group_dst: the rank of the receiver within the group, instead of `dst`.
-
-    Raises:
-        ValueError: the receiver is this process, or is not named.
-        ValueError: the receiver is this process, or is not named.
-    """
-    work = _send(tensor, dst, group, tag, group_dst)
-    if work is not None:
-        work.wait()
-
-
-def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
-    """Receive a tensor; returns the rank that sent it.
-
-    For an example see the page distributed.
-
-    For an example see the page distributed.
-
-    Args:
-        tensor: is written into.
-        src: the rank of the sender; None: any.
-        group: the processes; all of them if None.
-        tag: a number that the sender says, too.
-        group_src: the rank of the sender within the group, instead of `src`.
-    """
-    work = irecv(tensor, src, group, tag, group_src)
-    if work is None:
-        return -1
-    work.wait()
-    if src is not None:
-        return src
-    if group_src is not None:
-        return get_global_rank(_group(group), group_src)
-    source = work._source_rank()
-    return source if group is None else get_global_rank(group, source)
-
-
-def batch_isend_irecv(p2p_op_list):
-    """Send and receive several tensors; returns their works.
-
-    For an example see the page distributed.
-
-    For an example see the page distributed.
-
-    Args:
-        p2p_op_list: the messages, a list of `P2POp` of one group.
-
-    Raises:
-        ValueError: the list is empty, has other things, or belongs to several groups.
-        ValueError: the list is empty, has other things, or belongs to several groups.
-    """
-    if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
-        raise ValueError(
-            f"Invalid ``p2p_op_list``: a list of P2POp is expected, but got {p2p_op_list!r}"
-        )
-    if not p2p_op_list:
-        raise ValueError("p2p_op_list is empty")
-    backend = p2p_op_list[0].group
-    if any(op.group is not backend for op in p2p_op_list):
-        raise ValueError("All ops need to use the same group.")
-    device = p2p_op_list[0].tensor.device
-    with _coalescing_manager(backend, device, async_ops=True) as manager:
-        for op in p2p_op_list:
-            op.op(op.tensor, op.peer, op.group, op.tag)
-    if _managers:
-        _managers[-1].extend(manager.works)
-    return manager.works
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
@@ -807,51 +514,3 @@ def barrier(group=None, async_op=False, device_ids=None, timeout=None):
     opts = _options(_kinds.BarrierOptions, async_op, device_ids=device_ids or [])
     opts.timeout = opts.timeout if timeout is None else timeout
     return _finish(_group(group).barrier(opts=opts), async_op)
-
-
-# The engines that put calls together now.
-_grouping: set[Any] = set()
-
-
-class _CoalescingManager:
-    """Waits for what was asked for within `_coalescing_manager`."""
-
-    def __init__(self):
-        self.works: list[Work] = []
-
-    def append(self, work=None):
-        if work is not None:
-            self.works.append(work)
-
-    def wait(self):
-        for work in self.works:
-            work.wait()
-
-
-@contextlib.contextmanager
-def _coalescing_manager(group=None, device=None, async_ops=False):
-    """Let collectives go together; they have ended after it, or after its `wait`.
-
-    `device`: where the tensors lie, where the group has several engines.
-    """
-    group = group or _get_default_group()
-    kind = None if device is None else rushlight.device(device).type
-    engines = {
-        engine
-        for of, engine in group._backends.items()
-        if kind in (None, of) and getattr(engine, "supports_coalescing", False)
-    } - _grouping
-    manager = _CoalescingManager()
-    _managers.append(manager.works)
-    _grouping.update(engines)
-    for engine in engines:
-        engine._start_coalescing()
-    try:
-        yield manager
-    finally:
-        _managers.pop()
-        _grouping.difference_update(engines)
-        for engine in engines:
-            manager.append(engine._end_coalescing())
-    if not async_ops:
-        manager.wait()

@@ -7,7 +7,7 @@ import pickle
 from typing import Any
 
 import rushlight
-from rushlight.distributed import _collectives, _monitored
+from rushlight.distributed import _calls, _collectives, _messages, _monitored
 from rushlight.distributed._world import (
     _group,
     _rank_not_in_group,
@@ -105,7 +105,7 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("gather_object")
-    to = _collectives._peer(group, dst, group_dst, 0)
+    to = _calls._peer(group, dst, group_dst, 0)
     here = group.rank() == to
     if here and not object_gather_list:
         raise ValueError("Argument ``object_gather_list`` must be specified on destination rank.")
@@ -162,7 +162,7 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("broadcast_object_list")
-    source = _collectives._peer(group, src, group_src, 0)
+    source = _calls._peer(group, src, group_src, 0)
     here = group.rank() == source
     place = _place(group, device)
     if here:
@@ -215,7 +215,7 @@ def scatter_object_list(
             "scatter_object_output_list is expected to be a list of size at least 1, whose first "
             "item is set"
         )
-    source = _collectives._peer(group, src, group_src, 0)
+    source = _calls._peer(group, src, group_src, 0)
     here = group.rank() == source
     place = _place(group)
     most = rushlight.zeros(1, dtype=rushlight.int64, device=place)
@@ -239,21 +239,19 @@ def scatter_object_list(
 def _pass_on(way, message, other, group, group_other, use_batch):
     """A message sent, or received, alone or as a batch of one; the rank of the other process."""
     if use_batch:
-        op = _collectives.P2POp(way, message, other, group, group_peer=group_other)
-        for work in _collectives.batch_isend_irecv([op]):
+        op = _messages.P2POp(way, message, other, group, group_peer=group_other)
+        for work in _messages.batch_isend_irecv([op]):
             work.wait()
         return op.peer
-    if way is _collectives.irecv:
-        return _collectives.recv(message, other, group, group_src=group_other)
-    return _collectives.send(message, other, group, group_dst=group_other)
+    if way is _messages.irecv:
+        return _messages.recv(message, other, group, group_src=group_other)
+    return _messages.send(message, other, group, group_dst=group_other)
 
 
 def send_object_list(
     object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False
 ):
     """Send a list of objects to a process. Objects are pickled.
-
-    For an example see the page distributed.
 
     For an example see the page distributed.
 
@@ -279,8 +277,6 @@ def recv_object_list(
 
     For an example see the page distributed.
 
-    For an example see the page distributed.
-
     Args:
         object_list: a list to write into, as long as the one that is sent.
         src: the rank of the sender; None: any.
@@ -293,7 +289,7 @@ def recv_object_list(
         _warn_not_in_group("recv_object_list")
         return -1
     place = _place(_group(group), device)
-    way = _collectives.irecv
+    way = _messages.irecv
     sizes = rushlight.empty(len(object_list), dtype=rushlight.int64, device=place)
     sender = _pass_on(way, sizes, src, group, group_src, use_batch)
     data = rushlight.empty(int(sizes.sum()), dtype=rushlight.uint8, device=place)

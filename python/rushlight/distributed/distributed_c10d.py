@@ -22,9 +22,9 @@ from rushlight.distributed import (
 from rushlight.distributed import (
     rendezvous as _rendezvous,
 )
+from rushlight.distributed._calls import _coalescing_manager, _CoalescingManager
 from rushlight.distributed._checked import CheckedGroup, _create_process_group_wrapper
 from rushlight.distributed._collectives import *
-from rushlight.distributed._collectives import _coalescing_manager, _CoalescingManager
 from rushlight.distributed._engines import *
 from rushlight.distributed._kinds import *
 from rushlight.distributed._kinds import _make_nccl_premul_sum

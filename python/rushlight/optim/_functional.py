@@ -1,20 +1,19 @@
 """Steps of optimisers as functions of lists of tensors: parameters, gradients, and what each keeps.
 
-Parameters, states and counts of steps change in place. With `differentiable` the step is recorded
-(`_differentiable.py`), so parameters must not be leaves then. `foreach`, `fused` and `capturable`
-mean nothing: there is one way to do a step.
+Parameters, states and counts of steps change in place. With `differentiable` autograd records the
+step, so parameters must not be leaves then. `foreach`, `fused` and `capturable` mean nothing: there
+is one way to do a step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
 
-from ._stepping import _steps
-from .optimizer import _get_value
+from ._stepping import _arguments_of, _take_step
 
 __all__ = [
     "adadelta",
@@ -31,6 +30,14 @@ __all__ = [
 ]
 
 _List = Sequence[Tensor]
+# What the arguments of ops are called here.
+_NAMES = {
+    "decoupled": "decoupled_weight_decay",
+    "eta_minus": "etaminus",
+    "eta_plus": "etaplus",
+    "momentum_buffers": "momentum_buffer_list",
+    "steps": "state_steps",
+}
 
 
 def _is_skipped(grads: Any, grad_scale: Tensor | None, found_inf: Tensor | None) -> bool:
@@ -41,6 +48,36 @@ def _is_skipped(grads: Any, grad_scale: Tensor | None, found_inf: Tensor | None)
         for grad in grads:
             grad.div_(grad_scale.to(grad.device))
     return False
+
+
+def _run(op: str, given: Mapping[str, Any]) -> None:
+    """The step of an op, by the arguments of a function."""
+    if _is_skipped(given["grads"], given.get("grad_scale"), given.get("found_inf")):
+        return
+    lists, settings = _arguments_of(op)
+    known = {name: given[_NAMES.get(name, name)] for name in (*lists, *settings)}
+    _take_step(op, given["differentiable"], [known[name] for name in lists], known)
+
+
+def _step_sgd(
+    params: _List,
+    grads: _List,
+    buffers: list[Tensor | None],
+    settings: Mapping[str, Any],
+    differentiable: bool,
+) -> None:
+    """A step of `SGD`. Parameters that have no running gradient yet take another branch of it."""
+    parts: dict[bool, list[int]] = {False: [], True: []}
+    for i, buffer in enumerate(buffers):
+        first = settings["momentum"] != 0 and buffer is None
+        if first:
+            buffers[i] = rushlight.empty_like(grads[i])
+        parts[first].append(i)
+    for first, places in parts.items():
+        if places:
+            lists = [[own[i] for i in places] for own in (params, grads, buffers)]
+            kept = lists if settings["momentum"] != 0 else [*lists[:2], []]
+            _take_step("sgd_step_", differentiable, kept, {**settings, "first": first})
 
 
 def sgd(
@@ -67,28 +104,8 @@ def sgd(
     """
     if has_sparse_grad:
         raise RuntimeError("sgd(): sparse gradients are taken by the class SGD alone")
-    if _is_skipped(d_p_list, grad_scale, found_inf):
-        return
-    parts: dict[bool, list[int]] = {False: [], True: []}
-    for i, buffer in enumerate(momentum_buffer_list):
-        first = momentum != 0 and buffer is None
-        if first:
-            momentum_buffer_list[i] = rushlight.empty_like(d_p_list[i])
-        parts[first].append(i)
-    for first, places in parts.items():
-        if places:
-            _steps(False).sgd_step_(
-                [params[i] for i in places],
-                [d_p_list[i] for i in places],
-                [momentum_buffer_list[i] for i in places] if momentum != 0 else [],
-                lr=float(_get_value(lr)),
-                momentum=momentum,
-                dampening=dampening,
-                weight_decay=weight_decay,
-                nesterov=nesterov,
-                maximize=maximize,
-                first=first,
-            )
+    if not _is_skipped(d_p_list, grad_scale, found_inf):
+        _step_sgd(params, d_p_list, momentum_buffer_list, locals(), False)
 
 
 def adam(
@@ -116,24 +133,7 @@ def adam(
     maximize: bool,
 ) -> None:
     """A step of `Adam`."""
-    if _is_skipped(grads, grad_scale, found_inf):
-        return
-    _steps(differentiable).adam_step_(
-        params,
-        grads,
-        exp_avgs,
-        exp_avg_sqs,
-        max_exp_avg_sqs if amsgrad else [],
-        state_steps,
-        lr=float(lr),
-        beta1=float(beta1),
-        beta2=float(beta2),
-        eps=eps,
-        weight_decay=weight_decay,
-        decoupled=decoupled_weight_decay,
-        amsgrad=amsgrad,
-        maximize=maximize,
-    )
+    _run("adam_step_", locals())
 
 
 def adamw(
@@ -160,25 +160,7 @@ def adamw(
     maximize: bool,
 ) -> None:
     """A step of `AdamW`."""
-    adam(
-        params,
-        grads,
-        exp_avgs,
-        exp_avg_sqs,
-        max_exp_avg_sqs,
-        state_steps,
-        differentiable=differentiable,
-        grad_scale=grad_scale,
-        found_inf=found_inf,
-        decoupled_weight_decay=True,
-        amsgrad=amsgrad,
-        beta1=beta1,
-        beta2=beta2,
-        lr=lr,
-        weight_decay=weight_decay,
-        eps=eps,
-        maximize=maximize,
-    )
+    _run("adam_step_", locals() | {"decoupled_weight_decay": True})
 
 
 def adagrad(
@@ -207,19 +189,7 @@ def adagrad(
     """
     if has_sparse_grad:
         raise RuntimeError("adagrad(): sparse gradients are taken by the class Adagrad alone")
-    if _is_skipped(grads, grad_scale, found_inf):
-        return
-    _steps(differentiable).adagrad_step_(
-        params,
-        grads,
-        state_sums,
-        state_steps,
-        lr=float(lr),
-        lr_decay=lr_decay,
-        eps=eps,
-        weight_decay=weight_decay,
-        maximize=maximize,
-    )
+    _run("adagrad_step_", locals())
 
 
 def adadelta(
@@ -240,18 +210,7 @@ def adadelta(
     maximize: bool,
 ) -> None:
     """A step of `Adadelta`."""
-    _steps(differentiable).adadelta_step_(
-        params,
-        grads,
-        square_avgs,
-        acc_deltas,
-        state_steps,
-        lr=float(lr),
-        rho=rho,
-        eps=eps,
-        weight_decay=weight_decay,
-        maximize=maximize,
-    )
+    _run("adadelta_step_", locals())
 
 
 def adamax(
@@ -273,19 +232,7 @@ def adamax(
     weight_decay: float,
 ) -> None:
     """A step of `Adamax`."""
-    _steps(differentiable).adamax_step_(
-        params,
-        grads,
-        exp_avgs,
-        exp_infs,
-        state_steps,
-        lr=float(lr),
-        beta1=beta1,
-        beta2=beta2,
-        eps=eps,
-        weight_decay=weight_decay,
-        maximize=maximize,
-    )
+    _run("adamax_step_", locals())
 
 
 def asgd(
@@ -313,16 +260,10 @@ def asgd(
     for i, numbers in enumerate(zip(etas, mus, strict=True)):
         together.setdefault((float(numbers[0]), float(numbers[1])), []).append(i)
     for (eta, mu), places in together.items():
-        _steps(differentiable).asgd_step_(
-            [params[i] for i in places],
-            [grads[i] for i in places],
-            [axs[i] for i in places],
-            lambd=lambd,
-            eta=eta,
-            mu=mu,
-            weight_decay=weight_decay,
-            maximize=maximize,
-        )
+        lists = [[own[i] for i in places] for own in (params, grads, axs)]
+        settings = {"lambd": lambd, "eta": eta, "mu": mu}
+        settings |= {"weight_decay": weight_decay, "maximize": maximize}
+        _take_step("asgd_step_", differentiable, lists, settings)
     rate = float(lr)
     for step, next_eta, next_mu in zip(state_steps, etas, mus, strict=True):
         step += 1
@@ -352,22 +293,7 @@ def nadam(
     eps: float,
 ) -> None:
     """A step of `NAdam`."""
-    _steps(differentiable).nadam_step_(
-        params,
-        grads,
-        exp_avgs,
-        exp_avg_sqs,
-        mu_products,
-        state_steps,
-        lr=float(lr),
-        beta1=beta1,
-        beta2=beta2,
-        eps=eps,
-        weight_decay=weight_decay,
-        momentum_decay=momentum_decay,
-        decoupled=decoupled_weight_decay,
-        maximize=maximize,
-    )
+    _run("nadam_step_", locals())
 
 
 def radam(
@@ -390,20 +316,7 @@ def radam(
     eps: float,
 ) -> None:
     """A step of `RAdam`."""
-    _steps(differentiable).radam_step_(
-        params,
-        grads,
-        exp_avgs,
-        exp_avg_sqs,
-        state_steps,
-        lr=float(lr),
-        beta1=beta1,
-        beta2=beta2,
-        eps=eps,
-        weight_decay=weight_decay,
-        decoupled=decoupled_weight_decay,
-        maximize=maximize,
-    )
+    _run("radam_step_", locals())
 
 
 def rmsprop(
@@ -427,21 +340,7 @@ def rmsprop(
     centered: bool,
 ) -> None:
     """A step of `RMSprop`."""
-    _steps(differentiable).rmsprop_step_(
-        params,
-        grads,
-        square_avgs,
-        momentum_buffer_list if momentum > 0 else [],
-        grad_avgs if centered else [],
-        state_steps,
-        lr=float(lr),
-        alpha=alpha,
-        eps=eps,
-        weight_decay=weight_decay,
-        momentum=momentum,
-        centered=centered,
-        maximize=maximize,
-    )
+    _run("rmsprop_step_", locals())
 
 
 def rprop(
@@ -462,15 +361,4 @@ def rprop(
     etaplus: float,
 ) -> None:
     """A step of `Rprop`."""
-    _steps(differentiable).rprop_step_(
-        params,
-        grads,
-        prevs,
-        step_sizes,
-        state_steps,
-        eta_minus=etaminus,
-        eta_plus=etaplus,
-        step_size_min=step_size_min,
-        step_size_max=step_size_max,
-        maximize=maximize,
-    )
+    _run("rprop_step_", locals())

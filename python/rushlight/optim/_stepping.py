@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import rushlight
@@ -44,13 +45,38 @@ def _check_ways(foreach: bool | None, fused: bool | None, differentiable: bool) 
         raise RuntimeError("`fused` does not support `differentiable`")
 
 
-def _steps(differentiable: bool) -> Any:
-    """Where a step is found: the ops, or the same of ops that are recorded."""
-    if differentiable:
-        from . import _differentiable
+# Settings of groups that are pairs, and the settings of ops that they are.
+_PAIRS = {
+    "betas": ("beta1", "beta2"),
+    "etas": ("eta_minus", "eta_plus"),
+    "step_sizes": ("step_size_min", "step_size_max"),
+}
 
-        return _differentiable
-    return ops
+
+@cache
+def _arguments_of(op: str) -> tuple[list[str], list[str]]:
+    """The names of what the op of a step is given: lists, and settings."""
+    arguments = getattr(rushlight.ops.rushlight, op).default._schema.arguments
+    lists, settings = ([a.name for a in arguments if a.kwarg_only is k] for k in (False, True))
+    return lists, settings
+
+
+def _take_step(
+    op: str, differentiable: bool, lists: Sequence[Any], settings: Mapping[str, Any]
+) -> None:
+    """Calls the op of a step, or the same as recorded ops; settings may be more than it takes."""
+    taken = {name: settings[name] for name in _arguments_of(op)[1]}
+    numbers = {n: v if isinstance(v, (int, float)) else float(v) for n, v in taken.items()}
+    getattr(ops, f"_recorded_{op}" if differentiable else op)(*lists, **numbers)
+
+
+def _settings_of_op(group: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a group by the names that ops have for them."""
+    settings = dict(group, decoupled=group.get("decoupled_weight_decay", False))
+    for name, both in _PAIRS.items():
+        if name in group:
+            settings.update(zip(both, group[name], strict=True))
+    return settings
 
 
 def _zeros_like(parameter: Tensor) -> Tensor:
@@ -85,6 +111,11 @@ class StatewiseOptimizer(Optimizer):
     Each parameter's state is a dict of tensors, among them the count of its steps.
     """
 
+    # The op, and what is kept beside the count, in the order of the op's lists: a name, and the
+    # setting without which it is not kept.
+    _op: ClassVar[str]
+    _kept: ClassVar[dict[str, str]]
+
     _later_settings: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
@@ -100,7 +131,11 @@ class StatewiseOptimizer(Optimizer):
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """A parameter's state before its first step."""
-        raise NotImplementedError
+        state = {"step": _counter()}
+        for name, setting in self._kept.items():
+            if not setting or group[setting] > 0:
+                state[name] = _zeros_like(p)
+        return state
 
     def _step_group(
         self,
@@ -110,7 +145,9 @@ class StatewiseOptimizer(Optimizer):
         states: list[dict[str, Any]],
     ) -> None:
         """Calls the op for parameters, their gradients and their states."""
-        raise NotImplementedError
+        kept = [_each(states, name) for name in (*self._kept, "step")]
+        lists = [params, grads, *kept]
+        _take_step(self._op, group["differentiable"], lists, _settings_of_op(group))
 
     def _step_sparse(
         self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -148,8 +185,8 @@ class StatewiseOptimizer(Optimizer):
 
 
 def _each(states: list[dict[str, Any]], name: str) -> list[Any]:
-    """A list of one entry of all states."""
-    return [state[name] for state in states]
+    """A list of one entry of all states, where they have it."""
+    return [state[name] for state in states if name in state]
 
 
 def _sparse_like(pattern: Tensor, values: Any) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight import Tensor
 
@@ -12,11 +12,7 @@ from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
-    _counter,
-    _each,
     _settings,
-    _steps,
-    _zeros_like,
 )
 
 __all__ = ["Adadelta"]
@@ -46,6 +42,9 @@ class Adadelta(StatewiseOptimizer):
         tensor([ 0.9968, -1.9968])
     """
 
+    _op = "adadelta_step_"
+    _kept: ClassVar = {"square_avg": "", "acc_delta": ""}
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -66,26 +65,3 @@ class Adadelta(StatewiseOptimizer):
         _check_ways(foreach, None, differentiable)
         names = "lr rho eps weight_decay maximize capturable foreach differentiable"
         super().__init__(params, _settings(names, locals()))
-
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": _counter(), "square_avg": _zeros_like(p), "acc_delta": _zeros_like(p)}
-
-    def _step_group(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> None:
-        _steps(group["differentiable"]).adadelta_step_(
-            params,
-            grads,
-            _each(states, "square_avg"),
-            _each(states, "acc_delta"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
-            rho=group["rho"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )

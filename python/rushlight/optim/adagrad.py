@@ -14,10 +14,8 @@ from ._stepping import (
     _check_settings,
     _check_ways,
     _counter,
-    _each,
     _settings,
     _sparse_like,
-    _steps,
 )
 
 __all__ = ["Adagrad"]
@@ -48,6 +46,8 @@ class Adagrad(StatewiseOptimizer):
         tensor([ 0.9000, -1.9000])
     """
 
+    _op = "adagrad_step_"
+    _kept: ClassVar = {"sum": ""}
     _later_settings: ClassVar = {
         "foreach": None,
         "maximize": False,
@@ -110,22 +110,3 @@ class Adagrad(StatewiseOptimizer):
             state["sum"].add_(_sparse_like(grad, values * values))
             total = state["sum"].sparse_mask(grad).values().sqrt_().add_(group["eps"])
             p.add_(_sparse_like(grad, values / total), alpha=-lr)
-
-    def _step_group(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> None:
-        _steps(group["differentiable"]).adagrad_step_(
-            params,
-            grads,
-            _each(states, "sum"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
-            lr_decay=group["lr_decay"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )

@@ -12,11 +12,7 @@ from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
-    _counter,
-    _each,
     _settings,
-    _steps,
-    _zeros_like,
 )
 
 __all__ = ["Adam"]
@@ -49,6 +45,8 @@ class Adam(StatewiseOptimizer):
         tensor([ 0.9000, -1.9000])
     """
 
+    _op = "adam_step_"
+    _kept: ClassVar = {"exp_avg": "", "exp_avg_sq": "", "max_exp_avg_sq": "amsgrad"}
     _later_settings: ClassVar = {
         **StatewiseOptimizer._later_settings,
         "amsgrad": False,
@@ -84,34 +82,3 @@ class Adam(StatewiseOptimizer):
             "fused decoupled_weight_decay"
         )
         super().__init__(params, _settings(names, locals()))
-
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        state = {"step": _counter(), "exp_avg": _zeros_like(p), "exp_avg_sq": _zeros_like(p)}
-        if group["amsgrad"]:
-            state["max_exp_avg_sq"] = _zeros_like(p)
-        return state
-
-    def _step_group(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> None:
-        beta1, beta2 = group["betas"]
-        _steps(group["differentiable"]).adam_step_(
-            params,
-            grads,
-            _each(states, "exp_avg"),
-            _each(states, "exp_avg_sq"),
-            _each(states, "max_exp_avg_sq") if group["amsgrad"] else [],
-            _each(states, "step"),
-            lr=float(group["lr"]),
-            beta1=float(beta1),
-            beta2=float(beta2),
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            decoupled=group["decoupled_weight_decay"],
-            amsgrad=group["amsgrad"],
-            maximize=group["maximize"],
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight import Tensor
 
@@ -12,11 +12,7 @@ from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
-    _counter,
-    _each,
     _settings,
-    _steps,
-    _zeros_like,
 )
 
 __all__ = ["Adamax"]
@@ -46,6 +42,9 @@ class Adamax(StatewiseOptimizer):
         tensor([ 0.9000, -1.9000])
     """
 
+    _op = "adamax_step_"
+    _kept: ClassVar = {"exp_avg": "", "exp_inf": ""}
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -63,31 +62,3 @@ class Adamax(StatewiseOptimizer):
         _check_ways(foreach, None, differentiable)
         names = "lr betas eps weight_decay foreach maximize differentiable capturable"
         super().__init__(params, _settings(names, locals()))
-
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "step": _counter(),
-            "exp_avg": _zeros_like(p),
-            "exp_inf": _zeros_like(p),
-        }
-
-    def _step_group(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> None:
-        _steps(group["differentiable"]).adamax_step_(
-            params,
-            grads,
-            _each(states, "exp_avg"),
-            _each(states, "exp_inf"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
-            beta1=group["betas"][0],
-            beta2=group["betas"][1],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )

@@ -14,9 +14,7 @@ from ._stepping import (
     _check_settings,
     _check_ways,
     _counter,
-    _each,
     _settings,
-    _steps,
     _zeros_like,
 )
 
@@ -49,6 +47,8 @@ class NAdam(StatewiseOptimizer):
         tensor([ 0.8944, -1.8944])
     """
 
+    _op = "nadam_step_"
+    _kept: ClassVar = {"exp_avg": "", "exp_avg_sq": "", "mu_product": ""}
     _later_settings: ClassVar = {
         **StatewiseOptimizer._later_settings,
         "decoupled_weight_decay": False,
@@ -86,27 +86,3 @@ class NAdam(StatewiseOptimizer):
             "exp_avg": _zeros_like(p),
             "exp_avg_sq": _zeros_like(p),
         }
-
-    def _step_group(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> None:
-        _steps(group["differentiable"]).nadam_step_(
-            params,
-            grads,
-            _each(states, "exp_avg"),
-            _each(states, "exp_avg_sq"),
-            _each(states, "mu_product"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
-            beta1=group["betas"][0],
-            beta2=group["betas"][1],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            momentum_decay=group["momentum_decay"],
-            decoupled=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
-        )

@@ -12,11 +12,7 @@ from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
-    _counter,
-    _each,
     _settings,
-    _steps,
-    _zeros_like,
 )
 
 __all__ = ["RAdam"]
@@ -47,6 +43,8 @@ class RAdam(StatewiseOptimizer):
         tensor([ 0.8000, -1.6000])
     """
 
+    _op = "radam_step_"
+    _kept: ClassVar = {"exp_avg": "", "exp_avg_sq": ""}
     _later_settings: ClassVar = {
         **StatewiseOptimizer._later_settings,
         "decoupled_weight_decay": False,
@@ -73,32 +71,3 @@ class RAdam(StatewiseOptimizer):
             "differentiable"
         )
         super().__init__(params, _settings(names, locals()))
-
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "step": _counter(),
-            "exp_avg": _zeros_like(p),
-            "exp_avg_sq": _zeros_like(p),
-        }
-
-    def _step_group(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> None:
-        _steps(group["differentiable"]).radam_step_(
-            params,
-            grads,
-            _each(states, "exp_avg"),
-            _each(states, "exp_avg_sq"),
-            _each(states, "step"),
-            lr=float(group["lr"]),
-            beta1=group["betas"][0],
-            beta2=group["betas"][1],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            decoupled=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
-        )

@@ -12,11 +12,7 @@ from ._stepping import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
-    _counter,
-    _each,
     _settings,
-    _steps,
-    _zeros_like,
 )
 
 __all__ = ["RMSprop"]
@@ -48,6 +44,8 @@ class RMSprop(StatewiseOptimizer):
         tensor([ 5.9605e-08, -1.0000e+00])
     """
 
+    _op = "rmsprop_step_"
+    _kept: ClassVar = {"square_avg": "", "momentum_buffer": "momentum", "grad_avg": "centered"}
     _later_settings: ClassVar = {
         **StatewiseOptimizer._later_settings,
         "momentum": 0,
@@ -74,34 +72,3 @@ class RMSprop(StatewiseOptimizer):
             "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
         )
         super().__init__(params, _settings(names, locals()))
-
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        state = {"step": _counter(), "square_avg": _zeros_like(p)}
-        if group["momentum"] > 0:
-            state["momentum_buffer"] = _zeros_like(p)
-        if group["centered"]:
-            state["grad_avg"] = _zeros_like(p)
-        return state
-
-    def _step_group(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> None:
-        _steps(group["differentiable"]).rmsprop_step_(
-            params,
-            grads,
-            _each(states, "square_avg"),
-            _each(states, "momentum_buffer") if group["momentum"] > 0 else [],
-            _each(states, "grad_avg") if group["centered"] else [],
-            _each(states, "step"),
-            lr=float(group["lr"]),
-            alpha=group["alpha"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            centered=group["centered"],
-            maximize=group["maximize"],
-        )

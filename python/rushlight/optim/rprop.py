@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Tensor
@@ -14,9 +14,7 @@ from ._stepping import (
     _check_settings,
     _check_ways,
     _counter,
-    _each,
     _settings,
-    _steps,
     _zeros_like,
 )
 
@@ -47,6 +45,9 @@ class Rprop(StatewiseOptimizer):
         tensor([ 0.9000, -1.9000])
     """
 
+    _op = "rprop_step_"
+    _kept: ClassVar = {"prev": "", "step_size": ""}
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -71,23 +72,3 @@ class Rprop(StatewiseOptimizer):
         # Both parts of a complex number have a length.
         length = rushlight.full_like(p, complex(lr, lr) if p.dtype.is_complex else lr)
         return {"step": _counter(), "prev": _zeros_like(p), "step_size": length}
-
-    def _step_group(
-        self,
-        group: dict[str, Any],
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[dict[str, Any]],
-    ) -> None:
-        _steps(group["differentiable"]).rprop_step_(
-            params,
-            grads,
-            _each(states, "prev"),
-            _each(states, "step_size"),
-            _each(states, "step"),
-            eta_minus=group["etas"][0],
-            eta_plus=group["etas"][1],
-            step_size_min=group["step_sizes"][0],
-            step_size_max=group["step_sizes"][1],
-            maximize=group["maximize"],
-        )

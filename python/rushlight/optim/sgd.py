@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from ._functional import sgd  # noqa: F401  # PyTorch has it here, too
-from ._stepping import _check_settings, _check_ways, _settings, _steps
+from ._functional import _step_sgd, sgd  # noqa: F401  # PyTorch has the latter here, too
+from ._stepping import _check_settings, _check_ways, _settings
 from .optimizer import Optimizer
 
 __all__ = ["SGD"]
@@ -98,38 +98,18 @@ class SGD(Optimizer):
         p.add_(grad, alpha=-float(group["lr"]))
 
     def _step_group(self, group: dict[str, Any]) -> None:
-        # Parameters that have no running gradient yet take another branch of the formula.
-        old: tuple[list, list, list] = ([], [], [])
-        new: tuple[list, list, list] = ([], [], [])
-        momentum = group["momentum"]
+        params, grads = [], []
         for p in group["params"]:
-            grad = p.grad
-            if grad is None:
+            if p.grad is None:
                 continue
-            if grad.layout is not rushlight.strided:
-                self._step_sparse(p, grad, group)
+            if p.grad.layout is not rushlight.strided:
+                self._step_sparse(p, p.grad, group)
                 continue
-            params, grads, buffers = old
-            if momentum != 0:
-                state = self.state[p]
-                buffer = state.get("momentum_buffer")
-                if buffer is None:
-                    params, grads, buffers = new
-                    buffer = state["momentum_buffer"] = rushlight.empty_like(grad)
-                buffers.append(buffer)
             params.append(p)
-            grads.append(grad)
-        for first, (params, grads, buffers) in ((False, old), (True, new)):
-            if params:
-                _steps(group["differentiable"]).sgd_step_(
-                    params,
-                    grads,
-                    buffers,
-                    lr=float(group["lr"]),
-                    momentum=momentum,
-                    dampening=group["dampening"],
-                    weight_decay=group["weight_decay"],
-                    nesterov=group["nesterov"],
-                    maximize=group["maximize"],
-                    first=first,
-                )
+            grads.append(p.grad)
+        keeps = group["momentum"] != 0
+        buffers = [self.state[p].get("momentum_buffer") if keeps else None for p in params]
+        _step_sgd(params, grads, buffers, group, group["differentiable"])
+        for p, buffer in zip(params, buffers, strict=True):
+            if buffer is not None:
+                self.state[p]["momentum_buffer"] = buffer

@@ -7,7 +7,6 @@
 
 #include "core/sparse.h"
 #include "generated/contracts.h"
-#include "generated/sparse.h"
 
 namespace rushlight::sparse {
 

@@ -1,14 +1,14 @@
 // Fused optimiser steps: every parameter, gradient and state is read once and written once. What a
 // step does stands in kernels/optim.h; elements do not depend on each other, so bits do not depend
-// on threads.
+// on threads. step_by is the kernel that a rule becomes.
+#pragma once
+
 #include "core/parallel.h"
 #include "cpu/step_lists.h"
 #include "generated/kernels.h"
 #include "kernels/optim.h"
 
 namespace rushlight::cpu::RL_ISA {
-
-namespace {
 
 // Elements [from, from + n) of the lists that the step touches.
 template <class T, class Step>
@@ -36,7 +36,8 @@ void step_run(char* const* data, int64_t from, int64_t n, const Step& rule, cons
 
 // extra(i, to): what differs by parameter.
 template <class Rule, class Extra>
-void run_steps(const char* op, StepLists&& lists, const Rule& rule, const Extra& extra) {
+void run_steps(const char* op, ArrayRef<TensorList> given, const Rule& rule, const Extra& extra) {
+  StepLists lists(given);
   constexpr int64_t grain = 32768;
   parallel_for(0, lists.numel(), grain, [&](int64_t begin, int64_t end) {
     lists.for_pieces(begin, end, [&](size_t i, int64_t from, int64_t to) {
@@ -53,8 +54,6 @@ void run_steps(const char* op, StepLists&& lists, const Rule& rule, const Extra&
   lists.write_back();
 }
 
-}  // namespace
-
-#include "kernels/optim_ops.inc"
+#include "kernels/step_by.inc"
 
 }  // namespace rushlight::cpu::RL_ISA

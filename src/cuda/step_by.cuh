@@ -1,5 +1,7 @@
 // Fused optimiser steps: one launch for dozens of parameters, each element read once and written
-// once. What a step does stands in kernels/optim.h.
+// once. What a step does stands in kernels/optim.h; step_by is the kernel that a rule becomes.
+#pragma once
+
 #include "cpu/step_lists.h"
 #include "cuda/column.h"
 #include "cuda/each.cuh"
@@ -7,17 +9,13 @@
 
 namespace rushlight::cuda {
 
-using cpu::count_steps;
-using cpu::multiply_products;
 using cpu::StepLists;
-
-namespace {
 
 constexpr int max_runs = 40;
 constexpr int per_thread = 4;
 
 // What a launch works on; it travels as an argument, of which there may be 4 KB.
-struct Batch {
+struct StepBatch {
   int count = 0;
   char* data[max_runs][StepLists::max_lists];
   int64_t numel[max_runs];
@@ -25,10 +23,10 @@ struct Batch {
   double extra[max_runs][rules::max_extra];
 };
 
-static_assert(sizeof(Batch) < 3584);
+static_assert(sizeof(StepBatch) < 3584);
 
 template <class T, class Step>
-__global__ void __launch_bounds__(block_size) step_kernel(Batch batch, Step step) {
+__global__ void __launch_bounds__(block_size) step_kernel(StepBatch batch, Step step) {
   using C = compute_t<T>;
   int run = 0;
   while (blockIdx.x >= batch.first_block[run + 1]) {
@@ -55,14 +53,15 @@ __global__ void __launch_bounds__(block_size) step_kernel(Batch batch, Step step
 
 // extra(i, to): what differs by parameter.
 template <class Rule, class Extra>
-void run_steps(const char* op, StepLists&& lists, const Rule& rule, const Extra& extra) {
+void run_steps(const char* op, ArrayRef<TensorList> given, const Rule& rule, const Extra& extra) {
+  StepLists lists(given);
   const std::vector<StepLists::Run>& runs = lists.runs();
   if (runs.empty()) {
     return;
   }
   const Launch launch(lists.device());
   for (size_t begin = 0; begin < runs.size();) {
-    Batch batch;
+    StepBatch batch;
     batch.first_block[0] = 0;
     size_t end = begin;
     for (; end < runs.size() && batch.count < max_runs && runs[end].dtype == runs[begin].dtype;
@@ -94,8 +93,6 @@ void run_steps(const char* op, StepLists&& lists, const Rule& rule, const Extra&
   lists.write_back();
 }
 
-}  // namespace
-
-#include "kernels/optim_ops.inc"
+#include "kernels/step_by.inc"
 
 }  // namespace rushlight::cuda
