@@ -130,6 +130,7 @@ class Tracer(ControlTracer):
     def __init__(self, mod: nn.Module, mode: FakeTensorMode, preserved: tuple[str, ...]) -> None:
         super().__init__()
         self.mod, self.fake_mode, self.preserved = mod, mode, preserved
+        self.makes_fakes = True
         self.specs: list[InputSpec] = []
         self.constants: dict[str, Tensor] = {}
         self.calls: dict[str, ModuleCallSignature] = {}
