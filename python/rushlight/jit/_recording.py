@@ -20,6 +20,7 @@ from rushlight.jit._frames import Frame, State
 from rushlight.jit._outplace import has_live_views, out_of_place
 from rushlight.jit._script import TracerWarning
 from rushlight.utils import _pytree
+from rushlight.utils._python_dispatch import call_wrapper, wrappers_in
 
 __all__ = ["Call", "TracingState", "is_of_library", "record", "state"]
 
@@ -337,6 +338,9 @@ class TracingState:
         leaves = _pytree.tree_leaves((args, kwargs))
         if any(isinstance(t, Tensor) and _C._functorch.is_batchedtensor(t) for t in leaves):
             raise RuntimeError("vmap cannot be traced: trace what it maps")
+        wrappers = wrappers_in(leaves)
+        if wrappers:
+            return _C._watch_ops(self, lambda: call_wrapper(op, args, kwargs, wrappers))
         node, things = self._node_of_call(op, args, kwargs)
         results = self._inner_calls.run(op, args, kwargs)
         self._give(node, things, results)
