@@ -234,7 +234,7 @@ op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(stored),
    grad={"self": "grad.conj()"}, ref="numpy.conj",
    sparse="values", doc="The complex conjugate, in memory of its own.",
    jvp="linear")
-composite("conj(Tensor(a) self) -> Tensor(a)", ref="numpy.conj",
+composite("conj(Tensor(a) self) -> Tensor(a)", shown="body", ref="numpy.conj",
           doc="The complex conjugate; real tensors are returned as they are.")
 op("copysign(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
    node={"is_number(other)": 1},

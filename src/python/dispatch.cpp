@@ -134,16 +134,19 @@ std::vector<Value> PythonSpecial::handle(const OpInfo& op, const std::vector<Val
   });
 }
 
-// Whether a class among these has rules for whole ops, as PyTorch's nested tensors have.
-bool has_whole_op_rules(const Dispatched& found) {
+// Whether the class of an object has rules for whole ops, as PyTorch's nested tensors have.
+bool sees_whole_ops(PyObject* o) {
   static PyObject* const name = check(PyUnicode_InternFromString("_sees_whole_ops"));
-  return std::any_of(found.objects().begin(), found.objects().end(), [](const Object& o) {
-    return _PyType_Lookup(Py_TYPE(o.get()), name) == Py_True;
-  });
+  return _PyType_Lookup(Py_TYPE(o), name) == Py_True;
+}
+bool has_whole_op_rules(const Dispatched& found) {
+  return std::any_of(found.objects().begin(), found.objects().end(),
+                     [](const Object& o) { return sees_whole_ops(o.get()); });
 }
 
 // The results of an op that is no view, whatever it is made of.
-std::vector<Value> results_of_parts(PartsFunction parts, const std::vector<Value>& arguments) {
+std::vector<Value> results_of_parts(decltype(OpFunction::parts) parts,
+                                    const std::vector<Value>& arguments) {
   std::vector<Value> results = parts(arguments);
   for (const Value& v : results) {
     v.for_each_tensor([](const Tensor& t) {
@@ -284,7 +287,9 @@ class PythonMode final : public LowerMode {
   // Parts of an op are seen one by one: the mode is back on the stack for them.
   std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
     const auto parts = function.parts;
-    if (parts == nullptr || in_python([&] { return has_whole_op_rules(Dispatched(arguments)); })) {
+    if (parts == nullptr || in_python([&] {
+          return sees_whole_ops(mode_) || has_whole_op_rules(Dispatched(arguments));
+        })) {
       return LowerMode::take(function, std::move(arguments));
     }
     const ModeScope scope(*this, ModeScope::Level::Lower);

@@ -109,7 +109,11 @@ graph::Value* Lowering::operation(const std::string& text, Value* left, Value* r
     for (const auto& [symbol, name] : methods) {
       method = symbol == text ? name : method;
     }
-    graph::Function* const found = left->type.definition->find_method(method);
+    const ClassType& type = *left->type.definition;
+    if (type.find_method(method) == nullptr) {
+      resolver_.member(left->type, left, method);  // compiles it
+    }
+    graph::Function* const found = type.find_method(method);
     if (found == nullptr) {
       fail(span, str("the class ", left->type.annotation(), " has no ", method));
     }

@@ -4,7 +4,7 @@
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
@@ -59,6 +59,18 @@ class Pair(NamedTuple):
 class Size:
     width: int
     height: float = 2.0
+
+
+@dataclass(order=True)
+class Ranked:
+    rank: int
+    name: str
+    weight: float = field(default=1.0, compare=False)
+
+
+@dataclass
+class Labels:
+    names: List[Tuple[str, int]]  # PyTorch compares no such lists
 
 
 @jit.interface
@@ -284,6 +296,24 @@ def test_dataclasses():
         return size.width * size.height, size == Size(3), size == Size(3, 1.0)
 
     assert jit.script(f)(3) == f(3) == (6.0, True, False)
+
+
+def test_comparisons_of_dataclasses():
+    def f(n: int):
+        one, other = Ranked(n, "a"), Ranked(2, "a", 3.0)
+        return one == other, one < other, one <= other, one > other, one >= other
+
+    program = jit.script(f)
+    for n in (1, 2, 3):
+        assert program(n) == f(n)
+
+
+def test_comparisons_that_no_program_makes_are_not_compiled():
+    def f(n: int):
+        return len(Labels([("a", n)]).names)
+
+    assert jit.script(f)(2) == 1
+    assert not hasattr(jit.script(Labels([("a", 1)])), "__eq__x")
 
 
 def test_enums_and_named_tuples():

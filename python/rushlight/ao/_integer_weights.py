@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import _C, Tensor
+from rushlight.utils._python_dispatch import _disable_current_modes
 from rushlight.ao._gguf_weights import Panels, Stored
 
 __all__ = ["Blocks", "IntegerWeight", "Rows", "rebuilt", "wrap"]
@@ -178,7 +179,25 @@ class IntegerWeight(Tensor):
 
     def pack(self) -> None:
         """Put the codes into the order that a layer reads, which it does at its first call."""
-        self._layout = self._layout.packed()
+        with _disable_current_modes():  # no step of a program that is recorded
+            self._layout = _C._unwatched(self._layout.packed)
+
+    def __getattr__(self, name):
+        layout = vars(self).get("_layout")
+        if layout is None or name not in layout._fields:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return getattr(layout, name)
+
+    def __tensor_flatten__(self):
+        parts = self._layout._asdict()
+        names = [name for name, part in parts.items() if isinstance(part, Tensor)]
+        rest = {name: part for name, part in parts.items() if name not in names}
+        return names, (type(self._layout), rest, self.dtype)
+
+    @staticmethod
+    def __tensor_unflatten__(inner_tensors, context, outer_size, outer_stride):
+        layout, rest, dtype = context
+        return wrap(layout(**inner_tensors, **rest), dtype)
 
     def __repr__(self, *, tensor_contents=None):
         about = self._layout.about

@@ -35,7 +35,12 @@ from rushlight.fx.experimental._op_forms import lift_fresh_copy
 from rushlight.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from rushlight.fx.node import Node, _as_torch
 from rushlight.utils import _pytree as pytree
-from rushlight.utils._python_dispatch import _disable_current_modes
+from rushlight.utils._python_dispatch import (
+    _disable_current_modes,
+    call_wrapper,
+    is_traceable_wrapper_subclass,
+    wrappers_in,
+)
 
 __all__ = ["Traced", "trace"]
 
@@ -78,7 +83,7 @@ class _State:
             for space in (module._parameters, module._buffers):
                 self._spaces.append((space, dict(space)))
                 for name, tensor in space.items():
-                    if tensor is not None:
+                    if tensor is not None and not is_traceable_wrapper_subclass(tensor):
                         space[name] = mode.from_tensor(tensor)
         for name, tensor in (*_named(mod, "_parameters"), *_named(mod, "_buffers")):
             self.fakes[name] = tensor
@@ -130,6 +135,7 @@ class Tracer(ControlTracer):
     def __init__(self, mod: nn.Module, mode: FakeTensorMode, preserved: tuple[str, ...]) -> None:
         super().__init__()
         self.mod, self.fake_mode, self.preserved = mod, mode, preserved
+        self.makes_fakes = True
         self.specs: list[InputSpec] = []
         self.constants: dict[str, Tensor] = {}
         self.calls: dict[str, ModuleCallSignature] = {}
@@ -184,11 +190,14 @@ class Tracer(ControlTracer):
         return node
 
     def state(self) -> None:
-        """Inputs for parameters and buffers."""
-        for name, tensor in _named(self.mod, "_parameters"):
-            self.placeholder("p_" + _identifier(name), tensor, InputKind.PARAMETER, name)
-        for name, tensor in _named(self.mod, "_buffers"):
-            self.placeholder("b_" + _identifier(name), tensor, InputKind.BUFFER, name)
+        """Inputs for parameters and buffers. What is made of inner tensors has those as constants."""
+        for space, kind in (("_parameters", InputKind.PARAMETER), ("_buffers", InputKind.BUFFER)):
+            for name, tensor in _named(self.mod, space):
+                if is_traceable_wrapper_subclass(tensor):
+                    for part in tensor.__tensor_flatten__()[0]:
+                        self._attributes[id(getattr(tensor, part))] = [f"{name}.{part}"]
+                else:
+                    self.placeholder(f"{space[1]}_{_identifier(name)}", tensor, kind, name)
 
     def arguments(self, names: list[str], leaves: list[Any]) -> None:
         """Inputs for the leaves of the arguments."""
@@ -219,6 +228,9 @@ class Tracer(ControlTracer):
             composite = func.composite
             if composite is not None:
                 return _C._watch_ops(self, lambda: composite(*args, **kwargs))
+        wrappers = wrappers_in((args, kwargs))
+        if wrappers:
+            return _C._watch_ops(self, lambda: call_wrapper(func, args, kwargs, wrappers))
         if func is rushlight.ops.aten.lift_fresh.default:
             return self.lift(args[0])
         if func is rushlight.ops.aten._local_scalar_dense.default:

@@ -96,6 +96,8 @@ class ClassOwner:
             return "function", _functions.compile_function(found.__func__, self._scope_of)
         if isinstance(found, types.FunctionType):
             if not unit.has_method(self.name, name):
+                if not _is_method(found):
+                    return _compile_comparison(self.kind, self.name, name)
                 _functions.compile_method(self.name, name, found, self._scope_of)
             return "method", name
         if found is None or isinstance(found, types.MemberDescriptorType):
@@ -191,7 +193,7 @@ def _is_method(value: Any) -> bool:
 
 
 def _compile_dataclass(kind: Any, name: str) -> None:
-    """The constructor and the comparison that a dataclass has without a text of its own."""
+    """The constructor that a dataclass has without a text of its own."""
     hints = typing.get_type_hints(kind)
     arguments, lines, defaults = ["self"], [], {}
     for field in dataclasses.fields(kind):
@@ -208,9 +210,23 @@ def _compile_dataclass(kind: Any, name: str) -> None:
         lines.append(f"  self.{field.name} = {field.name}\n")
     source = f"def __init__({', '.join(arguments)}):\n" + ("".join(lines) or "  pass\n")
     unit.compile("__init__", source, "", 1, Names(defaults), name, "method", None)
-    equal = " and ".join(f"self.{f.name} == other.{f.name}" for f in dataclasses.fields(kind))
-    source = f"def __eq__(self, other: '{name}') -> bool:\n  return {equal or 'True'}\n"
-    unit.compile("__eq__", source, "", 1, Names(), name, "method", None)
+
+
+def _compile_comparison(kind: Any, name: str, method: str) -> Answer:
+    """A comparison that a dataclass has without a text of its own. Only programs that compare have
+    one: not all that fields may be is compared there."""
+    symbol = {"__eq__": "==", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}.get(method)
+    if symbol is None:
+        return None
+    lines = []
+    for field in dataclasses.fields(kind):
+        if field.compare:
+            ours, theirs = f"self.{field.name}", f"other.{field.name}"
+            decided = "False" if symbol == "==" else f"{ours} {symbol[0]} {theirs}"
+            lines.append(f"  if {ours} != {theirs}:\n    return {decided}\n")
+    source = f"def {method}(self, other: '{name}') -> bool:\n{''.join(lines)}  return {'=' in symbol}\n"
+    unit.compile(method, source, "", 1, Names(), name, "method", None)
+    return "method", method
 
 
 def compile_named_tuple(kind: Any) -> str:

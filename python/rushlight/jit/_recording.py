@@ -14,11 +14,13 @@ from rushlight import _C, Tensor, nn
 from rushlight._C import Graph, Node, Value
 from rushlight._tensor import _DisableTorchFunction
 from rushlight._warnings import warn
+from rushlight.fx.experimental._inner_calls import InnerCall, InnerCalls, window_of
 from rushlight.fx.experimental._op_forms import exported_form
 from rushlight.jit._frames import Frame, State
 from rushlight.jit._outplace import has_live_views, out_of_place
 from rushlight.jit._script import TracerWarning
 from rushlight.utils import _pytree
+from rushlight.utils._python_dispatch import call_wrapper, wrappers_in
 
 __all__ = ["Call", "TracingState", "is_of_library", "record", "state"]
 
@@ -68,12 +70,9 @@ def _set_name(value: Value, tensor: Tensor) -> None:
 
 
 def _window_of(tensor: Tensor) -> Any:
-    """What memory a tensor shows, and how; None where it has none of its own."""
+    """The window of a tensor; None where it has no memory of its own."""
     plain = type(tensor) in (Tensor, nn.Parameter) and tensor.layout is rushlight.strided
-    if not plain or tensor.is_meta or tensor.numel() == 0:
-        return None
-    place = tensor.data_ptr()
-    return (place, tensor.dtype, tuple(tensor.shape), tensor.stride()) if place else None
+    return window_of(tensor) if plain and not tensor.is_meta else None
 
 
 def _has_tensors(thing: Any) -> bool:
@@ -146,6 +145,7 @@ class TracingState:
         self._sizes: set[int] = set()  # and of those what depends on their sizes alone
         self._windows: dict[Any, Tensor] = {}  # by the memory that they show
         self.call: Call | None = None  # that is under way
+        self._inner_calls = InnerCalls()
 
     def graph(self) -> Graph:
         """The graph so far."""
@@ -257,7 +257,11 @@ class TracingState:
 
     def _captured(self, tensor: Tensor) -> Value:
         """The value of a tensor that no op has given: a constant, unless it is another's memory."""
-        same = self._windows.get(_window_of(tensor))
+        window = _window_of(tensor)
+        call = None if window in self._windows else self._inner_calls.call_of(tensor)
+        if call is not None:
+            self._record_inner(call)
+        same = self._windows.get(window)
         if same is not None:
             value = self.value(same)
             self.make(tensor, value)
@@ -333,7 +337,17 @@ class TracingState:
         """Runs a call of an op and records it, with all arguments of its schema."""
         leaves = _pytree.tree_leaves((args, kwargs))
         if any(isinstance(t, Tensor) and _C._functorch.is_batchedtensor(t) for t in leaves):
-            raise RuntimeError("vmap cannot be traced: trace what it maps, or export the program")
+            raise RuntimeError("vmap cannot be traced: trace what it maps")
+        wrappers = wrappers_in(leaves)
+        if wrappers:
+            return _C._watch_ops(self, lambda: call_wrapper(op, args, kwargs, wrappers))
+        node, things = self._node_of_call(op, args, kwargs)
+        results = self._inner_calls.run(op, args, kwargs)
+        self._give(node, things, results)
+        return results
+
+    def _node_of_call(self, op: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Node, list[Any]]:
+        """A node for a call of an op, and what stands for its arguments."""
         # What is one op here and another one in archives is shown as that.
         is_own = op.namespace == "rushlight"
         shown = exported_form(op, args, kwargs) if is_own else (op, args, kwargs)
@@ -363,16 +377,24 @@ class TracingState:
                     "A write in place to memory that other tensors show may cause the trace "
                     "to be incorrect"
                 )
-        node = self.op(name, inputs, len(schema.returns))
-        results = op(*args, **kwargs)
-        self._outputs_of(node, len(schema.returns), results)
+        return self.op(name, inputs, len(schema.returns)), things
+
+    def _give(self, node: Node, things: list[Any], results: Any) -> None:
+        """What a call has given is the outputs of its node."""
+        self._outputs_of(node, len(list(node.outputs())), results)
         tensors = [t for t in _pytree.tree_leaves(things) if isinstance(t, Tensor)]
         varying = [t for t in tensors if self.may_vary(t)]
         if varying:
             _pytree.tree_map_only(Tensor, self.set_varying, results)
         if varying and all(map(self.is_size, varying)):
             _pytree.tree_map_only(Tensor, lambda t: self._sizes.add(id(t)), results)
-        return results
+
+    def _record_inner(self, call: InnerCall) -> None:
+        """Records a call that an op has made on the way."""
+        before, self.call = self.call, None
+        node, things = self._node_of_call(call.func, call.args, call.kwargs)
+        self.call = before
+        self._give(node, things, call.results)
 
     # ---- programs, whose branches and loops stay ----
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 
 from rushlight import _C
+from rushlight.utils import _pytree
 
 __all__ = [
     "TorchDispatchMode",
@@ -80,6 +81,21 @@ def is_traceable_wrapper_subclass(t):
         and hasattr(t, "__tensor_flatten__")
         and hasattr(t, "__tensor_unflatten__")
     )
+
+
+def wrappers_in(tree):
+    """The tensors among the leaves of a tree that are made of inner ones."""
+    return [leaf for leaf in _pytree.tree_leaves(tree) if is_traceable_wrapper_subclass(leaf)]
+
+
+def call_wrapper(func, args, kwargs, wrappers):
+    """What an op gives of the classes of wrappers, at once: their ops are seen by who sees `func`."""
+    kinds = list(dict.fromkeys(map(type, wrappers)))
+    for kind in kinds:
+        result = kind.__torch_dispatch__(func, tuple(kinds), args, kwargs)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(f"{func}: __torch_dispatch__ of each of {kinds} returned NotImplemented")
 
 
 def transform_subclass(t, callback, outer_size=None, outer_stride=None):

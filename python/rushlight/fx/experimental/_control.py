@@ -11,7 +11,7 @@ from rushlight._dynamo.exc import UncapturedHigherOrderOpError
 from rushlight._higher_order_ops import utils
 from rushlight._higher_order_ops.operators import BY_NAME
 from rushlight._subclasses.fake_tensor import FakeTensor
-from rushlight.fx.experimental._key_tracer import PythonKeyTracer, key_of
+from rushlight.fx.experimental._key_tracer import PythonKeyTracer
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import Node
@@ -50,17 +50,15 @@ class ControlTracer(PythonKeyTracer):
 
     # ---- inner graphs ----
 
-    def node_of(self, tensor: Tensor) -> Node:
-        found = self.known.get(key_of(tensor))
-        if found is not None or not self._outer:
-            return super().node_of(tensor)
+    def node_from_elsewhere(self, tensor: Tensor) -> Node:
+        if not self._outer:
+            return super().node_from_elsewhere(tensor)
         source = self._outside(tensor)
         last = [n for n in self.graph.nodes if n.op == "placeholder"]
         with self.graph.inserting_after(last[-1] if last else None):
             node = self.graph.create_node("placeholder", source.name)
         node.target = node.name
         node.meta["val"] = source.meta["val"]
-        self.known[key_of(tensor)] = (tensor, node)
         self._captured[-1].append(tensor)
         return node
 

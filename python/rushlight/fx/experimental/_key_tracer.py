@@ -6,29 +6,17 @@ import operator
 from typing import Any
 
 import rushlight
-from rushlight import Tensor, nn
+from rushlight import _C, Tensor, nn
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.fx._symbolic_trace import Tracer
+from rushlight.fx.experimental._inner_calls import InnerCalls, window_of
 from rushlight.fx.experimental._op_forms import exported_form
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
 from rushlight.fx.passes.shape_prop import _extract_tensor_metadata
 from rushlight.utils._python_dispatch import _disable_current_modes
 
-__all__ = ["PythonKeyTracer", "autocast_state", "fake_of", "key_of"]
-
-
-def key_of(tensor: Tensor) -> Any:
-    """What is the same for two tensors with the same elements in the same memory.
-
-    What an op gives is another object to those who called it, unless it is a fake one.
-    """
-    if isinstance(tensor, FakeTensor) or tensor.is_meta or tensor.numel() == 0:
-        return id(tensor)
-    try:
-        return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
-    except RuntimeError:  # a special tensor without memory
-        return id(tensor)
+__all__ = ["PythonKeyTracer", "autocast_state", "fake_of"]
 
 
 def autocast_state() -> Any:
@@ -64,9 +52,12 @@ class PythonKeyTracer(Tracer):
         super().__init__()
         self.root = nn.Module()
         self.graph = Graph(tracer_cls=PythonKeyTracer)
-        # By memory and geometry: the tensor, which must live on, and the node that stands for it.
+        # By identity and window, and by the window alone: the tensor, which must live on, and the
+        # node that stands for it.
         self.known: dict[Any, tuple[Tensor, Node]] = {}
         self._constants: dict[int, tuple[Tensor, str]] = {}
+        self.inner_calls = InnerCalls()
+        self.makes_fakes = False  # whether all fake tensors are of the trace
         self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True)
 
     # ---- constants ----
@@ -94,19 +85,49 @@ class PythonKeyTracer(Tracer):
 
     # ---- what stands for what ----
 
+    def known_node(self, tensor: Tensor) -> Node | None:
+        """The node of a tensor that an argument or a call of the trace has given."""
+        window = window_of(tensor)
+        found = self.known.get((id(tensor), window)) or self.known.get(window)
+        return None if found is None else found[1]
+
+    def _remember(self, tensor: Tensor, node: Node) -> None:
+        window = window_of(tensor)
+        self.known[id(tensor), window] = tensor, node
+        if window is not None:
+            self.known[window] = tensor, node
+
     def node_of(self, tensor: Tensor) -> Node:
         """The node of a tensor; tensors from elsewhere become attributes of the module."""
-        found = self.known.get(key_of(tensor))
-        if found is not None:
-            return found[1]
-        node = self.constant(tensor)
-        self.known[key_of(tensor)] = (tensor, node)
+        known = self.known_node(tensor)
+        if known is not None:
+            return known
+        call = self.inner_calls.call_of(tensor)
+        if call is not None:
+            self._write(self._shown(call.func, call.args, call.kwargs), call.results)
+            return self.node_of(tensor)
+        node = self.node_from_elsewhere(tensor)
+        self._remember(tensor, node)
         return node
+
+    def node_from_elsewhere(self, tensor: Tensor) -> Node:
+        """A node for a tensor that no call of the trace has given."""
+        if _C._functorch.is_batchedtensor(tensor):
+            raise RuntimeError(
+                "vmap cannot be traced above autograd, where one tensor stands for many: trace "
+                "what it maps, or use make_fx with pre_dispatch=False"
+            )
+        if self.makes_fakes and isinstance(tensor, FakeTensor):
+            raise RuntimeError(
+                f"The trace has come to a tensor that none of its ops has made ({tensor}), so it "
+                "has no values: it comes from something that cannot be traced"
+            )
+        return self.constant(tensor)
 
     def track(self, value: Any, node: Node) -> None:
         """Set the node of a tensor, or of each of several, and what the node knows of it."""
         if isinstance(value, Tensor):
-            self.known[key_of(value)] = (value, node)
+            self._remember(value, node)
             node.meta["val"] = fake_of(self.fake_mode, value)
             node.meta["tensor_meta"] = _extract_tensor_metadata(node.meta["val"])
         elif isinstance(value, list | tuple):
@@ -119,21 +140,32 @@ class PythonKeyTracer(Tracer):
         else:
             node.meta["val"] = value
 
+    # ---- calls ----
+
     def run_op(self, func: Any, args: Any, kwargs: Any) -> Any:
         """What the op of a call gives."""
-        return func(*args, **kwargs)
+        return self.inner_calls.run(func, args, kwargs)
 
     def record(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run a call of an op and write it into the graph."""
+        shown = self._shown(func, args, kwargs)  # before the call, which may write into them
+        result = self.run_op(func, args, kwargs)
+        self._write(shown, result)
+        return result
+
+    def _shown(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+        """The target, arguments and keywords of the node of a call."""
         target, shown, named = exported_form(func, tuple(args), kwargs)
-        # Before the call, which may write into its arguments.
         known = target._schema.arguments
         pairs = zip(shown, known, strict=False)
         given = tuple(self.create_arg(_as_list(value, a)) for value, a in pairs)
         kinds = {a.name: a for a in known}
         by_name = {k: self.create_arg(_as_list(value, kinds[k])) for k, value in named.items()}
-        result = self.run_op(func, args, kwargs)
+        return target, given, by_name
+
+    def _write(self, shown: tuple[Any, Any, Any], result: Any) -> None:
+        """Add a node for a call that has given `result`."""
+        target, given, by_name = shown
         name = self.graph._target_to_str(target.overloadpacket.__name__)
         node = self.create_node("call_function", target, given, by_name, name=name)
         self.track(result, node)
-        return result

@@ -13,7 +13,7 @@ from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from rushlight.fx._lazy_graph_module import _make_graph_module
 from rushlight.fx.experimental._control import ControlTracer
-from rushlight.fx.experimental._key_tracer import PythonKeyTracer, key_of
+from rushlight.fx.experimental._key_tracer import PythonKeyTracer
 from rushlight.fx.experimental._op_forms import lift_fresh_copy
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.proxy import Proxy
@@ -88,8 +88,8 @@ def _record(tracer: PythonKeyTracer, func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _refuse_item(tracer: PythonKeyTracer, func: Any, tensor: Tensor) -> None:
-    found = tracer.known.get(key_of(tensor))
-    if found is not None and found[1].target is not lift_fresh_copy():
+    known = tracer.known_node(tensor)
+    if known is not None and known.target is not lift_fresh_copy():
         raise RuntimeError(
             f"It appears that you're trying to get value out of a tensor that is traced ({func}): "
             "a number or a branch would depend on it, and the graph holds neither. Compute with "
@@ -167,7 +167,7 @@ class _Tracing:
         self.mode = None
         if mode != "real":
             self.mode = FakeTensorMode(allow_non_fake_inputs=foreign)
-            self.tracer.fake_mode = self.mode
+            self.tracer.fake_mode, self.tracer.makes_fakes = self.mode, True
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[list[Any], list[str], bool]:
         """The arguments for the function, and a placeholder for each leaf."""

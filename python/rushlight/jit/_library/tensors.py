@@ -32,6 +32,14 @@ def torch_tensordot__3(a: Tensor, b: Tensor, dims: Tensor) -> Tensor:
     return torch.tensordot(a, b, first, second)
 
 
+def math_log2(x: float) -> float:  # no function of numbers in PyTorch's programs
+    return float(torch.log2(torch.tensor(x, dtype=7)))
+
+
+def math_log2__1(x: int) -> float:
+    return float(torch.log2(torch.tensor(x, dtype=7)))
+
+
 def math_prod(iterable: List[int], start: int = 1) -> int:
     for item in iterable:
         start *= item

@@ -6,9 +6,13 @@ from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor, nn
-from rushlight.fx.experimental._key_tracer import key_of
+from rushlight.fx.experimental._inner_calls import window_of
 from rushlight.utils import _pytree as pytree
 from rushlight.utils.tensorboard._events import message
+
+
+def _key_of(tensor: Tensor) -> Any:
+    return window_of(tensor) or id(tensor)
 
 
 class _Recorder:
@@ -28,16 +32,16 @@ class _Recorder:
         self.nodes.append((name, op, inputs, outputs))
         for tensor in outputs:
             self.kept.append(tensor)
-            self.names[key_of(tensor)] = name
+            self.names[_key_of(tensor)] = name
         return name
 
     def inputs_of(self, values: Any) -> list[str]:
         """The nodes that tensors come from; constants become nodes."""
         names = []
         for tensor in (v for v in pytree.tree_leaves(values) if isinstance(v, Tensor)):
-            if key_of(tensor) not in self.names:
+            if _key_of(tensor) not in self.names:
                 self.add(f"{self.scopes[-1]}/Constant", "prim::Constant", [], [tensor])
-            names.append(self.names[key_of(tensor)])
+            names.append(self.names[_key_of(tensor)])
         return names
 
     def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:

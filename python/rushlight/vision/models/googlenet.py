@@ -240,9 +240,11 @@ class GoogLeNet(nn.Module):
         """The result of the model: in training with the scores of auxiliary classifiers."""
         return GoogLeNetOutputs(x, aux2, aux1) if self.training and self.aux_logits else x
 
-    def forward(self, x: Tensor) -> GoogLeNetOutputs | Tensor:
+    def forward(self, x: Tensor) -> GoogLeNetOutputs:  # the tensor alone outside of programs
         x, aux2, aux1 = self._features(renormalize(x) if self.transform_input else x)
-        return self.eager_outputs(x, aux2, aux1)
+        if torch.jit.is_scripting():
+            return GoogLeNetOutputs(x, aux2, aux1)
+        return self.eager_outputs(x, aux2, aux1)  # type: ignore[return-value]
 
 
 GoogLeNet_Weights = weights_enum("GoogLeNet_Weights", __name__)

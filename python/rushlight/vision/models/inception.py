@@ -241,9 +241,11 @@ class Inception3(nn.Module):
         """The result of the model: in training with the scores of the auxiliary classifier."""
         return InceptionOutputs(x, aux) if self.training and self.aux_logits else x
 
-    def forward(self, x: Tensor) -> InceptionOutputs | Tensor:
+    def forward(self, x: Tensor) -> InceptionOutputs:  # the tensor alone outside of programs
         x, aux = self._features(renormalize(x) if self.transform_input else x)
-        return self.eager_outputs(x, aux)
+        if torch.jit.is_scripting():
+            return InceptionOutputs(x, aux)
+        return self.eager_outputs(x, aux)  # type: ignore[return-value]
 
 
 Inception_V3_Weights = weights_enum("Inception_V3_Weights", __name__)

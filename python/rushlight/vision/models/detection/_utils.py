@@ -22,20 +22,22 @@ class BalancedPositiveNegativeSampler:
 
     def __call__(self, matched_idxs: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """Of labels (1 and more: positive, 0: negative), masks of those that are drawn."""
-        masks: tuple[list[Tensor], list[Tensor]] = [], []
+        positive: list[Tensor] = []
+        negative: list[Tensor] = []
         for labels in matched_idxs:
             left = self.batch_size_per_image
             most = int(left * self.positive_fraction)
-            for mask_list, candidates in zip(masks, (labels >= 1, labels == 0), strict=True):
+            for is_positive in (True, False):
+                candidates = labels >= 1 if is_positive else labels == 0
                 places = candidates.nonzero().squeeze(1)
                 count = min(places.numel(), most)
                 chosen = places[torch.randperm(places.numel(), device=places.device)[:count]]
                 mask = torch.zeros_like(labels, dtype=torch.uint8)
                 mask[chosen] = 1
-                mask_list.append(mask)
+                (positive if is_positive else negative).append(mask)
                 left -= count
                 most = left
-        return masks
+        return positive, negative
 
 
 def _middles(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

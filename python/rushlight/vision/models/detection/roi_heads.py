@@ -291,7 +291,10 @@ class RoIHeads(nn.Module):
         """
         counts = [len(boxes) for boxes in proposals]
         every = self.box_coder.decode(box_regression, proposals)
-        found: tuple[list[Tensor], list[Tensor], list[Tensor]] = [], [], []
+        # Three names: PyTorch's programs lose what goes into lists that a tuple holds.
+        all_boxes: list[Tensor] = []
+        all_scores: list[Tensor] = []
+        all_labels: list[Tensor] = []
         of_images = every.split(counts), F.softmax(class_logits, -1).split(counts)
         for boxes, scores, shape in zip(*of_images, image_shapes, strict=True):
             boxes = box_ops.clip_boxes_to_image(boxes, shape)
@@ -309,9 +312,10 @@ class RoIHeads(nn.Module):
             kept = box_ops.batched_nms(boxes, scores, labels, self.nms_thresh)[
                 : self.detections_per_img
             ]
-            for part, values in zip(found, (boxes, scores, labels), strict=True):
-                part.append(values[kept])
-        return found
+            all_boxes.append(boxes[kept])
+            all_scores.append(scores[kept])
+            all_labels.append(labels[kept])
+        return all_boxes, all_scores, all_labels
 
     def forward(
         self,
