@@ -17,96 +17,109 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// How a convolution is cut: a grid of images, rows, and channels of the result; of a weight's
-// gradient channels of the large images, too.
-struct Cut {
-  const Piece& whole;
-  int dim = 0;         // that has the rows
-  int64_t images = 0;  // of a piece
-  int64_t rows = 0;    // of windows
+// Images, rows of windows and channels of the result in a piece; of a weight's gradient channels of
+// the large images, too.
+struct Sizes {
+  int64_t images = 0;
+  int64_t rows = 0;
   int64_t channels = 0;
   int64_t others = 0;
-  int64_t chunks = 1;  // how many of each
-  int64_t bands = 1;
-  int64_t blocks = 1;
-  int64_t columns = 1;
+};
 
-  explicit Cut(const Piece& p) : whole(p) {
-    dim = p.small.size[0] > 1 ? 0 : p.small.size[1] > 1 ? 1 : 2;
-    const auto d = static_cast<size_t>(dim);
-    const int64_t total = p.small.size[d];
-    const bool weights = p.kind == Kind::Weights;
-    const bool last =
-        p.large.layout == Layout::ChannelsLast && p.small.layout == Layout::ChannelsLast;
-    // What primitives compute together.
-    const int64_t unit =
-        p.groups > 1 ? std::max<int64_t>(1, 16 / std::min(p.large.channels, p.small.channels)) : 16;
-    const int64_t reach = (p.kernel[d] - 1) * p.dilation[d];
-    // Rows of the large images begin behind the padding.
-    const int64_t some = p.kind == Kind::Data ? p.padding[d] / p.stride[d] + 1 : 1;
-    const int64_t least_rows = p.padding[d] > reach ? total : some;
-    // In cycles of the processor, and a fourth of one for each of these.
-    const double source = elements(p.kind == Kind::Data ? p.small : p.large);
-    const double weight = static_cast<double>(p.groups * p.small.channels * p.weight_row);
-    // Enough for 32 threads where there is a millisecond of work, fewer where there is less: each
-    // costs some microseconds.
-    constexpr double least_work = 3.5e6;
-    constexpr double millisecond = 5.5e7;
-    const int64_t wanted =
-        p.work() >= millisecond ? 33 : static_cast<int64_t>(std::max(p.work() / least_work, 1.0));
-    // What each band or chunk costs for an element of the weight: read, or summed.
-    const double again = weights ? 2.5 : p.kind == Kind::Data ? 0.75 : 0.25;
-    double best = -1;
-    const auto consider = [&](int64_t chunk, int64_t row, int64_t block, int64_t column) {
-      const int64_t n = ceil_div(p.images, chunk) * ceil_div(total, row);
-      const int64_t pieces = n * ceil_div(p.channels(), block) * ceil_div(p.large.channels, column);
-      const double overlap =
-          static_cast<double>(row * p.stride[d] + reach) / static_cast<double>(row * p.stride[d]);
-      double cost = 7000 * static_cast<double>(pieces) + source * (row < total ? overlap : 1) * 1.5;
-      cost += weight * static_cast<double>(weights && n == 1 ? 0 : n) * again;
-      cost += source * static_cast<double>(ceil_div(p.channels(), block)) * 0.15;
-      cost *= 1 + 4 * static_cast<double>(std::max<int64_t>(0, wanted - pieces));
-      if (best < 0 || cost < best) {
-        best = cost;
-        images = chunk;
-        rows = row;
-        channels = block;
-        others = column;
+double elements(const Piece& whole, const Side& side) {
+  return static_cast<double>(whole.images * whole.groups * side.channels) *
+         static_cast<double>(side.size[0] * side.size[1] * side.size[2]);
+}
+
+// The dimension that has the rows.
+int row_dim(const Piece& p) { return p.small.size[0] > 1 ? 0 : p.small.size[1] > 1 ? 1 : 2; }
+
+// The sizes that seem to cost least.
+Sizes choose_sizes(const Piece& p) {
+  const auto d = static_cast<size_t>(row_dim(p));
+  const int64_t total = p.small.size[d];
+  const bool weights = p.kind == Kind::Weights;
+  const bool last =
+      p.large.layout == Layout::ChannelsLast && p.small.layout == Layout::ChannelsLast;
+  // What primitives compute together.
+  const int64_t unit =
+      p.groups > 1 ? std::max<int64_t>(1, 16 / std::min(p.large.channels, p.small.channels)) : 16;
+  const int64_t reach = (p.kernel[d] - 1) * p.dilation[d];
+  // Rows of the large images begin behind the padding.
+  const int64_t some = p.kind == Kind::Data ? p.padding[d] / p.stride[d] + 1 : 1;
+  const int64_t least_rows = p.padding[d] > reach ? total : some;
+  // In cycles of the processor, and a fourth of one for each of these.
+  const double source = elements(p, p.kind == Kind::Data ? p.small : p.large);
+  const double weight = static_cast<double>(p.groups * p.small.channels * p.weight_row);
+  // Enough for 32 threads where there is a millisecond of work, fewer where there is less: each
+  // costs some microseconds.
+  constexpr double least_work = 3.5e6;
+  constexpr double millisecond = 5.5e7;
+  const int64_t wanted =
+      p.work() >= millisecond ? 33 : static_cast<int64_t>(std::max(p.work() / least_work, 1.0));
+  // What each band or chunk costs for an element of the weight: read, or summed.
+  const double again = weights ? 2.5 : p.kind == Kind::Data ? 0.75 : 0.25;
+  double best = -1;
+  Sizes found;
+  const auto consider = [&](int64_t chunk, int64_t row, int64_t block, int64_t column) {
+    const int64_t n = ceil_div(p.images, chunk) * ceil_div(total, row);
+    const int64_t pieces = n * ceil_div(p.channels(), block) * ceil_div(p.large.channels, column);
+    const double overlap =
+        static_cast<double>(row * p.stride[d] + reach) / static_cast<double>(row * p.stride[d]);
+    double cost = 7000 * static_cast<double>(pieces) + source * (row < total ? overlap : 1) * 1.5;
+    cost += weight * static_cast<double>(weights && n == 1 ? 0 : n) * again;
+    cost += source * static_cast<double>(ceil_div(p.channels(), block)) * 0.15;
+    cost *= 1 + 4 * static_cast<double>(std::max<int64_t>(0, wanted - pieces));
+    if (best < 0 || cost < best) {
+      best = cost;
+      found = {chunk, row, block, column};
+    }
+  };
+  const auto each = [](int64_t n, int64_t least, int64_t step, const auto& f) {
+    int64_t before = 0;
+    for (const int64_t parts : {1, 2, 3, 4, 5, 6, 8, 11, 17, 33}) {
+      const int64_t size = std::max(least, ceil_div(ceil_div(n, parts), step) * step);
+      if (size != before) {
+        f(std::min(n, size));
       }
-    };
-    const auto each = [](int64_t n, int64_t least, int64_t step, const auto& f) {
-      int64_t before = 0;
-      for (const int64_t parts : {1, 2, 3, 4, 5, 6, 8, 11, 17, 33}) {
-        const int64_t size = std::max(least, ceil_div(ceil_div(n, parts), step) * step);
-        if (size != before) {
-          f(std::min(n, size));
-        }
-        before = size;
-      }
-    };
-    each(p.images, weights ? 1 : ceil_div(p.images, wanted), 1, [&](int64_t chunk) {
-      each(total, chunk > 1 ? total : least_rows, 1, [&](int64_t row) {
-        each(p.channels(), last && !weights ? p.channels() : 1, unit, [&](int64_t block) {
-          each(p.large.channels, weights && p.groups == 1 && !last ? 1 : p.large.channels, 16,
-               [&](int64_t column) { consider(chunk, row, block, column); });
-        });
+      before = size;
+    }
+  };
+  each(p.images, weights ? 1 : ceil_div(p.images, wanted), 1, [&](int64_t chunk) {
+    each(total, chunk > 1 ? total : least_rows, 1, [&](int64_t row) {
+      each(p.channels(), last && !weights ? p.channels() : 1, unit, [&](int64_t block) {
+        each(p.large.channels, weights && p.groups == 1 && !last ? 1 : p.large.channels, 16,
+             [&](int64_t column) { consider(chunk, row, block, column); });
       });
     });
-    chunks = ceil_div(p.images, images);
-    bands = ceil_div(total, rows);
-    blocks = ceil_div(p.channels(), channels);
-    columns = ceil_div(p.large.channels, others);
-  }
+  });
+  return found;
+}
 
-  double elements(const Side& side) const {
-    return static_cast<double>(whole.images * whole.groups * side.channels) *
-           static_cast<double>(side.size[0] * side.size[1] * side.size[2]);
-  }
+// How a convolution is cut: a grid of pieces.
+struct Cut {
+  const Piece& whole;
+  Sizes sizes;
+  int dim;
+  int64_t chunks;  // how many of each
+  int64_t bands;
+  int64_t blocks;
+  int64_t columns;
+
+  Cut(const Piece& p, const Sizes& of_piece)
+      : whole(p),
+        sizes(of_piece),
+        dim(row_dim(p)),
+        chunks(ceil_div(p.images, sizes.images)),
+        bands(ceil_div(p.small.size[static_cast<size_t>(dim)], sizes.rows)),
+        blocks(ceil_div(p.channels(), sizes.channels)),
+        columns(ceil_div(p.large.channels, sizes.others)) {}
 
   // Images and rows; channels of the result; other channels.
   int64_t items() const { return chunks * bands; }
   int64_t pieces() const { return items() * blocks * columns; }
   Piece piece(int64_t item, int64_t block, int64_t column) const {
+    const auto [images, rows, channels, others] = sizes;
     const int64_t n = item / bands * images;
     const int64_t r = item % bands * rows;
     const Piece p =
@@ -150,14 +163,15 @@ class Shared {
   std::vector<std::optional<Read>> all_;
 };
 
-const char* refusal(const Conv& c, Kind kind) {
+// What is better done otherwise, known at a glance.
+const char* refusal_at_once(const Conv& c, const Piece& whole) {
+  const Kind kind = whole.kind;
   if (c.dtype != kFloat32 && !contains(set_reduced, c.dtype)) {
     return "not float32, float16 or bfloat16";
   }
   if (c.dtype != kFloat32 && !native(c.dtype)) {
     return "the processor does not multiply this dtype";
   }
-  const Piece whole(kind, c);
   if (!is_convolution_forced()) {
     const bool depthwise = c.groups > 1 && c.in_channels == 1 && c.out_channels == 1;
     // Results of few channels leave lanes idle; of depthwise ones it makes vectors all the same.
@@ -179,15 +193,34 @@ const char* refusal(const Conv& c, Kind kind) {
   if (whole.large.layout == Layout::Other || whole.small.layout == Layout::Other) {
     return "strides";
   }
+  return nullptr;
+}
+
+// How a convolution is cut; no sizes where the library has no kernel for all of it.
+Sizes decide(const Piece& whole) {
   set_up();
-  const Cut cut(whole);
+  const Sizes sizes = choose_sizes(whole);
+  const Cut cut(whole, sizes);
   const OneThread one;
   for (const int64_t item : {int64_t{0}, std::min<int64_t>(1, cut.items() - 1), cut.items() - 1}) {
-    if (!plan_for(cut.piece(item, 0, 0)).fast && c.dtype == kFloat32) {
-      return "the library has no kernel for this";
+    if (!plan_for(cut.piece(item, 0, 0)).fast && whole.dtype == kFloat32) {
+      return {};
     }
   }
-  return nullptr;
+  return sizes;
+}
+
+// Kept for this thread: to decide costs as much as a small convolution.
+const Sizes& sizes_for(const Piece& whole) {
+  return cached<Sizes>(key_of(whole), [&] { return decide(whole); });
+}
+
+const char* refusal(const Conv& c, Kind kind) {
+  const Piece whole(kind, c);
+  const char* const at_once = refusal_at_once(c, whole);
+  return at_once != nullptr                ? at_once
+         : sizes_for(whole).images == 0 ? "the library has no kernel for this"
+                                           : nullptr;
 }
 
 }  // namespace
@@ -202,7 +235,7 @@ const char* convolve_refusal(const Conv& c) {
 void convolve(const Conv& c) {
   const Piece whole(c.transposed ? Kind::Data : Kind::Forward, c);
   const bool forward = whole.kind == Kind::Forward;
-  const Cut cut(whole);
+  const Cut cut(whole, sizes_for(whole));
   Shared weights(cut.blocks);
   Shared sources(cut.blocks > 1 && whole.groups == 1 ? cut.items() : 0);
   weights.fill([&](int64_t i) { return cut.piece(0, i, 0); }, &Plan::weight,
@@ -249,7 +282,7 @@ const char* convolve_weight_backward_refusal(const Conv& c) { return refusal(c, 
 
 void convolve_weight_backward(const Conv& c) {
   const Piece whole(Kind::Weights, c);
-  const Cut cut(whole);
+  const Cut cut(whole, sizes_for(whole));
   const int64_t size = c.groups * c.out_channels * whole.weight_row;
   const bool several = cut.items() > 1;
   const int64_t sources = cut.items() * cut.columns;

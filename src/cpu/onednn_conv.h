@@ -151,6 +151,10 @@ struct Plan {
   Conversion sums;  // as weight, to float32
 };
 
+// All that a piece says but for where its tensors lie.
+using PieceKey = std::array<int64_t, 40>;
+PieceKey key_of(const Piece& piece);
+
 // Kept for this thread.
 const Plan& plan_for(const Piece& piece);
 

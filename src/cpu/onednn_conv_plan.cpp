@@ -302,8 +302,8 @@ void Conversion::run(const void* source, void* target) const {
   execute(primitive, scratchpad, {{DNNL_ARG_FROM, from, source}, {DNNL_ARG_TO, to, target}});
 }
 
-const Plan& plan_for(const Piece& p) {
-  std::array<int64_t, 40> key = {};
+PieceKey key_of(const Piece& p) {
+  PieceKey key = {};
   size_t n = 0;
   const auto put = [&](int64_t x) { key[n++] = x; };
   put(static_cast<int64_t>(p.kind));
@@ -327,7 +327,11 @@ const Plan& plan_for(const Piece& p) {
       put(x);
     }
   }
-  return cached<Plan>(key, [&] { return make_plan(p); });
+  return key;
+}
+
+const Plan& plan_for(const Piece& p) {
+  return cached<Plan>(key_of(p), [&] { return make_plan(p); });
 }
 
 }  // namespace rushlight::cpu::onednn

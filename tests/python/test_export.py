@@ -475,3 +475,15 @@ def test_what_is_computed_without_gradients_has_none():
 def test_autocast_within_a_program_is_refused():
     with pytest.raises(RuntimeError, match="turns autocast on or off and calls aten.linear"):
         torch.export.export(UnderModes(autocast=True), (torch.ones(2, 3),))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+def test_programs_are_exported_in_any_mode(mode):
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(True)
+    )
+    net.eval()
+    x = torch.randn(2, 3, 8, 8)
+    with mode():
+        program = torch.export.export(net, (x,))
+        assert torch.equal(program.module()(x), net(x))

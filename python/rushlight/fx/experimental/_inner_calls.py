@@ -62,7 +62,8 @@ class InnerCalls(TorchDispatchMode):
 
     def run(self, func: Any, args: Any, kwargs: Any) -> Any:
         """What a call of an op gives. Notes what it computes where a derivative may take that."""
-        if not any(t.requires_grad or _C._forward_level_of(t) for t in _tensors((args, kwargs))):
+        tensors = () if _C.is_inference_mode_enabled() else _tensors((args, kwargs))
+        if not any(t.requires_grad or _C._forward_level_of(t) for t in tensors):
             return func(*args, **kwargs)
         with self:
             return func(*args, **kwargs)
