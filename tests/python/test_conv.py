@@ -540,3 +540,29 @@ def test_an_old_name_of_transposed_convolutions():
     theirs = torch.nn.ConvTranspose2d(3, 4, 3, stride=2)
     theirs.load_state_dict(mine.state_dict())
     assert torch.equal(mine(x), theirs(x))
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.complex64, torch.int64]
+)
+@pytest.mark.parametrize("images, pixels", [(1, 1), (1, 7), (3, 5), (2, 40)])
+@pytest.mark.parametrize("channels", [(3, 5), (64, 20), (300, 40)])
+def test_biases_of_pixels(dtype, images, pixels, channels):
+    """A bias is added to all pixels of a channel, however the product is computed."""
+    before, after = channels
+    torch.manual_seed(0)
+    make = (
+        torch.randn
+        if dtype.is_floating_point or dtype.is_complex
+        else lambda *s, dtype: torch.randint(-9, 9, s)
+    )
+    x = make(images, before, pixels, pixels, dtype=dtype)
+    w, b = make(after, before, 1, 1, dtype=dtype), make(after, dtype=dtype)
+    plain = torch.nn.functional.conv2d(x, w)
+    found = torch.nn.functional.conv2d(x, w, b)
+    tolerance = {torch.bfloat16: 3e-2, torch.float32: 1e-5, torch.complex64: 1e-5}.get(dtype, 1e-9)
+    assert torch.allclose(found, plain + b[:, None, None], rtol=tolerance, atol=tolerance * before)
+    last = x.to(memory_format=torch.channels_last)
+    assert torch.allclose(
+        torch.nn.functional.conv2d(last, w, b), found, rtol=tolerance, atol=tolerance * before
+    )

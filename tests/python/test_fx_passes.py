@@ -10,6 +10,7 @@ from rushlight import fx, nn
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.fx.experimental import const_fold, debug
 from rushlight.fx.experimental.normalize import NormalizeArgs, NormalizeOperators
+from rushlight.fx.experimental.optimization import fuse
 from rushlight.fx.experimental.schema_type_annotation import AnnotateTypesWithSchema
 from rushlight.fx.operator_schemas import (
     check_for_mutable_operation,
@@ -322,3 +323,27 @@ def test_pictures():
     ShapeProp(module).propagate(x)
     text = drawer.FxGraphDrawer(module, "network").get_dot_graph().to_string()
     assert "op_code=call_module" in text and "first.weight" in text and "torch.float32" in text
+
+
+class TwoNorms(nn.Module):
+    """A convolution before two batch norms, under two names, and one before one."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = self.same = nn.Conv2d(3, 3, 1)
+        self.norms = nn.ModuleList(nn.BatchNorm2d(3) for _ in range(3))
+        self.last = nn.Conv2d(3, 3, 1)
+        for norm in self.norms:
+            nn.init.uniform_(norm.weight)
+            nn.init.uniform_(norm.running_mean)
+
+    def forward(self, x):
+        y = self.norms[1](self.same(self.norms[0](self.conv(x))))
+        return self.norms[2](self.last(y))
+
+
+def test_convolutions_that_are_shared_are_not_folded():
+    net, x = TwoNorms().eval(), torch.randn(2, 3, 4, 4)
+    fused = fuse(net)
+    assert torch.allclose(fused(x), net(x), atol=1e-6)
+    assert sum(isinstance(m, nn.BatchNorm2d) for m in fused.modules()) == 2

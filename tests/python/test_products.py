@@ -67,3 +67,37 @@ def test_a_layer_with_its_loss():
     assert torch.equal(several(x, places), wanted)
     with pytest.raises(RuntimeError, match="dimensionality 1 or 2"):
         loss(torch.randn(2, 3, 4), target)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "rows, terms, columns", [(17, 70, 600), (50, 777, 1500), (128, 300, 129), (33, 2100, 515)]
+)
+def test_products_with_a_transposed_factor(dtype, rows, terms, columns):
+    """Rows of a large weight lie along the sums: the product is computed as its transpose."""
+    torch.manual_seed(0)
+    wide = torch.randn(rows, terms, dtype=torch.float64)
+    weight = torch.randn(columns, terms, dtype=torch.float64)
+    bias, added = (
+        torch.randn(columns, dtype=torch.float64),
+        torch.randn(rows, columns, dtype=torch.float64),
+    )
+    x, w, b, c = (t.to(dtype) for t in (wide, weight, bias, added))
+    product = wide @ weight.t().contiguous()
+    close = (
+        {"rtol": 1e-4, "atol": 1e-3} if dtype == torch.float32 else {"rtol": 1e-10, "atol": 1e-10}
+    )
+    for found, expected in (
+        (F.linear(x, w), product),
+        (F.linear(x, w, b), product + bias),
+        (torch.addmm(c, x, w.t(), beta=0.5, alpha=-2), 0.5 * added - 2 * product),
+        (torch.addmm(b, x, w.t()), product + bias),
+        (torch.mm(w, x.t()), product.t()),
+        (torch.mm(x, w.t(), out=torch.empty(columns, rows, dtype=dtype).t()), product),
+    ):
+        assert torch.allclose(found.double(), expected, **close)
+    threads, before = torch.get_num_threads(), F.linear(x, w, b)
+    for n in (1, 2, 3, 5):
+        torch.set_num_threads(n)
+        assert torch.equal(F.linear(x, w, b), before)
+    torch.set_num_threads(threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 from typing import Any
 
@@ -41,6 +42,8 @@ def replace_node_module(node: Node, modules: dict[str, Any], new_module: nn.Modu
 def fuse(model: nn.Module, inplace: bool = False, no_trace: bool = False) -> GraphModule:
     """Fold batch norms into the convolutions before them, for evaluation.
 
+    A convolution that is called more than once, or whose result is used elsewhere, stays as it is.
+
     Args:
         model: the network, in evaluation mode.
         inplace: change it instead of a copy.
@@ -51,13 +54,17 @@ def fuse(model: nn.Module, inplace: bool = False, no_trace: bool = False) -> Gra
     keep = no_trace and isinstance(model, GraphModule)
     traced: GraphModule = model if keep else symbolic_trace(model)  # type: ignore[assignment]
     model = traced
-    modules = dict(model.named_modules())
+    modules = dict(model.named_modules(remove_duplicate=False))
+    calls = collections.Counter(
+        id(modules[node.target]) for node in model.graph.nodes if node.op == "call_module"
+    )
     for pattern in _PAIRS:
         for node in model.graph.nodes:
             if not matches_module_pattern(pattern, node, modules):
                 continue
             conv, norm = modules[node.args[0].target], modules[node.target]
-            if len(node.args[0].users) > 1 or not norm.track_running_stats:
+            shared = len(node.args[0].users) > 1 or calls[id(conv)] > 1
+            if shared or not norm.track_running_stats:
                 continue
             replace_node_module(node.args[0], modules, fuse_conv_bn_eval(conv, norm))
             node.replace_all_uses_with(node.args[0])
