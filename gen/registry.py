@@ -287,9 +287,9 @@ def shown_parts(form: Form) -> tuple[list[str], str, str]:
     if form.kind != "functional":
         return [], null, null
     parts = f"boxed<parts::{op.symbol}>" if "parts" in op.shown else null
-    for text in set(op.shown) - {"whole", "parts", "body"}:
+    if written := [text for text in op.shown if text not in ("whole", "parts", "body")]:
         head = f"static {op.result} traced_{op.symbol}({op.parameters})"
-        return block(head, [f"return {read(text).cpp};"]), parts, f"boxed<traced_{op.symbol}>"
+        return block(head, [f"return {read(written[0]).cpp};"]), parts, f"boxed<traced_{op.symbol}>"
     # A trace shows what composites are made of that aten lacks: they are the package's own business.
     own = op.kind == "composite" and op.own and not op.has_options
     return [], parts, f"boxed<composite::{op.symbol}>" if own or "body" in op.shown else null

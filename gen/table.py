@@ -235,7 +235,7 @@ rows = partial(_along_dims, "rows")
 # shape::name says what comes out, name writes it.
 custom = partial(Kernel, "custom", place="isa")
 # The step of an optimiser: a rule of src/kernels/optim.h.
-step = partial(Kernel, "step", (floating,), place="isa")
+step = partial(Kernel, "step", place="isa")
 # The result starts as a copy of self (in place: is self) and the kernel changes it.
 update = partial(Kernel, "update", place="isa")
 # The result's size depends on values: the kernel returns it.
