@@ -429,6 +429,8 @@ def _used(op: Op) -> set[str] | None:
     derivatives = _words(*op.grad.values()) if isinstance(op.grad, dict) else set()
     if op.body:
         return _words(op.body)
+    if op.kernel.kind == "step":  # the rule is given all
+        return {a.name for a in op.args}
     texts = [*op.kernel.check, *op.kernel.gives]
     formulas = op.formulas if op.kernel.kind == "pointwise" else op.kernel.formulas
     for formula in formulas:
