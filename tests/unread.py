@@ -425,9 +425,10 @@ def _words(*texts: str) -> set[str]:
 
 
 def _rule(name: str) -> str:
-    """The definition of an optimiser's rule."""
-    text = (ROOT / "src/kernels/optim.h").read_text()
-    return re.search(rf"^struct {name} {{.*?^}};", text, re.M | re.S).group()
+    """An optimiser's rule, and what all rules share."""
+    text = (ROOT / "src/kernels/optim.h").read_text() + (ROOT / "src/kernels/steps.h").read_text()
+    others = re.compile(rf"^struct (?!{name} ).*?^}};", re.M | re.S)
+    return others.sub("", text)
 
 
 def _used(op: Op) -> set[str] | None:
