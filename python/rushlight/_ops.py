@@ -169,9 +169,9 @@ class OpOverload:
         return keyset.call(self, args, kwargs)
 
     def _values(self, args, kwargs):
-        """The values of all arguments, in the order of the schema."""
+        """The values of all arguments, in the order of the schema; RuntimeError: they do not fit."""
         if len(args) > self._num_positional:
-            raise TypeError(
+            raise RuntimeError(
                 f"{self.__name__}() takes {self._num_positional} positional arguments but "
                 f"{len(args)} were given"
             )
@@ -179,13 +179,13 @@ class OpOverload:
         for name, value in kwargs.items():
             place = self._names.get(name)
             if place is None:
-                raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{name}'")
+                raise RuntimeError(f"{self.__name__}() got an unexpected keyword argument '{name}'")
             if place < len(args):
-                raise TypeError(f"{self.__name__}() got multiple values for argument '{name}'")
+                raise RuntimeError(f"{self.__name__}() got multiple values for argument '{name}'")
             values[place] = value
         missing = [f'"{n}"' for n, v in zip(self._names, values, strict=True) if v is _REQUIRED]
         if missing:
-            raise TypeError(
+            raise RuntimeError(
                 f"{self.__name__}() missing {len(missing)} required arguments: {', '.join(missing)}"
             )
         return values
@@ -325,12 +325,17 @@ class OpOverloadPacket:
         if _C._has_torch_function(*args, *kwargs.values()):
             return _offered(self, args, kwargs)
         errors = []
-        for overload in self.overloads():
+        for overload in map(self.__getattr__, self.overloads()):
             try:
-                return getattr(self, overload)(*args, **kwargs)
+                overload._values(args, kwargs)
+            except RuntimeError as error:
+                errors.append(str(error))
+                continue
+            try:
+                return overload(*args, **kwargs)
             except TypeError as error:
                 errors.append(str(error))
-        raise TypeError("; ".join(errors))
+        raise RuntimeError(f"{self}: failed to match any schema: {'; '.join(errors)}")
 
     def __str__(self):
         return f"{self._space}.{self.__name__}"

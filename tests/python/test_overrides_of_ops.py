@@ -231,3 +231,14 @@ def test_tags():
 
     assert [tag.name for tag in torch.Tag] == TAGS
     assert [tag.value for tag in torch.Tag] == list(range(len(TAGS)))
+
+
+def test_arguments_that_do_not_fit_an_overload():
+    aten, x = torch.ops.aten, torch.ones(2)
+    for call in (
+        *(aten.relu.default, lambda: aten.relu.default(x, 1), lambda: aten.relu.default(x, more=1)),
+        *(lambda: aten.relu.default(x, self=x), aten.relu, lambda: aten.type_as(x)),
+        *(lambda: aten.leaky_relu(x, more=1), lambda: aten.add("x", 1)),
+    ):
+        with pytest.raises(RuntimeError, match=r"missing|positional|keyword|multiple|expected"):
+            call()
