@@ -128,7 +128,7 @@ def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
         found.append(torch.cat([at, torch.ones_like(at[:, :1])], 1))
         scores.append(large[torch.arange(len(large)), y, x])
     if not found:
-        none = torch.zeros((0, maps.shape[1], 3), device=maps.device)
+        none = torch.zeros((0, maps.shape[1], 3), dtype=torch.float32, device=maps.device)
         return none, none[..., 0]
     return torch.stack(found).float(), torch.stack(scores).float()
 
