@@ -225,7 +225,7 @@ op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything, complex_half),
    jvp="sgn_backward(self_t, self, result)")
 op("_angle(Tensor self) -> Tensor", kernel=pointwise(floating, complex_, promote="real"),
    variants="function",
-   grad={"self": "angle_backward(grad, self)"},
+   grad={"self": "angle_backward(grad, self)"}, sparse="values",
    doc="`angle` of floating-point and complex numbers.", own=True,
    jvp="where(self.eq(0), 0, imag_of(self_t / self))")
 composite("angle(Tensor self) -> Tensor", variants="function method out", ref="numpy.angle",

@@ -177,7 +177,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         if kwargs:
             raise TypeError(f"type() got an unexpected keyword argument {next(iter(kwargs))!r}")
         if dtype is None:
-            return legacy.type_name(self.dtype, self.device)
+            return legacy.type_name(self.dtype, self.device, self.layout)
         target, device = legacy.parse_type(dtype)
         return self.to(device or self.device, target, non_blocking, memory_format=memory_format)
 

@@ -156,14 +156,19 @@ def _rebuild_sparse_tensor(layout, data):
     if _unfilled.sparse is not None:
         _unfilled.sparse.append(None)
         return _C.ops.empty((0,))
-    if layout is _C.sparse_coo:
-        indices, values, size, *coalesced = data
-        if coalesced == [True]:
-            return _C.ops._sparse_coo_tensor(indices, values, _integers(size), is_coalesced=True)
-        made = _C.ops._sparse_coo_tensor(indices, values, _integers(size))
-        return made._coalesced_(False) if coalesced == [False] else made.coalesce()
-    compressed, plain, values, size = data
-    return _C.ops._sparse_compressed_tensor(compressed, plain, values, _integers(size), layout)
+    *places, values, size = data[:3] if layout is _C.sparse_coo else data
+    rest = tuple(data[3:])
+    made = _sparse_of(layout, places, _C.ops.detach(values), _integers(size), rest)
+    return made.requires_grad_(values.requires_grad)  # only its values say it
+
+
+def _sparse_of(layout, places, values, size, coalesced):
+    if layout is not _C.sparse_coo:
+        return _C.ops._sparse_compressed_tensor(*places, values, size, layout)
+    if coalesced == (True,):
+        return _C.ops._sparse_coo_tensor(*places, values, size, is_coalesced=True)
+    made = _C.ops._sparse_coo_tensor(*places, values, size)
+    return made._coalesced_(False) if coalesced == (False,) else made.coalesce()
 
 
 def is_wrapper(tensor):
@@ -178,7 +183,9 @@ def is_wrapper(tensor):
 def reduce_tensor(tensor):
     """A function and arguments that make a plain tensor with this one's memory again."""
     if tensor.layout is not _C.strided:
-        parts = (*sparse_parts(tensor), tensor.size())
+        *places, values = sparse_parts(tensor)
+        values = values.detach().requires_grad_(tensor.requires_grad)
+        parts = (*places, values, tensor.size())
         if tensor.layout is _C.sparse_coo:
             parts = (*parts, tensor.is_coalesced())
         return _rebuild_sparse_tensor, (tensor.layout, parts)

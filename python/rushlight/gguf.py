@@ -139,6 +139,8 @@ def _stored(name: str, tensor: Any) -> tuple[Any, Tensor]:
         return stored.format, stored.blocks
     if layout is not None or not isinstance(tensor, Tensor) or tensor.dtype not in _TENSORS:
         about = getattr(tensor, "dtype", type(tensor).__name__)
+        if layout is not None:
+            about = f"{layout.about}; its dequantize() can be written"
         raise TypeError(f"gguf.save: files cannot hold {name!r}, which is of {about}")
     return tensor.dtype, tensor.detach()
 

@@ -102,11 +102,19 @@ bool is_sole_owner(const Tensor& grad) {
   return grad.use_count() == 1 && grad.storage()->use_count() == (owns_root ? 2 : 1);
 }
 
+// Whether a program may write to the values of a sparse gradient: those that backward expands stand
+// for several elements each.
+bool has_values_of_its_own(const Tensor& grad) {
+  const SparseTensor* sparse = find_sparse(grad);
+  return sparse == nullptr || sparse->values().is_contiguous();
+}
+
 // Of a sparse leaf, or of a dense one whose gradient is sparse: dense ones take sparse ones, not
 // the other way round.
 void add_sparse_to_grad(AutogradMeta& meta, const Tensor& grad) {
   if (!meta.grad.defined()) {
-    meta.grad = tls.grad_mode || grad.use_count() > 1 ? grad.clone() : grad.detach();
+    const bool take = !tls.grad_mode && grad.use_count() == 1 && has_values_of_its_own(grad);
+    meta.grad = take ? grad.detach() : grad.clone();
   } else if (!tls.grad_mode && (!is_sparse(meta.grad) || is_sparse(grad))) {
     const Tensor before = meta.grad;
     before.add_(grad);

@@ -334,9 +334,10 @@ void put(Tensor& self, Tensor& index, Tensor& source, bool&) {
            enum_name(index.dtype()));
   RL_CHECK(self.dtype() == source.dtype(), "put_(): source must have the dtype of self, ",
            enum_name(self.dtype()), ", but it has ", enum_name(source.dtype()));
-  RL_CHECK(index.numel() == source.numel(),
-           "put_(): source and index must have as many elements as each other, but they have ",
-           source.numel(), " and ", index.numel());
+  RL_CHECK_INDEX(
+      index.numel() == source.numel(),
+      "put_(): source and index must have as many elements as each other, but they have ",
+      source.numel(), " and ", index.numel());
 }
 
 void masked_fill_value(Tensor& self, Tensor& mask, Scalar& value) {

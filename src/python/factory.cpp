@@ -517,7 +517,7 @@ Tensor legacy(PyObject* args, std::optional<ScalarType> dtype, Device device) {
   if (PyUnicode_Check(data) || PyBytes_Check(data)) {
     throw TypeError(str("new(): invalid data type '", type_name(data), "'"));
   }
-  if (!is_nested(data)) {
+  if (ArrayView view; !is_nested(data) && !view_array(data, view)) {
     throw TypeError(str("new(): data must be a sequence (got ", type_name(data), ")"));
   }
   const NoGradGuard no_grad;

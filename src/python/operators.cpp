@@ -27,12 +27,21 @@ class Operand {
       tensor_ = &made_;
     }
   }
-  // An array of numpy, where it would not get its turn, for it lets tensors go first.
+  // An array of numpy, where it would not get its turn, for it lets tensors go first. One of a type
+  // that no tensor has is another kind of object; any other that no tensor can hold raises.
   void take_array(PyObject* o) {
     ArrayView view;
-    if (!fits() && view_array(o, view) && view.dtype != ScalarType::Undefined) {
+    if (fits() || !view_array(o, view)) {
+      return;
+    }
+    try {
       made_ = from_numpy(o);
       tensor_ = &made_;
+    } catch (const PythonError&) {
+      if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+        throw;
+      }
+      PyErr_Clear();
     }
   }
   Operand(const Operand&) = delete;

@@ -363,6 +363,15 @@ def test_clipping_between():
     assert p.tolist() == [0.5] * 3
 
 
+def test_sparse_gradients_of_repeated_rows():
+    table = nn.Embedding(3, 2, sparse=True)
+    optimizer = torch.optim.SGD(table.parameters(), lr=0.5)
+    scaler = GradScaler("cpu", init_scale=8.0)
+    scaler.scale(table(torch.tensor([1, 1])).sum()).backward()
+    scaler.unscale_(optimizer)
+    assert table.weight.grad.to_dense().tolist() == [[0, 0], [2, 2], [0, 0]]
+
+
 @pytest.mark.parametrize("bad", [float("inf"), float("-inf"), float("nan")])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_one_bad_element_is_found(dtype, bad):

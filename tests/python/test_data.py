@@ -119,6 +119,8 @@ def test_combined_datasets():
     assert sorted(i for part in parts for i in part.indices) == list(range(10))
     with pytest.raises(ValueError, match="Sum of input lengths"):
         data.random_split(range(10), [3, 3])
+    with pytest.raises(ValueError, match=r"must not be negative: \[-1, 11\]"):
+        data.random_split(range(10), [-1, 11])
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,44 @@ def test_gradients_of_inputs_are_those_of_the_numbers():
     assert torch.allclose(x.grad, net[0].weight.dequantize().sum(0).expand(3, -1), atol=1e-5)
 
 
+@pytest.mark.parametrize("config", [config for config, _ in CONFIGS])
+def test_derivatives_of_all_orders_are_those_of_the_numbers(config):
+    func = torch.func
+    layer = quantised(config)[0]
+    numbers = layer.weight.dequantize()
+    x = torch.randn(3, 256)
+    assert torch.allclose(func.jacrev(layer)(x[0]), numbers, atol=1e-5)
+    by_sample = func.vmap(func.grad(lambda row: layer(row).sum()))(x)
+    assert torch.allclose(by_sample, numbers.sum(0).expand(3, -1), atol=1e-5)
+    second = func.jacrev(func.jacrev(lambda row: layer(row).square().sum()))(x[0])
+    assert torch.allclose(second, 2 * numbers.T @ numbers, atol=1e-4)
+    assert torch.equal(torch.jit.trace(layer, x)(x), layer(x))
+
+
+def test_layers_that_share_a_weight_go_on_to_share_it():
+    net = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 64))
+    net[2].weight = net[0].weight
+    ao.quantize_(net, ao.Int8WeightOnlyConfig(32))
+    assert net[2].weight is net[0].weight and net[1].weight is not net[0].weight
+    assert all(isinstance(layer.weight, _integer_weights.IntegerWeight) for layer in net)
+
+
+def test_a_state_of_codes_goes_into_a_network_of_numbers():
+    coded, plain = quantised(ao.Int8WeightOnlyConfig(32)), network()
+    plain.load_state_dict(coded.state_dict())
+    assert torch.equal(plain[0].weight, coded[0].weight.dequantize())
+
+
+def test_what_cannot_have_codes_is_named():
+    config = ao.Int8WeightOnlyConfig(32)
+    with pytest.raises(TypeError, match=r"ParametrizedLinear.*remove_parametrizations"):
+        ao.quantize_(nn.utils.parametrizations.weight_norm(nn.Linear(64, 4)), config)
+    with pytest.raises(TypeError, match=r"the network \(Sequential\)"):
+        ao.quantize_(nn.Sequential(nn.Linear(64, 4)), config, lambda module, name: True)
+    with pytest.raises(TypeError, match="8 bits in blocks of 32; its dequantize"):
+        torch.gguf.save("never.gguf", {}, {"w": quantised(config)[0].weight})
+
+
 def test_programs_import_torchao():
     code = """
 import rushlight.as_torch

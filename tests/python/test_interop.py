@@ -1,6 +1,7 @@
 """Other libraries' data: DLPack, arrays inside lists, what is offered to whom, dispatch modes."""
 
 import gc
+import operator
 import threading
 import weakref
 
@@ -178,6 +179,18 @@ def test_numpy_functions_take_tensors():
         assert (t + number).shape == (2, 3) and (t * number).dtype is torch.float32
     assert torch.ones(np.int64(2), np.int32(3)).shape == (2, 3)
     assert t[np.int64(1)].tolist() == [3, 4, 5] and t.sum(np.int64(1)).shape == (2,)
+
+
+def test_comparisons_with_arrays_compare_or_say_why_not():
+    t = torch.ones(2)
+    unaligned = np.frombuffer(b"\0" * 17, np.uint8)[1:].view(np.float64)
+    assert (t == unaligned).tolist() == [False, False] and (t != unaligned).all()
+    for array in (np.ones(2, ">f8"), np.zeros(2, [("a", "i1"), ("b", "f8")])["b"]):
+        for compare in (operator.eq, operator.ne):
+            with pytest.raises(ValueError, match=r"byte order|strides"):
+                compare(t, array)
+    for array in (np.array(["a"]), np.array([None, 1])):  # of types that no tensor has
+        assert (t == array) is False and (t != array) is True
 
 
 # ---- __torch_function__ ----

@@ -81,7 +81,7 @@ def test_a_state_gives_sizes(lazy, ordinary, shape):
     assert not module.has_uninitialized_params()
     x = torch.randn(*shape)
     assert torch.equal(module(x), source(x))
-    assert type(module) is type(source)
+    assert type(module) is type(source) and repr(module) == repr(source)
 
 
 @pytest.mark.parametrize(("lazy", "shape"), [(c[0], c[2]) for c in CASES[:8]], ids=IDS[:8])

@@ -89,6 +89,8 @@ def test_masks_are_broadcast_and_checked():
         masked._input_mask(x)
     with pytest.raises(ValueError, match="no fully masked out rows"):
         masked.median(x.int(), 1, mask=column)
+    with pytest.raises(ValueError, match="along one dimension, but dim is None"):
+        masked.median(x, None, mask=column)
     with pytest.raises(ValueError, match="floating point or complex"):
         masked.mean(x.int())
     with pytest.raises(NotImplementedError, match="identity of amax"):

@@ -193,6 +193,21 @@ def test_ragged_sizes():
         nt.shape.numel()
 
 
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_components_are_joined_along_any_dimension(dim):
+    first = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], requires_grad=True)
+    second = torch.nested.nested_tensor([torch.zeros(2, 3), torch.zeros(4, 3)])
+    made = torch.cat([first, second], dim)
+    rows = [*first.unbind(), *second.unbind()]
+    if dim != 0:
+        rows = [torch.cat(row, dim % 3 - 1) for row in zip(*(rows[:2], rows[2:]), strict=True)]
+    assert all(map(torch.equal, made.unbind(), rows)) and made.size(0) == len(rows)
+    (made * 2).to_padded_tensor(0.0).sum().backward()
+    assert all((g == 2).all() for g in first.grad.unbind())
+    with pytest.raises(RuntimeError):
+        torch.cat([first, torch.nested.nested_tensor([torch.ones(2, 3)])], 1)
+
+
 def test_dense_operands():
     x = parts(3)
     nt = nest(x)

@@ -176,3 +176,13 @@ def test_a_second_parametrization_sets_what_is_there(right_inverse, message):
     assert len(layer.parametrizations.weight) == 1
     parametrize.register_parametrization(layer, "weight", wrong, unsafe=True)
     assert len(layer.parametrizations.weight) == 2
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_what_is_trained_keeps_its_dtype(unsafe):
+    layer = rl.nn.Linear(3, 3)
+    members = {"right_inverse": lambda self, x: x.int()}
+    wrong = type("Wrong", (rl.nn.Identity,), members)()
+    with pytest.raises(ValueError, match=r"may not change the dtype: .*float32 became .*int32"):
+        parametrize.register_parametrization(layer, "weight", wrong, unsafe=unsafe)
+    assert not parametrize.is_parametrized(layer)

@@ -213,6 +213,9 @@ def test_copies_and_files(layout, tmp_path):
         torch.load(stream)["s"],
     ):
         assert other.layout is layout and torch.equal(other.to_dense(), s.to_dense())
+        assert not other.requires_grad
+    leaf = pickle.loads(pickle.dumps(s.requires_grad_()))
+    assert leaf.requires_grad and leaf.is_leaf and leaf.layout is layout
     assert s.to(torch.float32).dtype is torch.float32
 
 
@@ -221,6 +224,7 @@ def test_sparse_gradients_of_embeddings_train_like_dense_ones():
         lambda p, sparse: torch.optim.SGD(p, lr=0.1),
         lambda p, sparse: torch.optim.SGD(p, lr=0.1, momentum=0.9),
         lambda p, sparse: torch.optim.Adagrad(p, lr=0.1),
+        lambda p, sparse: torch.optim.LBFGS(p, max_iter=2),
     ):
         tables = []
         for sparse in (False, True):
@@ -228,10 +232,15 @@ def test_sparse_gradients_of_embeddings_train_like_dense_ones():
             table = torch.nn.Embedding(10, 3, sparse=sparse)
             optimizer = make(table.parameters(), sparse)
             for step in range(3):
-                optimizer.zero_grad()
-                (table(torch.tensor([1, 4, 1, step])) ** 2).sum().backward()
-                assert table.weight.grad.is_sparse == sparse
-                optimizer.step()
+
+                def loss(table=table, optimizer=optimizer, step=step, sparse=sparse):
+                    optimizer.zero_grad()
+                    value = (table(torch.tensor([1, 4, 1, step])) ** 2).sum()
+                    value.backward()
+                    assert table.weight.grad.is_sparse == sparse
+                    return value
+
+                optimizer.step(loss)
             tables.append(table.weight.detach())
         assert torch.allclose(*tables)
 
@@ -258,6 +267,14 @@ def test_sparse_gradients_add_up():
     assert not table.weight.grad.is_sparse and table.weight.grad[1].tolist() == [5, 5]
 
 
+def test_values_of_a_gradient_can_be_written():
+    table = torch.nn.Embedding(4, 2, sparse=True)
+    for times in (3, 6):  # a sum's gradient is one number for all elements
+        table(torch.tensor([1, 1])).sum().backward()
+        table.weight.grad._values().mul_(times)
+    assert table.weight.grad.to_dense().tolist() == [[0, 0], [48, 48], [0, 0], [0, 0]]
+
+
 def test_ops_without_a_rule_refuse():
     with pytest.raises(NotImplementedError, match="Could not run 'aten::cos'"):
         coo().cos()
@@ -278,6 +295,8 @@ def test_products_refuse_what_does_not_fit():
                 product(matrix, other)
     with pytest.raises(RuntimeError):
         torch.hspmm(torch.ones(3, 1, 1), torch.ones(4, 1, 5, device="meta"))
+    with pytest.raises(RuntimeError, match="scalar values expected, got 1D|got 2D values"):
+        torch.ones(4, 4).to_sparse(1) @ torch.ones(4, 4).to_sparse(1)
 
 
 def test_values_like_those_of_compressed_tensors():
@@ -495,6 +514,8 @@ def test_types_by_name():
     assert isinstance(made, torch.sparse.FloatTensor) and not isinstance(
         made, torch.sparse.LongTensor
     )
+    assert made.type() == "torch.sparse.FloatTensor"
+    assert torch.ones(2, device="meta").type() == "torch.meta.FloatTensor"
     assert not isinstance(values, torch.sparse.FloatTensor)
     assert repr(torch.sparse.FloatTensor) == "<class 'torch.sparse.FloatTensor'>"
 

@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -36,6 +37,13 @@ def test_tensor_types_say_what_they_are_and_are_no_bases():
     for kind in kinds:
         with pytest.raises(TypeError, match="is not an acceptable base type"):
             type("Own", (kind,), {})
+
+
+def test_an_array_without_dimensions_is_one_number():
+    array = np.array(5.5)
+    for kind, value in ((torch.Tensor, 5.5), (torch.DoubleTensor, 5.5)):
+        made = kind(array)
+        assert made.shape == () and made == value and isinstance(made, kind)
 
 
 def test_tensors_set_on_other_memory():

@@ -86,9 +86,10 @@ CUDA_TYPES = _types("rushlight.cuda", "cuda")
 globals().update(TYPES)
 
 
-def type_name(dtype, place):
-    """ "torch.FloatTensor", "torch.cuda.FloatTensor"."""
-    return f"torch.{'cuda.' if place.type == 'cuda' else ''}{dtype._kind}Tensor"
+def type_name(dtype, place, layout=_C.strided):
+    """ "torch.FloatTensor", "torch.cuda.FloatTensor", "torch.sparse.FloatTensor"."""
+    path = "" if place.type == "cpu" else f"{place.type}."
+    return f"torch.{path}{'' if layout is _C.strided else 'sparse.'}{dtype._kind}Tensor"
 
 
 def parse_type(value):

@@ -448,6 +448,13 @@ def _split(func, t, split_size, dim=0):
 def _cat(func, tensors, dim=0):
     if not all(t.is_nested for t in tensors):
         raise RuntimeError("cat(): expected each tensor in given list to be nested")
-    if dim != 0:
-        raise RuntimeError("cat(): only concatenation along dim 0 is supported for nested tensors")
-    return of_components([p for t in tensors for p in components(t)], tensors[0]._windows.dim)
+    dims = tensors[0].dim()
+    along = _wrap_dim(tensors[0], dim)
+    if along == 0:
+        return of_components([p for t in tensors for p in components(t)], tensors[0]._windows.dim)
+    if any(t.dim() != dims or len(t) != len(tensors[0]) for t in tensors):
+        raise RuntimeError(
+            f"cat(): nested tensors along dimension {dim} must have equally many components and "
+            f"dimensions, not {[(len(t), t.dim()) for t in tensors]}"
+        )
+    return each(lambda *row: rushlight.cat(row, along - 1), *tensors)

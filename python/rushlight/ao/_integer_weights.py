@@ -279,6 +279,8 @@ def _to_copy(func, self, *, dtype=None, device=None, **kwargs):
 
 
 def _copy_(func, self, source, non_blocking=False):
+    if not isinstance(self, IntegerWeight):
+        return func(self, source.dequantize(), non_blocking)
     fits = isinstance(source, IntegerWeight) and source.shape == self.shape
     if not fits or source._layout.kind != self._layout.kind:
         raise RuntimeError("a weight of codes is copied from one of the same sizes and layout")
@@ -287,15 +289,19 @@ def _copy_(func, self, source, non_blocking=False):
 
 
 def _of_numbers(func, *args, **kwargs):
-    """Computed with the numbers: gradients of a layer's input."""
+    """Computed with the numbers: derivatives by a layer's input, comparisons of two programs."""
     return func(*(a.dequantize() if isinstance(a, IntegerWeight) else a for a in args), **kwargs)
 
 
+_READS_NUMBERS = (
+    *("mm", "matmul", "bmm", "t", "transpose", "unsqueeze", "expand"),
+    *("eq", "ne", "equal", "isclose", "allclose"),
+)
 _RULES: dict[str, Any] = {
     "linear": _linear,
     **dict.fromkeys(("alias", "detach", "lift_fresh", "clone"), _same),
     "_to_copy": _to_copy,
     "copy_": _copy_,
     "embedding": _embedding,
-    "mm": _of_numbers,
+    **dict.fromkeys(_READS_NUMBERS, _of_numbers),
 }

@@ -103,8 +103,8 @@ def quantize_(
 ) -> None:
     """Give the linear layers of a network weights of codes, in place.
 
-    Layers whose inputs do not go into groups stay as they are. `state_dict()` has the codes, and
-    `save` and `load` keep them.
+    Layers whose inputs do not go into groups stay as they are, and layers that share a weight go on
+    to share it. `state_dict()` has the codes, and `save` and `load` keep them.
 
     Args:
         model: the network.
@@ -112,12 +112,18 @@ def quantize_(
         filter_fn: which modules, by module and name; None: all linear layers.
         device: where the network goes first.
 
+    Raises:
+        TypeError: for what is no configuration, or a chosen module without a matrix as `weight`.
+
     Example:
         >>> net = torch.nn.Sequential(torch.nn.Linear(64, 8))
         >>> torch.ao.quantize_(net, torch.ao.Int8WeightOnlyConfig())
         >>> net[0].weight
         IntegerWeight(8 bits in blocks of 64, size=(8, 64), dtype=torch.float32)
     """
+    if device is not None:
+        model.to(device)
+    layers: dict[Any, list[Any]] = {}  # those that share a weight together
     for name, module in model.named_modules():
         chosen = config._of(name) if isinstance(config, FqnToConfig) else config
         if chosen is None or not (filter_fn or _is_linear)(module, name):
@@ -126,10 +132,26 @@ def quantize_(
             raise TypeError(
                 f"quantize_ expects a configuration such as Int8WeightOnlyConfig(), not {chosen!r}"
             )
-        if device is not None:
-            module.to(device)
-        with rushlight.no_grad():
-            layout = chosen._layout(module.weight.detach().float())
-            if layout is not None:
-                weight = wrap(layout, module.weight.dtype)
-                module.weight = nn.Parameter(weight, requires_grad=False)
+        weight = module._parameters.get("weight")
+        if weight is None or weight.dim() != 2:
+            raise TypeError(
+                f"quantize_: {name or 'the network'} ({type(module).__name__}) has no matrix as its "
+                "parameter 'weight'; a parametrised one needs remove_parametrizations() first"
+            )
+        layers.setdefault((id(weight), chosen), []).append(module)
+    weight = None
+    for (_, chosen), sharing in layers.items():
+        made = _in_codes(sharing[0].weight, chosen)  # and the numbers go, before those of the next
+        for module in sharing:
+            module.weight = made
+
+
+def _in_codes(weight: Any, config: Any) -> Any:
+    """The parameter of codes; the weight itself where its inputs do not go into groups."""
+    if isinstance(weight, IntegerWeight):
+        return weight
+    with rushlight.no_grad():
+        layout = config._layout(weight.detach().float())
+    if layout is None:
+        return weight
+    return nn.Parameter(wrap(layout, weight.dtype), requires_grad=False)

@@ -320,7 +320,10 @@ def median(input, dim: int = -1, *, keepdim=False, dtype=None, mask=None):
         tensor(4.)
     """
     dtype = dtype or input.dtype
-    (dim,) = _canonical_dim(dim, input.ndim) or (0,)
+    dims = _canonical_dim(dim, input.ndim) or (0,)
+    if len(dims) != 1:
+        raise ValueError(f"masked median is taken along one dimension, but dim is {dim}")
+    (dim,) = dims
     values = input if input.dtype.is_floating_point else input.to(rushlight.get_default_dtype())
     if values.dtype != dtype and dtype.is_floating_point:
         values = values.to(dtype)

@@ -169,7 +169,8 @@ class LBFGS(Optimizer):
 
     def _gather_grads(self) -> Tensor:
         flat = [
-            p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in self._params
+            p.new_zeros(p.numel()) if p.grad is None else p.grad.to_dense().reshape(-1)
+            for p in self._params
         ]
         flat = [rushlight.view_as_real(t).reshape(-1) if t.is_complex() else t for t in flat]
         return rushlight.cat(flat)

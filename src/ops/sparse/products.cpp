@@ -119,6 +119,10 @@ Tensor sparse_times_dense(const Tensor& a, const Tensor& b) {
 Tensor sparse_times_sparse(const Tensor& a, const Tensor& b) {
   const Tensor x = as_coo(a);
   const Tensor y = as_coo(b);
+  for (const Tensor& each : {x, y}) {
+    RL_CHECK(values_of(each).dim() == 1, "mm of two sparse matrices: scalar values expected, got ",
+             values_of(each).dim(), "D values; to_dense().to_sparse() makes them");
+  }
   const Tensor& ix = sparse_impl(x).first();
   const Tensor& iy = sparse_impl(y).first();
   const Tensor starts = row_starts(iy.select(0, 0), b.size(0));

@@ -141,8 +141,8 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
             super().reset_parameters()
 
     def initialize_parameters(self, input):
+        self.in_features = input.shape[-1]
         if self.has_uninitialized_params():
-            self.in_features = input.shape[-1]
             _materialize(self, (self.out_features, self.in_features), self.out_features)
 
 
@@ -175,8 +175,6 @@ class _LazyConv(LazyModuleMixin):
             super().reset_parameters()  # type: ignore
 
     def initialize_parameters(self, input, *args, **kwargs):
-        if not self.has_uninitialized_params():
-            return
         dims = self._dimensions
         if input.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(
@@ -186,6 +184,8 @@ class _LazyConv(LazyModuleMixin):
         self.in_channels = input.shape[-dims - 1]
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
+        if not self.has_uninitialized_params():
+            return
         first, second = self.out_channels, self.in_channels // self.groups
         if self.transposed:
             first, second = self.in_channels, self.out_channels // self.groups

@@ -110,7 +110,7 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
-            for what in () if unsafe else ("dtype", "device"):
+            for what in ("dtype", "device"):  # what a parameter's memory must keep
                 if getattr(new, what) != getattr(original, what):
                     raise ValueError(
                         f"right_inverse outputs one tensor, so it may not change the {what}: "
