@@ -58,7 +58,8 @@ Tensor number_beside(const Tensor& t, const Tensor& other) {
   if (!t.impl()->is_wrapped_number()) {
     return t;
   }
-  return t.to(contains(set_reduced, other.dtype()) ? kFloat32 : other.dtype());
+  return t.to(contains(set_reduced, other.dtype()) ? kFloat32 : other.dtype(),
+              /*non_blocking=*/false, /*copy=*/true);
 }
 
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
