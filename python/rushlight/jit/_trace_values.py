@@ -53,8 +53,8 @@ class Inputs:
         """One more argument; what the program is to get for it."""
         for wrapper in wrappers_in(thing):
             raise RuntimeError(
-                f"Arguments of type {type(wrapper).__name__} cannot be traced, for their class runs "
-                "their ops: give the tensors that they are made of"
+                f"Arguments of type {type(wrapper).__name__} cannot be traced, for their class "
+                "runs their ops: give the tensors that they are made of"
             )
         value = self.trace.graph().addInput(name).setType(_C._parse_type(_type_of(thing)))
         given = _pytree.tree_map_only(Tensor, self._fresh, thing)
