@@ -174,7 +174,7 @@ class OpOverload:
         return any(i < len(arguments) and str(arguments[i].type) == "Tensor" for i in places)
 
     def _values(self, args, kwargs):
-        """The values of all arguments, in the order of the schema; RuntimeError: they do not fit."""
+        """The values of all arguments, in the order of the schema, or RuntimeError."""
         if len(args) > self._num_positional:
             raise RuntimeError(
                 f"{self.__name__}() takes {self._num_positional} positional arguments but "

@@ -10,7 +10,7 @@ namespace rushlight::graph {
 
 namespace {
 
-// Of tensors and objects by identity, of tuples by their items, of other values by their text.
+// Of tensors by identity, of tuples by their items, of other values by their text.
 int64_t hash_of(const IValue& value) {
   RL_CHECK_TYPE(!value.isList() && !value.isGenericDict(), "unhashable type: '",
                 value.isList() ? "list" : "dict", "'");

@@ -212,6 +212,19 @@ def test_traces_and_scripts(config, most):
             torch.jit.save(program, io.BytesIO())
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_they_are_no_arguments_of_programs():
+    class Linear(nn.Module):
+        def forward(self, x, weight):
+            return nn.functional.linear(x, weight)
+
+    given = torch.ones(1, 256), quantised(ao.Int8WeightOnlyConfig())[0].weight
+    with pytest.raises(RuntimeError, match="IntegerWeight cannot be traced"):
+        torch.jit.trace(Linear(), given)
+    with pytest.raises(ValueError, match="Unsupported input type"):
+        torch.export.export(Linear(), given)
+
+
 def test_weights_come_apart_and_together():
     weight = quantised(ao.Int8WeightOnlyConfig())[0].weight
     names, context = weight.__tensor_flatten__()

@@ -9,6 +9,7 @@ from typing import Any
 from rushlight import Tensor, nn
 from rushlight._dynamo.exc import UserError
 from rushlight.utils import _pytree as pytree
+from rushlight.utils._python_dispatch import is_traceable_wrapper_subclass
 
 __all__ = ["check_arguments", "forward_names", "leaf_names"]
 
@@ -43,6 +44,11 @@ def check_arguments(mod: Any, args: Any, kwargs: Any) -> dict[str, Any]:
                 f"Unsupported input type {type(leaf)}: inputs are tensors, numbers and texts, "
                 "and containers of them. torch.export.register_dataclass registers a dataclass, "
                 "torch.utils._pytree.register_pytree_node any other container."
+            )
+        if is_traceable_wrapper_subclass(leaf):
+            raise ValueError(
+                f"Unsupported input type {type(leaf)}: its class runs its ops. Give the tensors "
+                "that it is made of."
             )
     return kwargs
 

@@ -9,6 +9,7 @@ from rushlight import _C, Tensor
 from rushlight._C import Value
 from rushlight.jit._recording import TracingState
 from rushlight.utils import _pytree
+from rushlight.utils._python_dispatch import wrappers_in
 
 __all__ = ["Inputs", "Outputs"]
 
@@ -50,6 +51,11 @@ class Inputs:
 
     def add(self, name: str, thing: Any) -> Any:
         """One more argument; what the program is to get for it."""
+        for wrapper in wrappers_in(thing):
+            raise RuntimeError(
+                f"Arguments of type {type(wrapper).__name__} cannot be traced, for their class "
+                "runs their ops: give the tensors that they are made of"
+            )
         value = self.trace.graph().addInput(name).setType(_C._parse_type(_type_of(thing)))
         given = _pytree.tree_map_only(Tensor, self._fresh, thing)
         self.trace.spread(value, given)
