@@ -53,3 +53,19 @@ def test_gradients_through_two_steps(name, settings):
 def test_fused_and_differentiable_exclude_each_other():
     with pytest.raises(RuntimeError, match="does not support `differentiable`"):
         rl.optim.Adam([rl.nn.Parameter(rl.ones(1))], fused=True, differentiable=True)
+
+
+def test_gradients_reach_expanded_gradients():
+    """A gradient that is one number for all elements is read where it lies."""
+    start, grad = rl.rand(3, dtype=rl.float64), rl.rand(1, dtype=rl.float64, requires_grad=True)
+    assert gradcheck(lambda g: steps("SGD", {"lr": 0.1}, start, [g.expand(3)], True), (grad,))
+
+
+def test_recorded_steps_check_their_lists():
+    p = rl.ones(2)
+    optimizer = rl.optim.Adam([p], differentiable=True)
+    p.grad = rl.ones(2)
+    optimizer.step()
+    optimizer.state[p]["exp_avg"] = rl.zeros(3)
+    with pytest.raises(RuntimeError, match=r"exp_avgs\[0\] has shape \[3\]"):
+        optimizer.step()
