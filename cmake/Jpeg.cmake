@@ -1,5 +1,6 @@
 # libjpeg-turbo, for rushlight.vision: an archive of it goes into the extension (Debian, Ubuntu: libjpeg-dev, which
 # `./dev` installs where it may). Without one Pillow decodes JPEG files, to the same pixels in more time.
+# rl_link_jpeg(TARGET) puts it into one.
 
 set(RUSHLIGHT_JPEG AUTO CACHE STRING "JPEG files by libjpeg-turbo: AUTO (where its archive is found), ON or OFF")
 if(RUSHLIGHT_JPEG)
@@ -31,11 +32,6 @@ if(RUSHLIGHT_JPEG)
   endif()
   if(RL_JPEG_IS_TURBO)
     message(STATUS "JPEG: ${RL_JPEG_LIBRARY}")
-    target_include_directories(_C SYSTEM PRIVATE ${RL_JPEG_INCLUDE})
-    target_compile_definitions(_C PRIVATE RL_HAVE_JPEG=1)
-    # Its names stay inside: Pillow brings a library with the same ones.
-    target_link_libraries(_C PRIVATE ${RL_JPEG_LIBRARY})
-    target_link_options(_C PRIVATE -Wl,--exclude-libs,libjpeg.a)
     rl_license(${RL_JPEG_LICENSE} libjpeg_turbo.txt)
   elseif(RUSHLIGHT_JPEG STREQUAL "ON")
     message(FATAL_ERROR "libjpeg-turbo's archive is missing (Debian, Ubuntu: apt install libjpeg-dev)")
@@ -43,3 +39,13 @@ if(RUSHLIGHT_JPEG)
     message(STATUS "JPEG: by Pillow, more slowly (Debian, Ubuntu: apt install libjpeg-dev)")
   endif()
 endif()
+
+function(rl_link_jpeg target)
+  if(RL_JPEG_IS_TURBO)
+    target_include_directories(${target} SYSTEM PRIVATE ${RL_JPEG_INCLUDE})
+    target_compile_definitions(${target} PRIVATE RL_HAVE_JPEG=1)
+    # Its names stay inside: Pillow brings a library with the same ones.
+    target_link_libraries(${target} PRIVATE ${RL_JPEG_LIBRARY})
+    target_link_options(${target} PRIVATE -Wl,--exclude-libs,libjpeg.a)
+  endif()
+endfunction()

@@ -69,6 +69,8 @@ def problems(path: Path) -> list[str]:
     size, installed = path.stat().st_size, sum(sizes.values())
     print(f"{path}: {size / 1e6:.1f} MB, {installed / 1e6:.1f} MB installed, {len(sizes)} files")
     found += [f"{name} is missing" for name in NEEDED if name not in sizes]
+    if not any(name.endswith(".dist-info/sboms/rushlight.cdx.json") for name in sizes):
+        found.append("the bill of materials is missing (cmake/finish_wheel.py writes it)")
     licensed = dict(LICENSED)
     for name in sizes:  # of the system, where the wheel was built
         library = Path(name).name

@@ -106,7 +106,7 @@ TOC = {
         "performance",
     ],
     "Reference": ["../reference/index", "../ops/README", "../cpp/index"],
-    "The code": ["architecture", "python", "adding-an-op", "map", "measurements"],
+    "The code": ["architecture", "python", "adding-an-op", "map", "measurements", "releasing"],
 }
 
 

@@ -129,30 +129,24 @@ def _draws(op: Op, _: Overload) -> bool:
     return given or (isinstance(op.batch, str) and op.batch.startswith("random"))
 
 
-# Every word, in the order of C++'s `Tag`, and when it holds though an entry does not say it.
-_HOLDS: dict[str, Callable[[Op, Overload], bool] | None] = {
-    "core": None,
-    "cudagraph_unsafe": None,
-    "data_dependent_output": None,
+# Every word, in the order of C++'s `Tag`.
+_WORDS = """core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace
+    inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order
+    nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction
+    view_copy"""
+TAGS = _WORDS.split()
+# Those that hold though an entry does not say them, and when.
+_HOLDS: dict[str, Callable[[Op, Overload], bool]] = {
     "dynamic_output_shape": lambda op, o: op.kernel.kind == "dynamic",
-    "flexible_layout": None,
-    "generated": None,
     "inplace": lambda op, o: o.form == "inplace" or _writes(op, o),
     "inplace_view": lambda op, o: op.inplace_only and op.name[:-1] in _views(),
-    "maybe_aliasing_or_mutating": None,
-    "needs_contiguous_strides": None,
-    "needs_exact_strides": None,
-    "needs_fixed_stride_order": None,
-    "nondeterministic_bitwise": None,
     "nondeterministic_seeded": _draws,
     "out": lambda op, o: o.form == "out",
-    "out_variant": None,
     "pointwise": lambda op, o: op.kernel.kind == "pointwise",
     "pt2_compliant_tag": lambda op, o: True,
     "reduction": lambda op, o: op.kernel.kind == "reduction" and not op.own,
     "view_copy": lambda op, o: op.name.endswith("_copy") and op.name.removesuffix("_copy") in _views(),
 }
-TAGS = list(_HOLDS)
 
 
 def _says(op: Op, o: Overload, said: str) -> str:
@@ -167,7 +161,7 @@ def _says(op: Op, o: Overload, said: str) -> str:
 def tag_bits(op: Op, o: Overload) -> str:
     """The words that hold for an overload, as the bits of C++'s `Tag`."""
     limited = {said.partition(".")[0] for said in op.tags if "." in said}  # to overloads that the entry names
-    found = {word for word, holds in _HOLDS.items() if holds and word not in limited and holds(op, o)}
+    found = {word for word, holds in _HOLDS.items() if word not in limited and holds(op, o)}
     found |= {_says(op, o, said) for said in op.tags}
     return f"{sum(1 << i for i, word in enumerate(TAGS) if word in found):#x}u"
 
@@ -293,9 +287,9 @@ def shown_parts(form: Form) -> tuple[list[str], str, str]:
     if form.kind != "functional":
         return [], null, null
     parts = f"boxed<parts::{op.symbol}>" if "parts" in op.shown else null
-    for text in set(op.shown) - {"whole", "parts", "body"}:
+    if written := [text for text in op.shown if text not in ("whole", "parts", "body")]:
         head = f"static {op.result} traced_{op.symbol}({op.parameters})"
-        return block(head, [f"return {read(text).cpp};"]), parts, f"boxed<traced_{op.symbol}>"
+        return block(head, [f"return {read(written[0]).cpp};"]), parts, f"boxed<traced_{op.symbol}>"
     # A trace shows what composites are made of that aten lacks: they are the package's own business.
     own = op.kind == "composite" and op.own and not op.has_options
     return [], parts, f"boxed<composite::{op.symbol}>" if own or "body" in op.shown else null

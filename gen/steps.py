@@ -12,7 +12,7 @@ def call(op: Op, function: str, text: str) -> str:
     """The statement that gives lists, counters and the rule to a function; `text`: what is said of a list."""
     lists = [text.format(a.name) for a in op.tensors if a.type.meaning != "Count"]
     counters = [text.format(a.name) for a in op.tensors if a.type.meaning == "Count"]
-    settings = commas(a.name for a in op.args if a not in op.tensors)
+    settings = commas(f".{a.name} = {a.name}" for a in op.args if a not in op.tensors)
     rule = f"rules::{op.kernel.formulas[0].name}{{{settings}}}"
     return f'{function}("{op.name}", {{{commas(lists)}}}, {{{commas(counters)}}}, {rule});'
 

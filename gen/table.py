@@ -10,10 +10,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from string import Template
 
 from gen.expressions import Expression, TableError, read
 from gen.schema import MEANINGS, Arg, owning_type, parameters, parse_signature, parts
@@ -235,7 +235,7 @@ rows = partial(_along_dims, "rows")
 # shape::name says what comes out, name writes it.
 custom = partial(Kernel, "custom", place="isa")
 # The step of an optimiser: a rule of src/kernels/optim.h.
-step = partial(Kernel, "step", (floating,), place="isa")
+step = partial(Kernel, "step", place="isa")
 # The result starts as a copy of self (in place: is self) and the kernel changes it.
 update = partial(Kernel, "update", place="isa")
 # The result's size depends on values: the kernel returns it.
@@ -285,14 +285,11 @@ def optimizer(text: str, rule: str, doc: str) -> None:
     composite(f"_recorded_{text}", variants="function", own=True, doc=f"{doc} Autograd records it.")
 
 
-def view_composite(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:
-    """A composite `name` with the arguments of a view behind `more`; its statement calls the view: $view(self$rest)."""
+def of_view(symbol: str) -> tuple[list[str], Callable[[str], str]]:
+    """The arguments of a view behind `self`, and its call with them on something else."""
     entry = next(o for o in _ops if o.symbol == symbol)
-    inside = entry.text[entry.text.index("(") + 1 : entry.text.rindex(") ->")]
-    said = ", ".join([f"Tensor self{more}", *parts(inside)[1:]])
-    rest = "".join(f", {a.name}" for a in entry.args[1:])
-    text = Template(body).substitute(view=entry.name, rest=rest)
-    composite(f"{name}({said}) -> {result}", body=text, **keys)
+    declared = parts(entry.text[entry.text.index("(") + 1 : entry.text.rindex(") ->")])
+    return declared[1:], lambda whole: f"{entry.name}({entry.call(self=whole)})"
 
 
 @cache

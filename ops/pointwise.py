@@ -206,7 +206,7 @@ op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
                            'check_same_dtype(self, "end", end)',
                            'check_same_dtype(self, "weight", weight)']),
    node={"not is_number(weight)": 1},
-   grad={"self": "grad * (1 - weight).conj()", "end": "grad * weight.conj()",
+   grad={"self": "grad * (1 - number_beside(weight, grad)).conj()", "end": "grad * weight.conj()",
          "weight": "grad * (end - self).conj()"},
    doc="self + weight * (end - self).")
 
@@ -298,7 +298,8 @@ op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * resu
    autocast={"accelerator": "float32"}, tags=("core",))
 op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats, python="inplace",
    node={"is_number(self)": 1, "is_number(other)": 2},
-   grad={"self": "grad * where(self.eq(0).logical_and(other.le(0)), 1, other).log()",
+   grad={"self": "grad * where(self.eq(0).logical_and(other.le(0)), 1, "
+                 "number_beside(other, grad)).log()",
          "other": "where(self.eq(0).logical_and(other.eq(0)), 0, grad * self / "
                   "where(self.eq(0).logical_and(other.eq(0)), 1, other))"},
    doc="self * log(other), 0 where self is 0.",

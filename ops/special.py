@@ -150,7 +150,8 @@ op("special_entr(Tensor self) -> Tensor", **_function,
    grad={"self": "grad * (-where(self < 0, NAN, self).log() - 1)"},
    doc="-self log(self), 0 at 0, minus infinity below.")
 op("special_xlog1py(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
-   grad={"self": "grad * where(self.eq(0).logical_and(other.le(-1)), 0, other).log1p()",
+   grad={"self": "grad * where(self.eq(0).logical_and(other.le(-1)), 0, "
+                 "number_beside(other, grad)).log1p()",
          "other": "where(self.eq(0).logical_and(other.eq(-1)), 0, grad * self / "
                   "where(self.eq(0).logical_and(other.eq(-1)), 1, other + 1))"},
    doc="self * log(1 + other), 0 where self is 0.",

@@ -1,6 +1,6 @@
 """Views with memory of their own, and copies with something else in place of what a view shows."""
 
-from gen.table import view_composite
+from gen.table import composite, of_view
 
 for symbol, name in {
     "alias": "alias_copy",
@@ -29,22 +29,18 @@ for symbol, name in {
 }.items():
     lists = symbol.startswith(("split", "unbind"))
     method = "method " if symbol == "narrow" else ""
-    view_composite(
-        symbol,
-        name,
-        "",
-        "Tensor[]" if lists else "Tensor",
-        "copy_of($view(self$rest))",
+    arguments, call = of_view(symbol)
+    composite(
+        f"{name}({', '.join(['Tensor self', *arguments])}) -> {'Tensor[]' if lists else 'Tensor'}",
+        body=f"copy_of({call('self')})",
         variants="function" if lists else f"{method}function out",
         doc=f"What `{name.partition('_copy')[0]}` gives, in memory of its own.",
     )
 for symbol in ("as_strided", "diagonal", "select", "slice"):
-    view_composite(
-        symbol,
-        f"{symbol}_scatter",
-        ", Tensor src",
-        "Tensor",
-        "whole = clone_for_batches(self, src); copy_into_view(whole, $view(whole$rest), src)",
+    arguments, call = of_view(symbol)
+    composite(
+        f"{symbol}_scatter({', '.join(['Tensor self', 'Tensor src', *arguments])}) -> Tensor",
+        body=f"whole = clone_for_batches(self, src); copy_into_view(whole, {call('whole')}, src)",
         variants="method function out" if symbol == "slice" else "method function",
         out="cpp",
         doc=f"A copy with `src` in place of what `{symbol}` gives.",

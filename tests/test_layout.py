@@ -74,6 +74,7 @@ PUBLIC_FLOORS = {
     "rushlight": 6,
     "nn": 5,
     "optim": 5,
+    "optimizer": 5,
     "data": 5,
     "chunks": 5,
     "aoti_package": 5,

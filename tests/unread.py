@@ -424,11 +424,22 @@ def _words(*texts: str) -> set[str]:
     return set(re.findall(r"[A-Za-z_]\w*", " ".join(texts)))
 
 
+def _rule(name: str) -> str:
+    """An optimiser's rule, and what all rules share."""
+    text = (ROOT / "src/kernels/optim.h").read_text() + (ROOT / "src/kernels/steps.h").read_text()
+    others = re.compile(rf"^struct (?!{name} ).*?^}};", re.M | re.S)
+    return others.sub("", text)
+
+
 def _used(op: Op) -> set[str] | None:
     """The arguments that the implementation of an op looks at; None where it is written by a macro."""
     derivatives = _words(*op.grad.values()) if isinstance(op.grad, dict) else set()
     if op.body:
         return _words(op.body)
+    if op.kernel.kind == "step":  # the rule declares all of them
+        rule = _rule(op.kernel.formulas[0].name)
+        words = Counter(re.findall(r"\w+", rule))
+        return {a.name for a in op.args if a in op.tensors or words[a.name] > 1}
     texts = [*op.kernel.check, *op.kernel.gives]
     formulas = op.formulas if op.kernel.kind == "pointwise" else op.kernel.formulas
     for formula in formulas:

@@ -174,9 +174,9 @@ class OpOverload:
         return any(i < len(arguments) and str(arguments[i].type) == "Tensor" for i in places)
 
     def _values(self, args, kwargs):
-        """The values of all arguments, in the order of the schema."""
+        """The values of all arguments, in the order of the schema; RuntimeError: they do not fit."""
         if len(args) > self._num_positional:
-            raise TypeError(
+            raise RuntimeError(
                 f"{self.__name__}() takes {self._num_positional} positional arguments but "
                 f"{len(args)} were given"
             )
@@ -184,13 +184,13 @@ class OpOverload:
         for name, value in kwargs.items():
             place = self._names.get(name)
             if place is None:
-                raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{name}'")
+                raise RuntimeError(f"{self.__name__}() got an unexpected keyword argument '{name}'")
             if place < len(args):
-                raise TypeError(f"{self.__name__}() got multiple values for argument '{name}'")
+                raise RuntimeError(f"{self.__name__}() got multiple values for argument '{name}'")
             values[place] = value
         missing = [f'"{n}"' for n, v in zip(self._names, values, strict=True) if v is _REQUIRED]
         if missing:
-            raise TypeError(
+            raise RuntimeError(
                 f"{self.__name__}() missing {len(missing)} required arguments: {', '.join(missing)}"
             )
         return values
@@ -332,10 +332,15 @@ class OpOverloadPacket:
         errors = []
         for overload in self._candidates(args):
             try:
+                overload._values(args, kwargs)
+            except RuntimeError as error:
+                errors.append(str(error))
+                continue
+            try:
                 return overload(*args, **kwargs)
             except TypeError as error:
                 errors.append(str(error))
-        raise TypeError("; ".join(errors))
+        raise RuntimeError(f"{self}: failed to match any schema: {'; '.join(errors)}")
 
     def _candidates(self, args):
         """The overloads, those that would take a number for a tensor last."""

@@ -69,6 +69,10 @@ std::string text_of(const Value& key) {
   if (key.isInt()) {
     return str("i", key.toInt());
   }
+  if (key.isComplexDouble()) {
+    const auto number = key.toScalar().to<complex<double>>();
+    return "c" + std::string(reinterpret_cast<const char*>(&number), sizeof number);
+  }
   RL_CHECK_TYPE(key.isDouble(), "a key of a dict must be a string or a number");
   const double number = key.toDouble();
   return "d" + std::string(reinterpret_cast<const char*>(&number), sizeof number);

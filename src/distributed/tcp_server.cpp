@@ -59,6 +59,24 @@ void StoreService::on_input(TcpPeer& peer, std::vector<TcpPeer*>& touched) {
   }
 }
 
+namespace {
+
+std::string field(std::string s, size_t most) {
+  RL_CHECK_AS(NetworkError, s.size() <= most, "TCPStore: a field of ", s.size(), " bytes");
+  return s;
+}
+std::string key_of(wire::Reader& message) { return field(message.string(), max_key_bytes); }
+std::string value_of(wire::Reader& message) { return field(message.string(), max_value_bytes); }
+std::vector<std::string> keys_of(wire::Reader& message) {
+  std::vector<std::string> keys = message.strings();
+  for (const std::string& key : keys) {
+    RL_CHECK_AS(NetworkError, key.size() <= max_key_bytes, "TCPStore: a key too long");
+  }
+  return keys;
+}
+
+}  // namespace
+
 void StoreService::answer(TcpPeer& peer, wire::Reader message, std::vector<TcpPeer*>& touched) {
   const auto ask = static_cast<Ask>(message.kind());
   if (peer.waits != (ask == Ask::Cancel)) {
@@ -66,112 +84,100 @@ void StoreService::answer(TcpPeer& peer, wire::Reader message, std::vector<TcpPe
     RL_CHECK_AS(NetworkError, ask == Ask::Cancel, "TCPStore: asked while waiting");
     return;
   }
-  wire::Writer done(static_cast<uint8_t>(Answer::Done));
-  const auto field = [](std::string s, size_t most) {
-    RL_CHECK_AS(NetworkError, s.size() <= most, "TCPStore: a field of ", s.size(), " bytes");
-    return s;
-  };
-  const auto key_of = [&] { return field(message.string(), max_key_bytes); };
-  const auto value_of = [&] { return field(message.string(), max_value_bytes); };
-  const auto keys_of = [&] {
-    std::vector<std::string> keys = message.strings();
-    for (const std::string& key : keys) {
-      RL_CHECK_AS(NetworkError, key.size() <= max_key_bytes, "TCPStore: a key too long");
-    }
-    return keys;
-  };
   try {
-    switch (ask) {
-      case Ask::Set: {
-        const std::string key = key_of();
-        std::string value = value_of();
-        message.end();
-        values_.set(key, std::move(value));
-        wake_waiting(key, touched);
-        break;
-      }
-      case Ask::Append: {
-        const std::string key = key_of();
-        const std::string value = value_of();
-        message.end();
-        values_.append(key, value);
-        wake_waiting(key, touched);
-        break;
-      }
-      case Ask::CompareSet: {
-        const std::string key = key_of();
-        const std::string expected = value_of();
-        const std::string desired = value_of();
-        message.end();
-        done.string(values_.compare_set(key, expected, desired));
-        wake_waiting(key, touched);
-        break;
-      }
-      case Ask::Add: {
-        const std::string key = key_of();
-        const int64_t amount = message.number();
-        message.end();
-        done.number(values_.add(key, amount));
-        wake_waiting(key, touched);
-        break;
-      }
-      case Ask::Delete: {
-        const std::string key = key_of();
-        message.end();
-        done.number(values_.erase(key) ? 1 : 0);
-        break;
-      }
-      case Ask::Check:
-        done.number(values_.has(keys_of()) ? 1 : 0);
-        message.end();
-        break;
-      case Ask::NumKeys:
-        message.end();
-        done.number(static_cast<int64_t>(values_.size()));
-        break;
-      case Ask::ListKeys:
-        message.end();
-        done.strings(values_.keys());
-        break;
-      case Ask::MultiSet: {
-        const std::vector<std::string> keys = keys_of();
-        const std::vector<std::string> values = message.strings();
-        message.end();
-        RL_CHECK_AS(NetworkError, keys.size() == values.size(), "TCPStore: keys without values");
-        for (size_t i = 0; i < keys.size(); i++) {
-          values_.set(keys[i], values[i]);
-          wake_waiting(keys[i], touched);
-        }
-        break;
-      }
-      case Ask::Get:
-      case Ask::MultiGet:
-      case Ask::Wait: {
-        std::vector<std::string> keys =
-            ask == Ask::Get ? std::vector<std::string>{key_of()} : keys_of();
-        message.end();
-        peer.wants_values = ask != Ask::Wait;
-        peer.wants_count = ask == Ask::MultiGet;
-        touched.push_back(&peer);
-        wait(peer, std::move(keys));
-        return;
-      }
-      case Ask::Cancel:
-        message.end();
-        forget(peer);
-        peer.out += wire::Writer(static_cast<uint8_t>(Answer::Cancelled)).take();
-        touched.push_back(&peer);
-        return;
-      default:
-        throw NetworkError("TCPStore: an unknown message");
+    if (ask == Ask::Get || ask == Ask::MultiGet || ask == Ask::Wait) {
+      std::vector<std::string> keys =
+          ask == Ask::Get ? std::vector<std::string>{key_of(message)} : keys_of(message);
+      message.end();
+      peer.wants_values = ask != Ask::Wait;
+      peer.wants_count = ask == Ask::MultiGet;
+      touched.push_back(&peer);
+      wait(peer, std::move(keys));
+      return;
+    }
+    if (ask == Ask::Cancel) {
+      message.end();
+      forget(peer);
+      peer.out += wire::Writer(static_cast<uint8_t>(Answer::Cancelled)).take();
+    } else {
+      peer.out += answer_at_once(ask, message, touched);
     }
   } catch (const ValueError& e) {
     peer.out += wire::Writer(static_cast<uint8_t>(Answer::Wrong)).string(e.what()).take();
-    touched.push_back(&peer);
-    return;
   }
-  peer.out += done.take();
   touched.push_back(&peer);
+}
+
+std::string StoreService::answer_at_once(Ask ask, wire::Reader& message,
+                                         std::vector<TcpPeer*>& touched) {
+  wire::Writer done(static_cast<uint8_t>(Answer::Done));
+  switch (ask) {
+    case Ask::Set: {
+      const std::string key = key_of(message);
+      std::string value = value_of(message);
+      message.end();
+      values_.set(key, std::move(value));
+      wake_waiting(key, touched);
+      break;
+    }
+    case Ask::Append: {
+      const std::string key = key_of(message);
+      const std::string value = value_of(message);
+      message.end();
+      values_.append(key, value);
+      wake_waiting(key, touched);
+      break;
+    }
+    case Ask::CompareSet: {
+      const std::string key = key_of(message);
+      const std::string expected = value_of(message);
+      const std::string desired = value_of(message);
+      message.end();
+      done.string(values_.compare_set(key, expected, desired));
+      wake_waiting(key, touched);
+      break;
+    }
+    case Ask::Add: {
+      const std::string key = key_of(message);
+      const int64_t amount = message.number();
+      message.end();
+      done.number(values_.add(key, amount));
+      wake_waiting(key, touched);
+      break;
+    }
+    case Ask::Delete: {
+      const std::string key = key_of(message);
+      message.end();
+      done.number(values_.erase(key) ? 1 : 0);
+      break;
+    }
+    case Ask::Check:
+      done.number(values_.has(keys_of(message)) ? 1 : 0);
+      message.end();
+      break;
+    case Ask::NumKeys:
+      message.end();
+      done.number(static_cast<int64_t>(values_.size()));
+      break;
+    case Ask::ListKeys:
+      message.end();
+      done.strings(values_.keys());
+      break;
+    case Ask::MultiSet: {
+      const std::vector<std::string> keys = keys_of(message);
+      const std::vector<std::string> values = message.strings();
+      message.end();
+      RL_CHECK_AS(NetworkError, keys.size() == values.size(), "TCPStore: keys without values");
+      for (size_t i = 0; i < keys.size(); i++) {
+        values_.set(keys[i], values[i]);
+        wake_waiting(keys[i], touched);
+      }
+      break;
+    }
+    default:
+      throw NetworkError("TCPStore: an unknown message");
+  }
+  return done.take();
 }
 
 // Answers at once, or lets the peer wait for the first key that is not there.

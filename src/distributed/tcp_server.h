@@ -31,6 +31,8 @@ class RL_API StoreService {
 
  private:
   void answer(TcpPeer& peer, wire::Reader message, std::vector<TcpPeer*>& touched);
+  // The bytes of an answer that waits for nothing.
+  std::string answer_at_once(wire::Ask ask, wire::Reader& message, std::vector<TcpPeer*>& touched);
   void wait(TcpPeer& peer, std::vector<std::string> keys);
   void reply(TcpPeer& peer);
   void wake_waiting(const std::string& key, std::vector<TcpPeer*>& touched);

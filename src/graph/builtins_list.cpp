@@ -106,6 +106,13 @@ void sum_of_floats(IValue* a, size_t, IValue* out) {
   }
   out[0] = IValue(sum);
 }
+void sum_of_complex(IValue* a, size_t, IValue* out) {
+  complex<double> sum = 0;
+  for (const IValue& item : list_items(a[0])) {
+    sum = sum + item.toScalar().as<complex<double>>();
+  }
+  out[0] = IValue(Scalar(sum));
+}
 
 const BuiltinRow rows[] = {
     {"aten::len.t(t[] a) -> int",
@@ -215,6 +222,7 @@ const BuiltinRow rows[] = {
     {"aten::sum.int(int[] self) -> int", sum_of_ints},
     {"aten::sum.bool(bool[] self) -> int", sum_of_ints},
     {"aten::sum.float(float[] self) -> float", sum_of_floats},
+    {"aten::sum.complex(complex[] self) -> complex", sum_of_complex},
     {"prim::rangelist(int n) -> int[]",
      [](IValue* a, size_t, IValue* out) {
        constexpr int64_t most = int64_t{1} << 32;

@@ -10,6 +10,24 @@ namespace rushlight::graph {
 
 namespace {
 
+// Of tensors and objects by identity, of tuples by their items, of other values by their text.
+int64_t hash_of(const IValue& value) {
+  RL_CHECK_TYPE(!value.isList() && !value.isGenericDict(), "unhashable type: '",
+                value.isList() ? "list" : "dict", "'");
+  if (value.isTensor()) {
+    return static_cast<int64_t>(std::hash<const void*>()(value.toTensor().impl()) >> 1);
+  }
+  if (value.isTuple()) {
+    uint64_t out = items_of(value).size();
+    for (const IValue& item : items_of(value)) {
+      out = out * 1000003 + static_cast<uint64_t>(hash_of(item));
+    }
+    return static_cast<int64_t>(out >> 1);
+  }
+  return static_cast<int64_t>(
+      std::hash<std::string>()(type_of(value).str() + text_of(value)) >> 1);
+}
+
 IValue sizes_value(IntArrayRef sizes) {
   IValue::Items out;
   for (const int64_t size : sizes) {
@@ -27,6 +45,12 @@ T number_in(Tensor t) {
   return t.item().as<T>();
 }
 Scalar scalar_in(Tensor t) { return t.item(); }
+Scalar complex_in(Tensor real, Scalar imaginary) {
+  return complex<double>(number_in<double>(real), imaginary.as<double>());
+}
+Scalar complex_beside(Scalar real, Tensor imaginary) {
+  return complex<double>(real.as<double>(), number_in<double>(imaginary));
+}
 // Where a program takes a tensor for a number without saying so.
 template <class T>
 T implicit(Tensor t) {
@@ -386,10 +410,7 @@ const BuiltinRow rows[] = {
     {"aten::has_torch_function(...) -> bool",
      [](IValue*, size_t, IValue* out) { out[0] = IValue(false); }},
     {"aten::hash.generic(t value) -> int",
-     [](IValue* a, size_t, IValue* out) {
-       out[0] = IValue(static_cast<int64_t>(
-           std::hash<std::string>()(type_of(a[0]).str() + text_of(a[0])) >> 1));
-     }},
+     [](IValue* a, size_t, IValue* out) { out[0] = IValue(hash_of(a[0])); }},
 };
 
 }  // namespace
@@ -399,6 +420,12 @@ BuiltinRows tensor_builtins() {
   for (const char* const device :
        {"ipu", "maia", "mkldnn", "mps", "mtia", "nested", "vulkan", "xla", "xpu"}) {
     out.push_back({str("prim::is_", device, "(Tensor a) -> bool"), call_of<return_false>});
+  }
+  for (const char* const number : {"bool", "float", "int"}) {
+    out.push_back({str("aten::Complex.Tensor_", number, "(Tensor x, ", number, " y) -> complex"),
+                   call_of<complex_in>});
+    out.push_back({str("aten::Complex.", number, "_Tensor(", number, " x, Tensor y) -> complex"),
+                   call_of<complex_beside>});
   }
   for (const char* const number : {"bool", "float", "int", "complex"}) {
     out.push_back({str("aten::tensor.", number, "(", number,

@@ -259,7 +259,7 @@ struct Radam {  // keeps the mean and the mean of squares
 };
 
 struct Rprop {  // keeps the gradient before and the step's length
-  double eta_minus, eta_plus, smallest, largest;
+  double eta_minus, eta_plus, step_size_min, step_size_max;
   bool maximize;
 
   template <class C>
@@ -271,8 +271,8 @@ struct Rprop {  // keeps the gradient before and the step's length
       const C agreement = g * x[2];
       const C shorter = math::select(agreement < C(0), x[3] * minus, x[3]);
       const C length = math::select(agreement > C(0), x[3] * plus, shorter);
-      const C bounded = math::select(length > largest, largest, length);
-      x[3] = math::select(length < smallest, smallest, bounded);
+      const C bounded = math::select(length < smallest, smallest, length);
+      x[3] = math::select(bounded > largest, largest, bounded);
       x[2] = math::select(agreement < C(0), C(0), g);
       const C direction = math::select(x[2] < C(0), C(-1), C(0));
       x[0] = x[0] - math::select(x[2] > C(0), C(1), direction) * x[3];
@@ -280,7 +280,8 @@ struct Rprop {  // keeps the gradient before and the step's length
   };
   template <class C, class F>
   void visit(const F& f) const {
-    f(Step<C>{C(eta_minus), C(eta_plus), C(smallest), C(largest), C(maximize ? -1 : 1)});
+    f(Step<C>{C(eta_minus), C(eta_plus), C(step_size_min), C(step_size_max),
+              C(maximize ? -1 : 1)});
   }
 };
 

@@ -36,6 +36,9 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
 Tensor scale_gradient(const Tensor& grad,
                       const Scalar& factor);  // grad itself where the factor is 1
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent);
+// A number in the dtype that `other` is computed in, which may hold more of it than the one that
+// numbers alone have; tensors as they are.
+Tensor number_beside(const Tensor& t, const Tensor& other);
 Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent,
                              const Tensor& result);
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result);

@@ -51,7 +51,14 @@ Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tenso
   // 0 to a positive power is 0 nearby; the logarithm would make it NaN.
   const Tensor flat = is_complex(exponent.dtype()) ? self.eq(0).logical_and(real(exponent).ge(0))
                                                    : self.eq(0).logical_and(exponent.ge(0));
-  return grad * (result * where(flat, 1, self).log()).conj();
+  return grad * (result * where(flat, 1, number_beside(self, result)).log()).conj();
+}
+
+Tensor number_beside(const Tensor& t, const Tensor& other) {
+  if (!t.impl()->is_wrapped_number()) {
+    return t;
+  }
+  return t.to(contains(set_reduced, other.dtype()) ? kFloat32 : other.dtype());
 }
 
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {

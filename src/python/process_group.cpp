@@ -120,7 +120,9 @@ nb::object error_of(const Work& work) {
 
 }  // namespace
 
-void init_process_group(nb::module_& m) {
+namespace {
+
+void add_work(nb::module_& m) {
   nb::class_<Work>(m, "_Work")
       .def(
           "wait",
@@ -138,36 +140,16 @@ void init_process_group(nb::module_& m) {
         const nb::gil_scoped_release free;
         w.then(std::move(callback));
       });
+}
 
-  nb::class_<Backend>(m, "_Backend")
-      .def("rank", &Backend::rank)
-      .def("lost_by", &Backend::rank_lost_by, nb::arg("rank"))
-      .def("give_up", &Backend::give_up, nb::arg("rank"), nb::call_guard<nb::gil_scoped_release>())
-      .def("size", &Backend::size)
-      .def("name", &Backend::name)
-      .def(
-          "connect",
-          [](Backend& b, int device, Milliseconds timeout) {
-            b.connect(Device(b.device_type(), static_cast<int8_t>(device)), timeout);
-          },
-          nb::call_guard<nb::gil_scoped_release>())
-      .def("takes_uneven", &Backend::accepts_uneven)
-      .def("can_group", &Backend::can_group)
-      .def("begin_group", &Backend::begin_group)
-      .def("end_group", &Backend::end_group, nb::call_guard<nb::gil_scoped_release>())
-      .def("broadcast",
-           [](Backend& b, const nb::sequence& tensors, int root, Milliseconds timeout,
-              bool at_once) {
-             const Tensors list = tensors_of(b, tensors);
-             return without_gil([&] { return b.broadcast(list, root, timeout); }, at_once);
-           })
-      .def("all_reduce",
-           [](Backend& b, const nb::sequence& tensors, int kind, double factor,
-              Milliseconds timeout, bool at_once) {
-             const Tensors list = tensors_of(b, tensors);
-             return without_gil(
-                 [&] { return b.all_reduce(list, reduction(kind, factor), timeout); }, at_once);
-           })
+void add_reductions(nb::class_<Backend>& c) {
+  c.def("all_reduce",
+        [](Backend& b, const nb::sequence& tensors, int kind, double factor, Milliseconds timeout,
+           bool at_once) {
+          const Tensors list = tensors_of(b, tensors);
+          return without_gil([&] { return b.all_reduce(list, reduction(kind, factor), timeout); },
+                             at_once);
+        })
       .def("reduce",
            [](Backend& b, nb::handle tensor, int root, int kind, double factor,
               Milliseconds timeout, bool at_once) {
@@ -175,6 +157,28 @@ void init_process_group(nb::module_& m) {
              return without_gil([&] { return b.reduce(t, root, reduction(kind, factor), timeout); },
                                 at_once);
            })
+      .def("reduce_scatter", [](Backend& b, nb::handle output, const nb::sequence& inputs, int kind,
+                                double factor, Milliseconds timeout, bool at_once) {
+        const Tensor out = tensor_of(b, output);
+        const Tensors in = tensors_of(b, inputs);
+        check_count(in, b, "reduce_scatter");
+        RL_CHECK_VALUE(in[static_cast<size_t>(b.rank())].numel() == out.numel(),
+                       "reduce_scatter: invalid tensor size: ", out.sizes());
+        for (const Tensor& t : in) {
+          RL_CHECK_VALUE(t.dtype() == out.dtype(),
+                         "reduce_scatter: invalid tensor type: ", t.dtype());
+        }
+        return without_gil(
+            [&] { return b.reduce_scatter(out, in, reduction(kind, factor), timeout); }, at_once);
+      });
+}
+
+void add_exchanges(nb::class_<Backend>& c) {
+  c.def("broadcast",
+        [](Backend& b, const nb::sequence& tensors, int root, Milliseconds timeout, bool at_once) {
+          const Tensors list = tensors_of(b, tensors);
+          return without_gil([&] { return b.broadcast(list, root, timeout); }, at_once);
+        })
       .def("all_gather",
            [](Backend& b, const nb::sequence& outputs, nb::handle input, Milliseconds timeout,
               bool at_once) {
@@ -206,22 +210,6 @@ void init_process_group(nb::module_& m) {
              }
              return without_gil([&] { return b.scatter(out, in, root, timeout); }, at_once);
            })
-      .def("reduce_scatter",
-           [](Backend& b, nb::handle output, const nb::sequence& inputs, int kind, double factor,
-              Milliseconds timeout, bool at_once) {
-             const Tensor out = tensor_of(b, output);
-             const Tensors in = tensors_of(b, inputs);
-             check_count(in, b, "reduce_scatter");
-             RL_CHECK_VALUE(in[static_cast<size_t>(b.rank())].numel() == out.numel(),
-                            "reduce_scatter: invalid tensor size: ", out.sizes());
-             for (const Tensor& t : in) {
-               RL_CHECK_VALUE(t.dtype() == out.dtype(),
-                              "reduce_scatter: invalid tensor type: ", t.dtype());
-             }
-             return without_gil(
-                 [&] { return b.reduce_scatter(out, in, reduction(kind, factor), timeout); },
-                 at_once);
-           })
       .def("all_to_all",
            [](Backend& b, const nb::sequence& outputs, const nb::sequence& inputs,
               Milliseconds timeout, bool at_once) {
@@ -244,10 +232,10 @@ void init_process_group(nb::module_& m) {
            [](Backend& b, nb::handle tensor, int from, uint32_t tag, Milliseconds timeout) {
              const Tensor t = tensor_of(b, tensor);
              return without_gil([&] { return b.receive(t, from, tag, timeout); });
-           })
-      .def("shutdown", &Backend::shutdown, nb::call_guard<nb::gil_scoped_release>())
-      .def("abort", &Backend::abort, nb::call_guard<nb::gil_scoped_release>());
+           });
+}
 
+void add_engines(nb::module_& m) {
   m.def("_local_address", &local_address,
         "The address by which this machine reaches a store's server; '' where that is itself.");
   m.def("_plugin_path", &plugin_path, "Where an engine lies; '' where it does not.");
@@ -290,6 +278,33 @@ void init_process_group(nb::module_& m) {
         return drop_without_gil(load_plugin(name).make(options));
       },
       "The processes of a store, connected by an engine.");
+}
+
+}  // namespace
+
+void init_process_group(nb::module_& m) {
+  add_work(m);
+  nb::class_<Backend> backend(m, "_Backend");
+  backend.def("rank", &Backend::rank)
+      .def("lost_by", &Backend::rank_lost_by, nb::arg("rank"))
+      .def("give_up", &Backend::give_up, nb::arg("rank"), nb::call_guard<nb::gil_scoped_release>())
+      .def("size", &Backend::size)
+      .def("name", &Backend::name)
+      .def(
+          "connect",
+          [](Backend& b, int device, Milliseconds timeout) {
+            b.connect(Device(b.device_type(), static_cast<int8_t>(device)), timeout);
+          },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("takes_uneven", &Backend::accepts_uneven)
+      .def("can_group", &Backend::can_group)
+      .def("begin_group", &Backend::begin_group)
+      .def("end_group", &Backend::end_group, nb::call_guard<nb::gil_scoped_release>())
+      .def("shutdown", &Backend::shutdown, nb::call_guard<nb::gil_scoped_release>())
+      .def("abort", &Backend::abort, nb::call_guard<nb::gil_scoped_release>());
+  add_reductions(backend);
+  add_exchanges(backend);
+  add_engines(m);
 }
 
 }  // namespace rushlight::python

@@ -341,7 +341,10 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
   }
   Meaning out = Meaning::named(Meaning::Kind::OpMethod, "aten::" + name);
   out.value = object;
-  const bool known = is_op(out.name) || (type.is(TypeKind::Tensor) && name == "tolist");
+  const bool is_number = type.is(TypeKind::Int) || type.is(TypeKind::Float) ||
+                         type.is(TypeKind::Bool) || type.is(TypeKind::Complex);
+  const bool known =
+      (!is_number && is_op(out.name)) || (type.is(TypeKind::Tensor) && name == "tolist");
   if (!known) {
     fail(span, str("'", type.annotation(), "' object has no attribute or method '", name, "'"));
   }

@@ -408,6 +408,7 @@ void Lowering::remove(const Expr& target) {
              !target.of[1]->is(Kind::Slice)) {
     op("aten::Delete", {value(*target.of[0]), value(*target.of[1])}, target.span);
   } else if (target.is(Kind::Name)) {
+    value(target);  // it has one
     scope_->own.erase(target.text);
     scope_->missing[target.text] = "it was deleted";
   } else {

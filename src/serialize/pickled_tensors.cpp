@@ -1,6 +1,10 @@
 // Descriptions of tensors in pickles.
 #include "serialize/pickled_tensors.h"
 
+#include <rushlight/mode.h>
+
+#include "core/op_support.h"
+
 namespace rushlight::serialize {
 
 using Kind = PickleNode::Kind;
@@ -130,6 +134,9 @@ DimVector PickledTensors::integers(const PickleNode& tuple) const {
 
 void TensorPickler::write(const Tensor& t) {
   RL_CHECK(t.defined(), "an undefined tensor cannot be saved");
+  if (is_special(t)) {
+    t.impl()->special()->check_has_memory();
+  }
   RL_CHECK(t.is_cpu(), "tensors on ", t.device().str(),
            " cannot be saved from C++: move them to the cpu first");
   const bool typed = has_storage_class(t.dtype());

@@ -3,7 +3,7 @@
 //
 //   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc
 //   tests/fuzz/load.cpp \
-//     src/serialize/{crc32,file,pickle,zip}.cpp src/core/{dtype,error}.cpp -o /tmp/fuzz-load
+//     src/serialize/{crc32,file,inflate,pickle,zip}.cpp src/core/{dtype,error}.cpp -o /tmp/fuzz-load
 //   mkdir -p /tmp/corpus && /tmp/fuzz-load -max_len=4096 -max_total_time=300 /tmp/corpus
 //
 // A few .pt files and their pickles in the corpus folder are a good start. Tensors and storages of
@@ -45,21 +45,20 @@ void check(const Pickle& p) {
       require(p.items[first + i] < before);
     }
   };
-  uint32_t next = 0;  // nodes are made in order
-  for (const PickleStep& step : p.steps) {
-    if (step.kind == PickleStep::Kind::Make) {
-      require(step.node == next);
-      const PickleNode& n = p.nodes[next];
-      if (n.kind == PickleNode::Kind::Tuple || n.kind == PickleNode::Kind::Call ||
-          n.kind == PickleNode::Kind::New || n.kind == PickleNode::Kind::Persistent) {
-        made(n.value.items.first, n.value.items.count, next);
-      }
-      next++;
-    } else {
-      require(step.node < next);
-      made(step.first, step.count, next);
+  uint32_t next = 0;
+  const auto make = [&](uint32_t id) {
+    require(id == next++);  // nodes are made in order
+    const PickleNode& n = p.nodes[id];
+    if (n.kind == PickleNode::Kind::Tuple || n.kind == PickleNode::Kind::Call ||
+        n.kind == PickleNode::Kind::New || n.kind == PickleNode::Kind::Persistent) {
+      made(n.value.items.first, n.value.items.count, id);
     }
-  }
+  };
+  const auto fill = [&](const PickleStep& step) {
+    require(step.node < next);
+    made(step.first, step.count, next);
+  };
+  p.replay(make, fill);
   require(next == p.nodes.size());
 }
 

@@ -2,7 +2,7 @@
 // must be what making them relies on. It builds alone, with clang:
 //
 //   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc
-//   tests/fuzz/safetensors.cpp src/serialize/{file,safetensors_header}.cpp
+//   tests/fuzz/safetensors.cpp src/serialize/{file,json,safetensors_header}.cpp
 //   src/core/{dtype,error}.cpp -o /tmp/fuzz-safetensors
 //   mkdir -p /tmp/corpus && /tmp/fuzz-safetensors -max_len=1024 -max_total_time=300 /tmp/corpus
 //

@@ -1,11 +1,16 @@
 """Short runs of the fuzzers on this build; `./dev fuzz` is the long one, under sanitizers."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import rushlight as torch
+from rushlight import gguf, nn, safetensors
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,3 +79,42 @@ def test_no_file_crashes():
     command = [sys.executable, "-m", "tests.fuzz.files", "--files", "2000", "--seconds", "500"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+
+
+# ---- readers of bytes, in C++ ----
+
+
+def small_files(target, folder):
+    """Files that the target reads."""
+    net, x = nn.Sequential(nn.Linear(3, 2), nn.ReLU()).eval(), torch.ones(1, 3)
+    names = {"load": ("net.pt", "net.pt2"), "gguf": ("net.gguf",), "safetensors": ("net.st",)}
+    paths = [folder / name for name in names[target]]
+    if target == "load":
+        torch.save(net.state_dict(), paths[0])
+        torch.export.save(torch.export.export(net, (x,)), paths[1])
+    elif target == "gguf":
+        gguf.save(paths[0], {"general.name": "net"}, {"weight": net[0].weight.detach()})
+    else:
+        safetensors.save_file({"weight": net[0].weight.detach()}, paths[0])
+    return paths
+
+
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer would watch the compiler")
+@pytest.mark.parametrize("target", ["load", "gguf", "safetensors"])
+def test_readers_of_damaged_bytes(target, tmp_path):
+    source = ROOT / "tests" / "fuzz" / f"{target}.cpp"
+    head = source.read_text().partition("#include")[0]
+    parts = re.findall(r"(src/\w+/){([\w,]+)}(\.cpp)", head)
+    sources = [f"{folder}{name}{end}" for folder, names, end in parts for name in names.split(",")]
+    compiler = [*filter(None, [shutil.which("ccache")]), os.environ.get("CXX", "g++")]
+    flags = ["-std=c++20", "-O1", "-fopenmp-simd", "-Iinclude", "-Isrc"]
+    objects = [tmp_path / f"{i}.o" for i in range(len(sources) + 2)]
+    inputs = [*sources, str(source), "tests/fuzz/driver.cpp"]
+    for name, made in zip(inputs, objects, strict=True):  # one by one, which ccache knows
+        subprocess.run([*compiler, *flags, "-c", name, "-o", made], cwd=ROOT, check=True)
+    program = tmp_path / "fuzz"
+    subprocess.run([compiler[-1], *objects, "-o", program], check=True)
+    done = subprocess.run(
+        [program, "20000", "1", *small_files(target, tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and done.stdout.startswith("20000 runs"), done.stderr[-2000:]

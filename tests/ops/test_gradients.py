@@ -327,3 +327,36 @@ def test_writes_within_batches(case):
         if found is not None:
             close([found], [rushlight.stack(each)])
             count()
+
+
+def takes_numbers(case):
+    return any(a.type.number for a in case.op.args)
+
+
+@over(differentiable, takes_numbers, lambda case: "float64" in case.dtypes, mode="number")
+def test_gradients_beside_numbers(case):
+    """A number has all its digits in the gradients of other arguments: as a tensor of float64 has."""
+    for place, arg in enumerate(case.op.args):
+        if not arg.type.number:
+            continue
+
+        def gradients_with(number, place=place):
+            leaves = {}
+            for i, a in enumerate(case.op.args):
+                if i != place and a in case.op.tensors:
+                    x = rushlight.tensor([0.2, 0.9, 1.7], dtype=rushlight.float64) * (1 + 0.1 * i)
+                    leaves[a.name] = x.requires_grad_()
+            out = function_of(rushlight, case.op)(**leaves, **{case.op.args[place].name: number})
+            return rushlight.autograd.grad(
+                out.sum(), list(leaves.values()), allow_unused=True, materialize_grads=True
+            )
+
+        try:
+            expected = gradients_with(rushlight.tensor(0.7, dtype=rushlight.float64))
+        except (RuntimeError, NotImplementedError) as error:
+            assert re.search(REFUSAL, str(error)), error
+            count()
+            continue
+        for found, wanted in zip(gradients_with(0.7), expected, strict=True):
+            rushlight.testing.assert_close(found, wanted, rtol=1e-13, atol=1e-14)
+            count()

@@ -22,7 +22,9 @@ CLASSIFIERS = {
     **dict.fromkeys(["mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x1_0"], 64),
     **dict.fromkeys(["mnasnet0_5", "efficientnet_b0", "regnet_y_400mf", "convnext_tiny"], 64),
     **dict.fromkeys(["swin_t", "swin_v2_t"], 64),
-    **{"inception_v3": 96, "vit_b_16": 224, "maxvit_t": 224},
+    "inception_v3": 96,
+    "vit_b_16": 224,
+    "maxvit_t": 224,
 }
 SEGMENTERS = ["fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large"]
 VIDEOS = ["r3d_18", "mvit_v2_s", "s3d"]

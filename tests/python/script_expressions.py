@@ -53,6 +53,22 @@ def complex_numbers(n: int) -> float:
     return abs(complex(n, 4.0) * 2)
 
 
+@row(torch.tensor([2.5]), 3.0)
+def complex_numbers_of_tensors(x, y: float) -> List[complex]:
+    return [complex(x, y), complex(y, x), complex(x, 1)]
+
+
+@row([1j, 2 + 1j], {1j: 2j, 3 + 0j: 1j})
+def complex_numbers_in_containers(x: List[complex], d: Dict[complex, complex]):
+    return sum(x), d[1j], 3 + 0j in d, len(d)
+
+
+@row(torch.tensor(1))
+def hashes(x) -> List[bool]:
+    y = x.clone()
+    return [hash(x) == hash(x), hash(x) == hash(y), hash((1, "a")) == hash((1, "a"))]
+
+
 @row(Color.RED, Color.GREEN)
 def enums(x: Color, y: Color) -> Tuple[bool, bool, str, int]:
     return x == Color.RED, x == y, y.name, y.value

@@ -356,6 +356,17 @@ def names_keep_their_types(n: int):
     return x
 
 
+@refused("has no attribute or method")
+def methods_of_numbers(n: int):
+    return n.add(1)
+
+
+@refused("undefined value")
+def names_that_are_not_there_are_not_deleted(n: int):
+    del m  # noqa: F821
+    return n
+
+
 @refused("is not defined in the|has no value")
 def names_of_one_branch(n: int):
     if n > 2:

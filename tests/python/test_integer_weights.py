@@ -181,3 +181,42 @@ print(net(torch.ones(1, 64)).shape)
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False
     )
     assert done.stdout == "torch.Size([1, 3])\n", done.stderr
+
+
+# ---- programs ----
+
+
+@pytest.mark.parametrize(("config", "most"), CONFIGS)
+def test_exported_programs_have_codes_as_constants(config, most):
+    net = quantised(config).eval()
+    x, rows = torch.randn(3, 256), torch.export.Dim("rows", min=2, max=64)
+    program = torch.export.export(net, (x,), dynamic_shapes=({0: rows},))
+    assert "0.weight.codes" in program.constants and "0.weight" not in program.state_dict
+    more = torch.randn(9, 256)
+    assert torch.equal(program.module()(more), net(more))
+    fixed = torch.export.export(net, (x,)).run_decompositions()
+    assert torch.equal(fixed.module()(x), net(x))
+    with pytest.raises(NotImplementedError, match="op of rushlight alone"):
+        torch.export.save(program, io.BytesIO())
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@pytest.mark.parametrize(("config", "most"), CONFIGS)
+def test_traces_and_scripts(config, most):
+    net = quantised(config).eval()
+    x, more = torch.randn(3, 256), torch.randn(9, 256)
+    traced, scripted = torch.jit.trace(net, (x,)), torch.jit.script(net)
+    assert torch.equal(traced(more), net(more)) and torch.equal(scripted(more), net(more))
+    for program in (traced, scripted):
+        with pytest.raises(RuntimeError, match="doesn't have storage: it is a wrapper"):
+            torch.jit.save(program, io.BytesIO())
+
+
+def test_weights_come_apart_and_together():
+    weight = quantised(ao.Int8WeightOnlyConfig())[0].weight
+    names, context = weight.__tensor_flatten__()
+    parts = {name: getattr(weight, name) for name in names}
+    made = type(weight).__tensor_unflatten__(parts, context, weight.shape, weight.stride())
+    assert names == ["codes", "scales"] and torch.equal(made.dequantize(), weight.dequantize())
+    with pytest.raises(AttributeError, match="no attribute 'zeros_of_it'"):
+        weight.zeros_of_it  # noqa: B018

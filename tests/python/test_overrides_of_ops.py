@@ -242,3 +242,14 @@ def test_numbers_are_numbers_before_they_are_tensors():
     ]
     assert torch.ops.aten.scatter(torch.zeros(3).double(), 0, where, 2).tolist() == [2, 2, 0]
     assert torch.ops.aten.pow(2, torch.ones(2)).tolist() == [2, 2]
+
+
+def test_arguments_that_do_not_fit_an_overload():
+    aten, x = torch.ops.aten, torch.ones(2)
+    for call in (
+        *(aten.relu.default, lambda: aten.relu.default(x, 1), lambda: aten.relu.default(x, more=1)),
+        *(lambda: aten.relu.default(x, self=x), aten.relu, lambda: aten.type_as(x)),
+        *(lambda: aten.leaky_relu(x, more=1), lambda: aten.add("x", 1)),
+    ):
+        with pytest.raises(RuntimeError, match=r"missing|positional|keyword|multiple|expected"):
+            call()

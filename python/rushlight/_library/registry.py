@@ -116,7 +116,7 @@ class CustomOverload(OpOverload):
         """
         try:
             values = self._values(args, kwargs)
-        except TypeError as error:
+        except RuntimeError as error:
             raise RuntimeError(
                 str(error).replace(self.__name__, self.qualname, 1)
                 + f". Declaration: {self._schema}"

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import _C, Tensor
-from rushlight.utils._python_dispatch import _disable_current_modes
 from rushlight.ao._gguf_weights import Panels, Stored
+from rushlight.utils._python_dispatch import _disable_current_modes
 
 __all__ = ["Blocks", "IntegerWeight", "Rows", "rebuilt", "wrap"]
 

@@ -21,6 +21,7 @@ from rushlight.export.exported_program import (
 from rushlight.export.graph_signature import ExportGraphSignature, InputKind
 from rushlight.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from rushlight.utils import _pytree as pytree
+from rushlight.utils._python_dispatch import is_traceable_wrapper_subclass
 
 __all__ = ["export"]
 
@@ -111,6 +112,8 @@ def _program(
     tracer = traced.tracer
     ranges = {} if sizes is None else sizes.ranges
     state = mod.state_dict(keep_vars=True)
+    for name in [n for n, t in state.items() if is_traceable_wrapper_subclass(t)]:
+        del state[name]  # their inner tensors are constants
     constants = dict(tracer.constants)
     for spec in tracer.specs:
         if spec.kind is InputKind.BUFFER and spec.persistent is False:

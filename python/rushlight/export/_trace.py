@@ -190,7 +190,7 @@ class Tracer(ControlTracer):
         return node
 
     def state(self) -> None:
-        """Inputs for parameters and buffers. What is made of inner tensors has those as constants."""
+        """Inputs for parameters and buffers. Of wrappers the inner tensors are constants."""
         for space, kind in (("_parameters", InputKind.PARAMETER), ("_buffers", InputKind.BUFFER)):
             for name, tensor in _named(self.mod, space):
                 if is_traceable_wrapper_subclass(tensor):

@@ -13,6 +13,7 @@ from rushlight._C import Graph, Node
 from rushlight._warnings import warn
 from rushlight.jit._script import TracerWarning
 from rushlight.utils import _pytree
+from rushlight.utils._python_dispatch import is_traceable_wrapper_subclass
 
 __all__ = ["TracingCheckError", "check"]
 
@@ -61,7 +62,9 @@ class _Kept:
 
     def __init__(self, modules: tuple[nn.Module, ...]) -> None:
         tensors = {id(t): t for m in modules for t in (*m.parameters(), *m.buffers())}
-        self._contents = [(t, t.detach().clone()) for t in tensors.values()]
+        # Weights of codes are not written to.
+        plain = (t for t in tensors.values() if not is_traceable_wrapper_subclass(t))
+        self._contents = [(t, t.detach().clone()) for t in plain]
         parts = {part for m in modules for part in m.modules()}
         self._buffers = [(part, dict(part._buffers)) for part in parts]
 

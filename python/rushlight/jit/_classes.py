@@ -213,9 +213,13 @@ def _compile_dataclass(kind: Any, name: str) -> None:
 
 
 def _compile_comparison(kind: Any, name: str, method: str) -> Answer:
-    """A comparison that a dataclass has without a text of its own. Only programs that compare have
-    one: not all that fields may be is compared there."""
-    symbol = {"__eq__": "==", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}.get(method)
+    """A comparison that a dataclass has without a text of its own.
+
+    It is compiled where a program compares: not all that fields may be is compared in PyTorch.
+    """
+    symbol = {"__eq__": "==", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}.get(
+        method
+    )
     if symbol is None:
         return None
     lines = []
@@ -224,7 +228,9 @@ def _compile_comparison(kind: Any, name: str, method: str) -> Answer:
             ours, theirs = f"self.{field.name}", f"other.{field.name}"
             decided = "False" if symbol == "==" else f"{ours} {symbol[0]} {theirs}"
             lines.append(f"  if {ours} != {theirs}:\n    return {decided}\n")
-    source = f"def {method}(self, other: '{name}') -> bool:\n{''.join(lines)}  return {'=' in symbol}\n"
+    source = (
+        f"def {method}(self, other: '{name}') -> bool:\n{''.join(lines)}  return {'=' in symbol}\n"
+    )
     unit.compile(method, source, "", 1, Names(), name, "method", None)
     return "method", method
 

@@ -89,7 +89,7 @@ def wrappers_in(tree):
 
 
 def call_wrapper(func, args, kwargs, wrappers):
-    """What an op gives of the classes of wrappers, at once: their ops are seen by who sees `func`."""
+    """What the classes of wrappers give for an op, at once: who sees `func` sees their ops."""
     kinds = list(dict.fromkeys(map(type, wrappers)))
     for kind in kinds:
         result = kind.__torch_dispatch__(func, tuple(kinds), args, kwargs)

@@ -37,7 +37,7 @@ def window_of(tensor: Tensor) -> Any:
 
 
 class InnerCall(NamedTuple):
-    """A call of an op below autograd, its results, and the tensors that it saw with their versions."""
+    """A call of an op below autograd, its results, and the versions of the tensors that it saw."""
 
     func: Any
     args: tuple[Any, ...]

@@ -113,7 +113,7 @@ def keypoints_to_heatmap(
 
 def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
     """Keypoints (K, points, 3), x, y and 1, at the largest of heat maps, and the values there
-    (K, points).
+    (K, points), in float32.
     """
     sizes = (rois[:, 2:] - rois[:, :2]).clamp(min=1)
     pixels: list[list[int]] = sizes.ceil().long().tolist()
@@ -128,8 +128,9 @@ def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
         found.append(torch.cat([at, torch.ones_like(at[:, :1])], 1))
         scores.append(large[torch.arange(len(large)), y, x])
     if not found:
-        return maps.new_zeros((0, maps.shape[1], 3)), maps.new_zeros((0, maps.shape[1]))
-    return torch.stack(found), torch.stack(scores)
+        none = torch.zeros((0, maps.shape[1], 3), dtype=torch.float32, device=maps.device)
+        return none, none[..., 0]
+    return torch.stack(found).float(), torch.stack(scores).float()
 
 
 def keypointrcnn_inference(x: Tensor, boxes: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
