@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include <rushlight/batching.h>
+#include <rushlight/forward.h>
 
 #include "generated/contracts.h"
 #include "ops/contracts.h"
@@ -345,7 +346,9 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
                  input.sizes());
   spread = spread.clone();
   {
-    const NoGradGuard no_grad;  // a limit on the value that the gradient does not see
+    // A limit on the value that derivatives do not see, neither gradients nor tangents.
+    const NoGradGuard no_grad;
+    const forward::Below no_tangents(1);
     spread.clamp_min_(Scalar(eps));
   }
   Tensor losses = (spread.log() + (input - target).square() / spread) * 0.5;

@@ -141,6 +141,19 @@ def test_embedding_padding_and_frequency():
     assert table.grad[:, 0].tolist() == [1, 1, 1, 0]
 
 
+def test_the_limit_of_variances_has_no_part_in_derivatives_of_either_mode():
+    x, y = torch.randn(2, 4, dtype=torch.float64)
+    variance = torch.tensor([0.1, 0.2, 0.5, 2.0], dtype=torch.float64)
+
+    def loss(v):
+        return F.gaussian_nll_loss(x, y, v, eps=0.3, reduction="sum")
+
+    seen = variance.clamp_min(0.3)
+    expected = (1 / seen - (x - y).square() / seen.square()) / 2
+    assert torch.allclose(torch.func.jacrev(loss)(variance), expected)
+    assert torch.allclose(torch.func.jacfwd(loss)(variance), expected)
+
+
 def test_embedding_renorm():
     table = torch.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]])
     F.embedding(torch.tensor([0, 1]), table, max_norm=1.0)

@@ -208,6 +208,20 @@ def test_components_are_joined_along_any_dimension(dim):
         torch.cat([first, torch.nested.nested_tensor([torch.ones(2, 3)])], 1)
 
 
+@pytest.mark.parametrize("dim", [1, -1])
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_any_and_all_of_strided_components(name, keepdim, dim):
+    parts = [torch.tensor([[True, False], [True, True]]), torch.tensor([[False, False]])]
+    nt = torch.nested.nested_tensor(parts)
+    made = getattr(nt, name)(dim, keepdim).unbind()
+    inner = dim % 3 - 1
+    assert all(map(torch.equal, made, [getattr(p, name)(inner, keepdim) for p in parts]))
+    assert getattr(nt, name)().item() == (name == "any")
+    with pytest.raises(RuntimeError, match="nested dimension 0"):
+        getattr(nt, name)(0)
+
+
 def test_dense_operands():
     x = parts(3)
     nt = nest(x)

@@ -422,3 +422,15 @@ def test_what_freezing_preserves():
 def test_graph_modules():
     net, x = nn.Sequential(nn.Linear(2, 3), nn.ReLU()), torch.randn(1, 2)
     assert torch.equal(jit.script(torch.fx.symbolic_trace(net))(x), net(x))
+
+
+@pytest.mark.parametrize("name", ["weight_norm", "spectral_norm", "orthogonal"])
+def test_parametrised_modules_are_refused_with_what_helps(name):
+    layer = getattr(nn.utils.parametrizations, name)(nn.Linear(2, 2)).eval()
+    for module in (layer, nn.Sequential(layer)):
+        with pytest.raises(RuntimeError, match=r"not working with scripting.*'weight'"):
+            jit.script(module)
+    x = torch.randn(1, 2)
+    assert torch.equal(jit.trace(layer, x)(x), layer(x))
+    nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    assert torch.equal(jit.script(layer)(x), layer(x))

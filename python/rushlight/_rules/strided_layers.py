@@ -31,6 +31,16 @@ def _sum(func, t, dim=None, keepdim=False, *, dtype=None):
     return _each(lambda part: part.sum(-1, keepdim=True, dtype=dtype), t)
 
 
+@rule("any all")
+def _any(func, t, dim=None, keepdim=False):
+    if dim is None:
+        return func(buffer_of(_pack(t)))
+    inner = _wrap_dim(t, dim)
+    if inner == 0:
+        raise RuntimeError("any and all are not taken across nested dimension 0")
+    return _each(lambda part: func(part, inner - 1, keepdim), t)
+
+
 @rule("softmax log_softmax _softmax")
 def _softmax(func, t, dim=None, *args, **kwargs):
     if not t._windows.shapes:

@@ -293,15 +293,14 @@ def _of_numbers(func, *args, **kwargs):
     return func(*(a.dequantize() if isinstance(a, IntegerWeight) else a for a in args), **kwargs)
 
 
-_READS_NUMBERS = (
-    *("mm", "matmul", "bmm", "t", "transpose", "unsqueeze", "expand"),
-    *("eq", "ne", "equal", "isclose", "allclose"),
-)
+_PRODUCTS = ("mm", "matmul", "bmm", "t", "transpose", "unsqueeze", "expand")
+_COMPARISONS = ("eq", "ne", "equal", "isclose", "allclose")
+
 _RULES: dict[str, Any] = {
     "linear": _linear,
     **dict.fromkeys(("alias", "detach", "lift_fresh", "clone"), _same),
     "_to_copy": _to_copy,
     "copy_": _copy_,
     "embedding": _embedding,
-    **dict.fromkeys(_READS_NUMBERS, _of_numbers),
+    **dict.fromkeys((*_PRODUCTS, *_COMPARISONS), _of_numbers),
 }

@@ -135,8 +135,8 @@ def quantize_(
         weight = module._parameters.get("weight")
         if weight is None or weight.dim() != 2:
             raise TypeError(
-                f"quantize_: {name or 'the network'} ({type(module).__name__}) has no matrix as its "
-                "parameter 'weight'; a parametrised one needs remove_parametrizations() first"
+                f"quantize_: {name or 'the network'} ({type(module).__name__}) has no matrix as "
+                "its parameter 'weight'; a parametrised one needs remove_parametrizations() first"
             )
         layers.setdefault((id(weight), chosen), []).append(module)
     weight = None

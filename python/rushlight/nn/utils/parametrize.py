@@ -201,6 +201,13 @@ def _inject_class(module):
             "Serialization of parametrized modules is only supported through state_dict()."
         )
 
+    def refuse_scripts(self):
+        names = ", ".join(map(repr, self.parametrizations))
+        raise RuntimeError(
+            "Parametrization is not working with scripting: remove_parametrizations() leaves an "
+            f"ordinary tensor (here of {names}), and jit.trace records what is computed"
+        )
+
     def copy(self, memo):
         # Python's own way begins with __reduce_ex__, which is refused above but not by `cls`.
         make, arguments, state, *_ = cls.__reduce_ex__(self, 4)
@@ -211,7 +218,7 @@ def _inject_class(module):
             setattr(twin, name, value)
         return twin
 
-    members: dict[str, Any] = {"__reduce_ex__": refuse}
+    members: dict[str, Any] = {"__reduce_ex__": refuse, "__prepare_scriptable__": refuse_scripts}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = copy
     members["__module__"] = __name__
