@@ -45,7 +45,11 @@ function(rl_add_extension target headers suffix)
   install(TARGETS ${target} LIBRARY DESTINATION . COMPONENT native)
 endfunction()
 
-rl_add_extension(_C "${Python_INCLUDE_DIRS}" ${NB_SUFFIX})
+set(suffix ${NB_SUFFIX})
+if(RUSHLIGHT_EXTENSION_SUFFIX)  # that of another machine's Python (cmake/aarch64.cmake)
+  set(suffix ${RUSHLIGHT_EXTENSION_SUFFIX})
+endif()
+rl_add_extension(_C "${Python_INCLUDE_DIRS}" ${suffix})
 set(RL_EXTENSIONS _C)
 foreach(python ${RUSHLIGHT_PYTHONS})
   execute_process(

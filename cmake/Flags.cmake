@@ -54,8 +54,14 @@ function(rl_instrument_generated)
 endfunction()
 
 # The instruction sets to build kernels for: a build with one compiles a third to a half less than one with all.
-set(RUSHLIGHT_ISA all CACHE STRING "all (what a wheel needs), native (this processor's best alone), v2, v3 or v4")
-if(RUSHLIGHT_ISA STREQUAL "all")
+set(RUSHLIGHT_ISA all CACHE STRING "all (what a wheel needs), native (this processor's best alone), v2, v3 or v4; neon on aarch64")
+set(RL_MARCH_v2 x86-64-v2)
+set(RL_MARCH_v3 x86-64-v3)
+set(RL_MARCH_v4 x86-64-v4)
+set(RL_MARCH_neon armv8.2-a+fp16+dotprod)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  set(RL_ISA_LEVELS neon)
+elseif(RUSHLIGHT_ISA STREQUAL "all")
   set(RL_ISA_LEVELS v2 v3 v4)
 elseif(RUSHLIGHT_ISA STREQUAL "native")
   try_run(RL_NATIVE_ISA native_isa_compiled ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR}/cmake/native_isa.cpp)
@@ -66,6 +72,12 @@ endif()
 list(LENGTH RL_ISA_LEVELS isa_count)
 if(isa_count EQUAL 1)
   set(RL_ONE_ISA RL_ONE_ISA=${RL_ISA_LEVELS})
+endif()
+
+set(RL_VECTOR_HEADER <immintrin.h>)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  set(RL_VECTOR_HEADER <arm_neon.h>)
+  add_compile_options(-fsigned-char)  # as on x86-64
 endif()
 
 # rl_precompile(TARGET): the parts of the standard library that most sources include are read once.

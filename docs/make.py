@@ -106,7 +106,15 @@ TOC = {
         "performance",
     ],
     "Reference": ["../reference/index", "../ops/README", "../cpp/index"],
-    "The code": ["architecture", "python", "adding-an-op", "map", "measurements", "releasing"],
+    "The code": [
+        "architecture",
+        "python",
+        "adding-an-op",
+        "map",
+        "measurements",
+        "platforms",
+        "releasing",
+    ],
 }
 
 

@@ -6,6 +6,8 @@
 
 #include <type_traits>
 
+#include "core/isa_levels.h"
+
 namespace rushlight {
 
 // By device; a null entry is an op that the device lacks. Meta has none and needs none. Devices
@@ -23,15 +25,12 @@ RL_ANYWHERE_KERNELS(RL_DECLARE_API_KERNEL)
 
 namespace cpu {
 RL_ONCE_KERNELS(RL_DECLARE_KERNEL)
-namespace v2 {
-RL_ISA_KERNELS(RL_DECLARE_KERNEL)
-}  // namespace v2
-namespace v3 {
-RL_ISA_KERNELS(RL_DECLARE_KERNEL)
-}  // namespace v3
-namespace v4 {
-RL_ISA_KERNELS(RL_DECLARE_KERNEL)
-}  // namespace v4
+#define RL_DECLARE_LEVEL(level)     \
+  namespace level {                 \
+  RL_ISA_KERNELS(RL_DECLARE_KERNEL) \
+  }
+RL_ISA_LEVELS(RL_DECLARE_LEVEL)
+#undef RL_DECLARE_LEVEL
 }  // namespace cpu
 
 #undef RL_DECLARE_API_KERNEL

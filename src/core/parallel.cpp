@@ -57,9 +57,14 @@ void set_flush_bits(unsigned bits) {
   }
 }
 #else
-constexpr unsigned flushing_bits = 0;
-unsigned flush_bits() { return 0; }
-void set_flush_bits(unsigned) {}
+constexpr unsigned flushing_bits = 1u << 24;
+unsigned flush_bits() { return __builtin_aarch64_get_fpcr() & flushing_bits; }
+void set_flush_bits(unsigned bits) {
+  const unsigned now = __builtin_aarch64_get_fpcr();
+  if ((now & flushing_bits) != bits) {
+    __builtin_aarch64_set_fpcr((now & ~flushing_bits) | bits);
+  }
+}
 #endif
 
 struct InsideScope {

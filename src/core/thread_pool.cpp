@@ -33,6 +33,8 @@ constexpr std::chrono::microseconds last_spin{50};
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#else
+  asm volatile("yield");
 #endif
 }
 

@@ -41,15 +41,7 @@ struct BlockKernels {
                    int64_t first_panel, int64_t last_panel);
 };
 
-namespace v2 {
-extern const BlockKernels block_kernels;
-}  // namespace v2
-namespace v3 {
-extern const BlockKernels block_kernels;
-}  // namespace v3
-namespace v4 {
-extern const BlockKernels block_kernels;
-}  // namespace v4
+RL_DECLARE_ISA_TABLE(BlockKernels, block_kernels)
 inline const BlockKernels& block_kernels() { return RL_ISA_TABLE(block_kernels); }
 
 }  // namespace rushlight::cpu

@@ -69,15 +69,7 @@ struct ConvKernels {
   void (*forward)(const Conv& problem);
   void (*weight_backward)(const Conv& problem);
 };
-namespace v2 {
-extern const ConvKernels conv_kernels;
-}
-namespace v3 {
-extern const ConvKernels conv_kernels;
-}
-namespace v4 {
-extern const ConvKernels conv_kernels;
-}
+RL_DECLARE_ISA_TABLE(ConvKernels, conv_kernels)
 inline const ConvKernels& conv_kernels() { return RL_ISA_TABLE(conv_kernels); }
 
 // Many small images side by side (isa/conv/batch.cpp): done, or the reason why not.
@@ -85,15 +77,7 @@ struct BatchConvKernels {
   const char* (*forward)(const Conv& problem);
   const char* (*weight_backward)(const Conv& problem);
 };
-namespace v2 {
-extern const BatchConvKernels batch_conv_kernels;
-}
-namespace v3 {
-extern const BatchConvKernels batch_conv_kernels;
-}
-namespace v4 {
-extern const BatchConvKernels batch_conv_kernels;
-}
+RL_DECLARE_ISA_TABLE(BatchConvKernels, batch_conv_kernels)
 inline const BatchConvKernels& batch_conv_kernels() { return RL_ISA_TABLE(batch_conv_kernels); }
 
 // Groups of one or few channels (isa/conv/depthwise.cpp): done, or the reason why not.
@@ -101,15 +85,7 @@ struct DepthwiseConvKernels {
   const char* (*forward)(const Conv& problem);
   const char* (*weight_backward)(const Conv& problem);
 };
-namespace v2 {
-extern const DepthwiseConvKernels depthwise_conv_kernels;
-}
-namespace v3 {
-extern const DepthwiseConvKernels depthwise_conv_kernels;
-}
-namespace v4 {
-extern const DepthwiseConvKernels depthwise_conv_kernels;
-}
+RL_DECLARE_ISA_TABLE(DepthwiseConvKernels, depthwise_conv_kernels)
 inline const DepthwiseConvKernels& depthwise_conv_kernels() {
   return RL_ISA_TABLE(depthwise_conv_kernels);
 }
@@ -118,15 +94,7 @@ inline const DepthwiseConvKernels& depthwise_conv_kernels() {
 struct WinogradConvKernels {
   const char* (*forward)(const Conv& problem);
 };
-namespace v2 {
-extern const WinogradConvKernels winograd_conv_kernels;
-}
-namespace v3 {
-extern const WinogradConvKernels winograd_conv_kernels;
-}
-namespace v4 {
-extern const WinogradConvKernels winograd_conv_kernels;
-}
+RL_DECLARE_ISA_TABLE(WinogradConvKernels, winograd_conv_kernels)
 inline const WinogradConvKernels& winograd_conv_kernels() {
   return RL_ISA_TABLE(winograd_conv_kernels);
 }

@@ -13,16 +13,7 @@ struct CopyKernels {
                const char* value);  // one output; `value` is an element of its dtype
 };
 
-namespace v2 {
-extern const CopyKernels copy_kernels;
-}
-namespace v3 {
-extern const CopyKernels copy_kernels;
-}
-namespace v4 {
-extern const CopyKernels copy_kernels;
-}
-
+RL_DECLARE_ISA_TABLE(CopyKernels, copy_kernels)
 inline const CopyKernels& copy_kernels() { return RL_ISA_TABLE(copy_kernels); }
 
 }  // namespace rushlight::cpu

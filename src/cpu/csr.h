@@ -12,15 +12,7 @@ struct CsrKernels {
   void (*multiply)(const Tensor& out, const Tensor& starts, const Tensor& columns,
                    const Tensor& values, const Tensor& dense);
 };
-namespace v2 {
-extern const CsrKernels csr_kernels;
-}  // namespace v2
-namespace v3 {
-extern const CsrKernels csr_kernels;
-}  // namespace v3
-namespace v4 {
-extern const CsrKernels csr_kernels;
-}  // namespace v4
+RL_DECLARE_ISA_TABLE(CsrKernels, csr_kernels)
 inline const CsrKernels& csr_kernels() { return RL_ISA_TABLE(csr_kernels); }
 
 }  // namespace rushlight::cpu

@@ -58,18 +58,8 @@ inline constexpr int64_t tiny_limit = 16;
 // Terms of sums of which several, of neighbouring matrices, are taken side by side.
 inline constexpr int64_t short_sum = 32;
 
-namespace v2 {
-extern const BlockedKernels blocked_kernels;
-extern const SmallGemmKernels small_gemm_kernels;
-}  // namespace v2
-namespace v3 {
-extern const BlockedKernels blocked_kernels;
-extern const SmallGemmKernels small_gemm_kernels;
-}  // namespace v3
-namespace v4 {
-extern const BlockedKernels blocked_kernels;
-extern const SmallGemmKernels small_gemm_kernels;
-}  // namespace v4
+RL_DECLARE_ISA_TABLE(BlockedKernels, blocked_kernels)
+RL_DECLARE_ISA_TABLE(SmallGemmKernels, small_gemm_kernels)
 inline const BlockedKernels& blocked_kernels() { return RL_ISA_TABLE(blocked_kernels); }
 inline const SmallGemmKernels& small_gemm_kernels() { return RL_ISA_TABLE(small_gemm_kernels); }
 

@@ -22,15 +22,7 @@ struct GgufKernels {
                    int64_t first_panel, int64_t last_panel);
 };
 
-namespace v2 {
-extern const GgufKernels gguf_kernels;
-}  // namespace v2
-namespace v3 {
-extern const GgufKernels gguf_kernels;
-}  // namespace v3
-namespace v4 {
-extern const GgufKernels gguf_kernels;
-}  // namespace v4
+RL_DECLARE_ISA_TABLE(GgufKernels, gguf_kernels)
 inline const GgufKernels& gguf_kernels() { return RL_ISA_TABLE(gguf_kernels); }
 
 }  // namespace rushlight::cpu

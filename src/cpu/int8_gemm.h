@@ -72,15 +72,7 @@ struct Int8Kernels {
   bool (*are_seven_bits)(const uint8_t* codes, int64_t n);
 };
 
-namespace v2 {
-extern const Int8Kernels int8_kernels;
-}  // namespace v2
-namespace v3 {
-extern const Int8Kernels int8_kernels;
-}  // namespace v3
-namespace v4 {
-extern const Int8Kernels int8_kernels;
-}  // namespace v4
+RL_DECLARE_ISA_TABLE(Int8Kernels, int8_kernels)
 inline const Int8Kernels& int8_kernels() { return RL_ISA_TABLE(int8_kernels); }
 
 }  // namespace rushlight::cpu

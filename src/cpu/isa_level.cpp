@@ -3,13 +3,20 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include <rushlight/error.h>
 
 namespace rushlight::cpu {
 namespace {
 
+#if defined(__x86_64__)
 IsaLevel of_hardware() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4")) {
@@ -17,14 +24,36 @@ IsaLevel of_hardware() {
   }
   return __builtin_cpu_supports("x86-64-v3") ? IsaLevel::v3 : IsaLevel::v2;
 }
+#else
+IsaLevel of_hardware() {
+  constexpr unsigned long needed = HWCAP_ATOMICS | HWCAP_ASIMDHP | HWCAP_ASIMDDP;
+  return (getauxval(AT_HWCAP) & needed) == needed ? IsaLevel::neon : IsaLevel::none;
+}
+#endif
 
 #ifdef RL_ONE_ISA
-constexpr IsaLevel lowest = IsaLevel::RL_ONE_ISA;
-constexpr IsaLevel highest = IsaLevel::RL_ONE_ISA;
+constexpr IsaLevel levels[] = {IsaLevel::RL_ONE_ISA};
 #else
-constexpr IsaLevel lowest = IsaLevel::v2;
-constexpr IsaLevel highest = IsaLevel::v4;
+#define RL_LEVEL(level) IsaLevel::level,
+constexpr IsaLevel levels[] = {RL_ISA_LEVELS(RL_LEVEL)};
 #endif
+constexpr IsaLevel lowest = levels[0];
+constexpr IsaLevel highest = levels[std::size(levels) - 1];
+
+// What RUSHLIGHT_CPU may ask for.
+#define RL_NAMED_LEVEL(level) {#level, IsaLevel::level},
+constexpr struct {
+  const char* name;
+  IsaLevel level;
+} known[] = {RL_ISA_LEVELS(RL_NAMED_LEVEL)};
+
+std::string known_levels() {
+  std::string names;
+  for (const auto& one : known) {
+    names += str(names.empty() ? "" : ", ", one.name);
+  }
+  return names;
+}
 
 IsaLevel choose() {
   const IsaLevel best = std::min(of_hardware(), highest);
@@ -32,13 +61,11 @@ IsaLevel choose() {
   if (wanted == nullptr || *wanted == '\0') {
     return best;
   }
-  for (const IsaLevel level : {IsaLevel::v2, IsaLevel::v3, IsaLevel::v4}) {
-    const char name[] = {'v', static_cast<char>('0' + static_cast<int>(level)), '\0'};
+  for (const auto& [name, level] : known) {
     if (std::string_view(wanted) == name) {
       if (level > best) {
         warn(str("RUSHLIGHT_CPU=", wanted,
-                 ": the best that this processor and this library have is v",
-                 static_cast<int>(best)));
+                 ": the best that this processor and this library have is ", name_of(best)));
         return best;
       }
       if (level < lowest) {
@@ -48,7 +75,7 @@ IsaLevel choose() {
       return std::max(level, lowest);
     }
   }
-  warn(str("RUSHLIGHT_CPU=", wanted, " is none of v2, v3, v4 and is ignored"));
+  warn(str("RUSHLIGHT_CPU=", wanted, " is none of ", known_levels(), " and is ignored"));
   return best;
 }
 
@@ -59,14 +86,18 @@ IsaLevel isa_level() {
   return level;
 }
 
-#define RL_TEXT_OF(x) #x
-#define RL_TEXT(x) RL_TEXT_OF(x)
+const char* name_of(IsaLevel level) {
+  for (const auto& one : known) {
+    if (one.level == level) {
+      return one.name;
+    }
+  }
+  return "none";
+}
+
 const char* compiled_levels() {
-#ifdef RL_ONE_ISA
-  return RL_TEXT(RL_ONE_ISA);
-#else
-  return "v2, v3, v4";
-#endif
+  static const std::string names = lowest == highest ? name_of(lowest) : known_levels();
+  return names.c_str();
 }
 
 bool is_supported_here() { return of_hardware() >= lowest; }

@@ -19,9 +19,7 @@ namespace cpu {
 #ifdef RL_ONE_ISA
 RL_CPU_TABLE(RL_ONE_ISA)
 #else
-RL_CPU_TABLE(v2)
-RL_CPU_TABLE(v3)
-RL_CPU_TABLE(v4)
+RL_ISA_LEVELS(RL_CPU_TABLE)
 #endif
 
 static const KernelTable* cpu_table() { return &RL_ISA_TABLE(kernel_table); }

@@ -129,15 +129,7 @@ struct ProgramRunner {
   void (*read)(const Program& program, int64_t first, int64_t n, char* to);
 };
 
-namespace v2 {
-extern const ProgramRunner program_runner;
-}
-namespace v3 {
-extern const ProgramRunner program_runner;
-}
-namespace v4 {
-extern const ProgramRunner program_runner;
-}
+RL_DECLARE_ISA_TABLE(ProgramRunner, program_runner)
 inline const ProgramRunner& programs() { return RL_ISA_TABLE(program_runner); }
 
 inline constexpr int64_t program_bytes = 32768;  // of all buffers, at most: a first-level cache

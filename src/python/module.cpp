@@ -54,7 +54,7 @@ void init(PyObject* module) {
   }
   if (!cpu::is_supported_here()) {
     raise(PyExc_ImportError,
-          str("rushlight was built here for x86-64-", cpu::compiled_levels(),
+          str("rushlight was built here for the instruction sets ", cpu::compiled_levels(),
               " alone, which this processor does not run: build with RUSHLIGHT_ISA=native for this "
               "one, with RUSHLIGHT_ISA=all for every one"));
   }

@@ -246,8 +246,10 @@ PyMethodDef functions[] = {
      "get_num_threads()\n--\n\n"
      "How many threads an op may use.\n"
      "\n"
-     "At first what `OMP_NUM_THREADS` says; without it the processors that this process may run on, and\n"
-     "at most the share of their time that its container has (the quota of its control groups, rounded\n"
+     "At first what `OMP_NUM_THREADS` says; without it the processors that this process may run "
+     "on, and\n"
+     "at most the share of their time that its container has (the quota of its control groups, "
+     "rounded\n"
      "up).\n"
      "\n"
      "Example:\n"
@@ -301,9 +303,9 @@ PyMethodDef functions[] = {
     {},
 };
 #undef ROW
-// "v2", "v3" or "v4": which kernels run.
+// "v2", "v3" or "v4" of x86-64, or "neon": which kernels run.
 PyObject* cpu_level(PyObject*, PyObject*) {
-  return PyUnicode_FromFormat("v%d", static_cast<int>(cpu::isa_level()));
+  return PyUnicode_FromString(cpu::name_of(cpu::isa_level()));
 }
 // Those that this build has kernels for, with commas between them.
 PyObject* compiled_levels(PyObject*, PyObject*) {

@@ -1,10 +1,8 @@
 // One vector of floats or doubles of the instruction set being compiled, for kernels that the
 // compiler would not vectorise well by itself: Simd<float>::V and the few operations on it. 16-bit
 // floats are loaded and stored as floats. `max` and `min` give b where either is NaN; `unordered`
-// tells where. `fma` is fused from x86-64-v3 on and a product and a sum in v2.
+// tells where. `fma` is fused on aarch64 and from x86-64-v3 on, and a product and a sum in v2.
 #pragma once
-
-#include <immintrin.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +11,8 @@
 #include <utility>
 
 #include <rushlight/dtype.h>
+
+#include "cpu/isa/sse.h"
 
 namespace rushlight::cpu::RL_ISA {
 
@@ -166,6 +166,26 @@ struct Simd<float> {
   using Flags = V;
   static Flags unordered(V a, V b) { return _mm_cmpunord_ps(a, b); }
   static Flags either(Flags a, Flags b) { return _mm_or_ps(a, b); }
+#if defined(__aarch64__)
+  static bool any(Flags f) { return vmaxvq_u32(reinterpret_cast<uint32x4_t>(f)) != 0; }
+  static V fma(V a, V b, V c) { return vfmaq_f32(c, a, b); }
+  static V load(const BFloat16* p) {
+    const uint16x4_t bits = vld1_u16(reinterpret_cast<const uint16_t*>(p));
+    return reinterpret_cast<V>(vshll_n_u16(bits, 16));
+  }
+  static void store(BFloat16* p, V v) {
+    const auto bits = reinterpret_cast<uint32x4_t>(v);
+    const uint32x4_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+    const uint32x4_t safe = v != v ? vdupq_n_u32(0x7fc00000) : rounded;
+    vst1_u16(reinterpret_cast<uint16_t*>(p), vshrn_n_u32(safe, 16));
+  }
+  static V load(const Half* p) {
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const uint16_t*>(p))));
+  }
+  static void store(Half* p, V v) {
+    vst1_u16(reinterpret_cast<uint16_t*>(p), vreinterpret_u16_f16(vcvt_f16_f32(v)));
+  }
+#else
   static bool any(Flags f) { return _mm_movemask_ps(f) != 0; }
   static V fma(V a, V b, V c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
   template <class S>
@@ -182,6 +202,7 @@ struct Simd<float> {
       p[i] = S(x[i]);
     }
   }
+#endif
 };
 
 template <>
@@ -200,8 +221,13 @@ struct Simd<double> {
   using Flags = V;
   static Flags unordered(V a, V b) { return _mm_cmpunord_pd(a, b); }
   static Flags either(Flags a, Flags b) { return _mm_or_pd(a, b); }
+#if defined(__aarch64__)
+  static bool any(Flags f) { return vmaxvq_u32(reinterpret_cast<uint32x4_t>(f)) != 0; }
+  static V fma(V a, V b, V c) { return vfmaq_f64(c, a, b); }
+#else
   static bool any(Flags f) { return _mm_movemask_pd(f) != 0; }
   static V fma(V a, V b, V c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
+#endif
 };
 
 #endif

@@ -1,11 +1,10 @@
 // Bytes made of sums in fixed point.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstring>
 
 #include "cpu/isa/reduce/fold.h"
+#include "cpu/isa/sse.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {

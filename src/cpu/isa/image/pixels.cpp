@@ -1,13 +1,12 @@
 // Pictures of bytes at other sizes, channels innermost, bit for bit as Pillow makes them: along the
 // width first, with bytes in between, by weights of 22 fractional bits. Such a weight is a pair of
 // 16-bit halves, so that two taps are one instruction for each half; 32-bit sums are exact.
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "core/parallel.h"
 #include "cpu/isa/image/bytes.h"
+#include "cpu/isa/sse.h"
 #include "cpu/resample.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"

@@ -3,13 +3,12 @@
 // is first resampled along the width; rows are then added up along the other axes. Where channels
 // are innermost, each place of a row holds all of them. Output rows are independent: threads change
 // no bit.
-#include <immintrin.h>
-
 #include <cmath>
 #include <cstring>
 
 #include "core/parallel.h"
 #include "cpu/isa/reduce/fold.h"
+#include "cpu/isa/sse.h"
 #include "cpu/resample.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"

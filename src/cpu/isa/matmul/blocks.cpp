@@ -242,11 +242,9 @@ template <class Way, int bits>
 constexpr ByRows by_rows = for_each_rows<Way, bits>(std::make_index_sequence<most_rows>());
 
 const ByRows& choose(int64_t bits) {
-#if defined(__AVX2__)
   if (has_one_instruction()) {
     return bits == 4 ? by_rows<OneInstruction, 4> : by_rows<OneInstruction, 8>;
   }
-#endif
   return bits == 4 ? by_rows<SixBits, 4> : by_rows<Widened, 8>;
 }
 

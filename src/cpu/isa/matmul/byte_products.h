@@ -2,10 +2,15 @@
 // has it; by pairs in 16 bits where codes have seven bits; and with terms widened to 16 bits.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstdint>
 #include <type_traits>
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+#include "cpu/isa/sse.h"
 
 namespace rushlight::cpu::RL_ISA {
 
@@ -45,17 +50,19 @@ inline V broadcast(int32_t x) { return _mm_set1_epi32(x); }
 inline V add(V a, V b) { return _mm_add_epi32(a, b); }
 inline V both(V a, V b) { return _mm_and_si128(a, b); }
 inline V add_pairs(V a, V b) { return _mm_madd_epi16(a, b); }
+#if defined(__x86_64__)
 inline V add_byte_pairs(V a, V b) { return _mm_maddubs_epi16(a, b); }
 inline V shifted_left(V a) { return _mm_slli_epi16(a, 8); }
 inline V shifted_right(V a) { return _mm_srai_epi16(a, 8); }
 inline V high_bytes(V a) { return _mm_srli_epi16(a, 8); }
 inline V add_halves(V a, V b) { return _mm_add_epi16(a, b); }
 #endif
+#endif
 constexpr int64_t lanes = sizeof(V) / sizeof(int32_t);
 
 // ---- ways to add four products of a code without a sign and a weight with one to each lane ----
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) || defined(__aarch64__)
 // Written as an instruction: the code is compiled for processors without it.
 struct OneInstruction {
   using Codes = V;
@@ -65,6 +72,10 @@ struct OneInstruction {
   static V add_products(V sum, V codes, V weights) {
 #if defined(__AVX512BW__)
     asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(weights));
+#elif defined(__aarch64__)
+    asm(".arch_extension i8mm\n\tusdot %0.4s, %1.16b, %2.16b"
+        : "+w"(sum)
+        : "w"(codes), "w"(weights));
 #else
     asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(codes), "x"(weights));
 #endif
@@ -72,6 +83,45 @@ struct OneInstruction {
   }
 };
 #endif
+
+#if defined(__aarch64__)
+
+// ARMv8.2 has the instruction for codes that have a sign. Seven bits are the same with one.
+inline V add_signed_products(V sum, V codes, V weights) {
+  return whole_of(vdotq_s32(lanes_of<int32x4_t>(sum), lanes_of<int8x16_t>(codes),
+                            lanes_of<int8x16_t>(weights)));
+}
+
+struct SevenBits {
+  using Codes = V;
+  using Weights = V;
+  static V codes(V x) { return x; }
+  static V weights(V w) { return w; }
+  static V add_products(V sum, V codes, V weights) {
+    return add_signed_products(sum, codes, weights);
+  }
+};
+
+using SixBits = SevenBits;
+
+// Of eight bits 128 is taken away, and 128 times the sum of the weights added.
+struct Widened {
+  struct Weights {
+    V bytes;
+    V sums;
+  };
+  using Codes = V;
+  static V codes(V x) { return _mm_xor_si128(x, _mm_set1_epi8(-128)); }
+  static Weights weights(V w) {
+    const V sums = add_signed_products(broadcast(0), _mm_set1_epi8(1), w);
+    return {w, _mm_slli_epi32(sums, 7)};
+  }
+  static V add_products(V sum, V codes, const Weights& weights) {
+    return add(add_signed_products(sum, codes, weights.bytes), weights.sums);
+  }
+};
+
+#else
 
 // Two products of a code below 128 are at most 2 * 127 * 128 in size, which 16 bits hold.
 struct SevenBits {
@@ -101,22 +151,29 @@ struct Widened {
   }
 };
 
+#endif
+
+#if defined(__x86_64__) && !defined(__AVX2__)
+using OneInstruction = Widened;  // there is none
+#endif
+
 // The sum and eight products in each lane.
 template <class Way>
 inline __attribute__((always_inline)) V add_two(V sum, const typename Way::Codes& a,
                                                 const typename Way::Weights& x,
                                                 const typename Way::Codes& b,
                                                 const typename Way::Weights& y) {
+#if defined(__x86_64__)
   if constexpr (std::is_same_v<Way, SixBits>) {
     const V pairs = add_halves(add_byte_pairs(a, x), add_byte_pairs(b, y));
     return add(sum, add_pairs(pairs, broadcast(0x00010001)));
-  } else {
-    return Way::add_products(Way::add_products(sum, a, x), b, y);
   }
+#endif
+  return Way::add_products(Way::add_products(sum, a, x), b, y);
 }
 
-#if defined(__AVX2__)
 inline bool has_one_instruction() {
+#if defined(__AVX2__)
   static const bool has = [] {
     __builtin_cpu_init();
 #if defined(__AVX512BW__)
@@ -126,7 +183,12 @@ inline bool has_one_instruction() {
 #endif
   }();
   return has;
-}
+#elif defined(__aarch64__)
+  static const bool has = (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+  return has;
+#else
+  return false;
 #endif
+}
 
 }  // namespace rushlight::cpu::RL_ISA

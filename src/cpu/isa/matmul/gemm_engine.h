@@ -46,6 +46,8 @@ struct GemmBlocks {
   static constexpr int64_t width = Simd<T>::width;
 #if defined(__AVX512F__)
   static constexpr int64_t max_rows = 14;  // 28 accumulators of 32 registers
+#elif defined(__aarch64__)
+  static constexpr int64_t max_rows = 8;  // 16, and addresses and numbers that are broadcast
 #else
   static constexpr int64_t max_rows = 6;  // 12 accumulators of 16 registers
 #endif

@@ -392,14 +392,12 @@ void multiply_panel(const GgufGemm& g, int64_t row, int64_t rows, int64_t p) {
 using Multiply = void (*)(const GgufGemm&, int64_t row, int64_t rows, int64_t panel);
 
 Multiply choose(GgufFormat format) {
-#if defined(__AVX2__)
   if (has_one_instruction()) {
     constexpr std::array<Multiply, 4> ways = {
         multiply_panel<Q8_0, OneInstruction>, multiply_panel<Q4_0, OneInstruction>,
         multiply_panel<Q4_K, OneInstruction>, multiply_panel<Q6_K, OneInstruction>};
     return ways[static_cast<size_t>(format)];
   }
-#endif
   constexpr std::array<Multiply, 4> ways = {
       multiply_panel<Q8_0, Widened>, multiply_panel<Q4_0, SixBits>, multiply_panel<Q4_K, SixBits>,
       multiply_panel<Q6_K, SixBits>};

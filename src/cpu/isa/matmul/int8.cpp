@@ -17,7 +17,7 @@ namespace {
 #if defined(__AVX512BW__)
 constexpr int64_t most_rows = 12;
 constexpr int64_t most_panels = 2;
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) || defined(__aarch64__)
 constexpr int64_t most_rows = 4;
 constexpr int64_t most_panels = 1;
 #else
@@ -107,11 +107,9 @@ constexpr Tiles tiles = tiles_of_rows<Way, panels>(std::make_index_sequence<most
 
 template <int panels>
 const Tiles& choose_tiles(bool seven_bits) {
-#if defined(__AVX2__)
   if (has_one_instruction()) {
     return tiles<OneInstruction, panels>;
   }
-#endif
   return seven_bits ? tiles<SevenBits, panels> : tiles<Widened, panels>;
 }
 
@@ -303,11 +301,9 @@ void to_codes(const float* x, int64_t n, Int8Codes how, uint8_t* codes) {
 }
 
 bool are_seven_bits(const uint8_t* codes, int64_t n) {
-#if defined(__AVX2__)
   if (has_one_instruction()) {
     return false;
   }
-#endif
   uint8_t all = 0;
   for (int64_t i = 0; i < n; i++) {
     all |= codes[i];

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include <immintrin.h>
-
+#include "cpu/isa/sse.h"
 #include "kernels/by_size.h"
 #include "kernels/inline.h"
 
@@ -53,6 +52,13 @@ RL_NOINLINE void half_to_float(void* to, const void* from, int64_t n) {
   for (; i < n; ++i) {
     out[i] = _cvtsh_ss(in[i]);
   }
+#elif defined(__aarch64__)
+  for (; i + 4 <= n; i += 4) {
+    vst1q_f32(out + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(in + i))));
+  }
+  for (; i < n; ++i) {
+    out[i] = half_bits_to_float(in[i]);
+  }
 #else
   for (; i < n; ++i) {
     out[i] = half_bits_to_float(in[i]);
@@ -71,6 +77,13 @@ RL_NOINLINE void float_to_half(void* to, const void* from, int64_t n) {
   }
   for (; i < n; ++i) {
     out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
+  }
+#elif defined(__aarch64__)
+  for (; i + 4 <= n; i += 4) {
+    vst1_u16(out + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(in + i))));
+  }
+  for (; i < n; ++i) {
+    out[i] = float_to_half_bits(in[i]);
   }
 #else
   for (; i < n; ++i) {

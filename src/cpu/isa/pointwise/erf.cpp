@@ -1,10 +1,10 @@
 // erf of a vector of floats, under the name by which the compiler's vectoriser calls it
 // (src/kernels/math.h declares `rushlight_erff`). Where vectors have 16 lanes, a table of 16
 // polynomials fits registers and is twice as fast as the C library; elsewhere that is called.
-#include <immintrin.h>
-
 #include <cmath>
 #include <cstdint>
+
+#include "cpu/isa/sse.h"
 
 // What the compiler calls where it makes no vectors. Weak: every instruction set has it, and the
 // linker keeps that of the lowest.
@@ -74,7 +74,7 @@ extern "C" __attribute__((visibility("hidden"))) __m256 _ZGVdN8v_rushlight_erff(
   return _ZGVdN8v_erff(x);
 }
 
-#else
+#elif defined(__x86_64__)
 
 extern "C" __m128 _ZGVbN4v_erff(__m128 x);
 extern "C" __attribute__((visibility("hidden"))) __m128 _ZGVbN4v_rushlight_erff(__m128 x) {
