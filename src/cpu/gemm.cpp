@@ -281,12 +281,14 @@ constexpr int64_t most_copied = int64_t{16} << 20;
 // Copies of factors that the tiles of one matrix share, made by all threads. Of B columns are
 // copied by and by where it is large.
 void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFactors factors,
-                     Tile unit, Tile largest) {
+                     bool copy_b, Tile unit, Tile largest) {
   const bool copy_a =
       !factors.a_in_place && unit.columns < g.n && g.m * block.row_bytes <= most_copied;
   const Scratch<char> a_copy(copy_a ? g.m * block.row_bytes : 0);
   if (copy_a) {
-    parallel_for(0, g.m, ceil_div(1 << 16, block.row_bytes), [&](int64_t begin, int64_t end) {
+    // Rows that are columns in memory share its lines.
+    const int64_t grain = std::max<int64_t>(g.a.row == 1 ? 64 : 1, (1 << 16) / block.row_bytes);
+    parallel_for(0, g.m, grain, [&](int64_t begin, int64_t end) {
       blocked_kernels().copy_a(g, pairs, begin, end, a_copy.data());
     });
     factors.a_copy = a_copy.data();
@@ -294,16 +296,16 @@ void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFact
   }
   const int64_t panel = block.columns * block.column_bytes;
   const int64_t columns = std::max(largest.columns, most_copied / panel * block.columns);
-  const Scratch<char> b_copy(
-      factors.b_in_place ? 0 : ceil_div(std::min(columns, g.n), block.columns) * panel);
+  const Scratch<char> b_copy(copy_b ? ceil_div(std::min(columns, g.n), block.columns) * panel : 0);
   for (int64_t j = 0; j < g.n; j += columns) {
     Gemm part = g;
     part.n = std::min(columns, g.n - j);
     set_operands(part, g, 0, 0, j);
     part.bias = bias_from(g, 0, j);
-    if (!factors.b_in_place) {
-      // The panels of a task share lines of the rows of B.
-      parallel_for(0, ceil_div(part.n, block.columns), 4, [&](int64_t begin, int64_t end) {
+    if (copy_b) {
+      // The panels of a task share lines and pages of the rows of B.
+      const int64_t grain = std::max<int64_t>(4, 128 / block.columns);
+      parallel_for(0, ceil_div(part.n, block.columns), grain, [&](int64_t begin, int64_t end) {
         blocked_kernels().copy_b(part, pairs, begin, end, b_copy.data());
       });
       factors.b_copy = b_copy.data();
@@ -320,31 +322,41 @@ void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFact
   }
 }
 
-// A is read in place where its rows do not share few lines of the first-level cache, as those at
-// multiples of a page do. B is read in place where few rows of A share it, or its rows lie close.
+// A is read in place where its rows, or its columns if these are contiguous, do not share few lines
+// of the first-level cache, as those at multiples of a page do. B is read in place where few rows
+// of A share it, or its rows lie close.
 void multiply_blocked(const Gemm& g, bool pairs) {
   const GemmBlock block = blocked_kernels().block(g, pairs);
   const int64_t size = itemsize(g.dtype);
-  const bool a_in_place = block.a_in_place && (g.a.row * size % 4096 != 0 || g.m <= 8);
+  const int64_t a_line = g.a.row == 1 ? g.a.col : g.a.row;
+  const bool a_in_place = block.a_in_place && (a_line * size % 4096 != 0 || g.m <= 8);
   // Rows of B that cross lines of the cache or lie in many pages cost more than panels of them,
-  // unless few rows of A share these.
+  // unless few rows of A share these: the fewer lines of a row a panel has, the fewer.
   const bool aligned = g.b.row * size % 64 == 0;
   const bool near = g.b.row * size <= 3072 && (aligned || g.k * g.n * size <= 1 << 16);
-  const int64_t share = near ? 256 : (aligned ? 4 : 2) * block.rows;
+  const int64_t lines = aligned ? std::max<int64_t>(1, block.columns * size / 64) : 1;
+  const int64_t share = near ? 256 : lines * block.rows;
   const bool b_in_place = block.b_in_place && g.m <= share;
   const GemmFactors factors = {.a_in_place = a_in_place, .b_in_place = b_in_place};
-  const Tile largest = {16 * block.rows, 8 * block.columns};
+  // A step of the sum of these rows of A stays in the second-level cache.
+  const Tile largest = {224 / block.rows * block.rows, 8 * block.columns};
   // Where A is copied and large, tiles have all columns: each copies what only it reads, while the
   // next rows come from memory.
   const bool all_columns =
       !a_in_place && g.n <= largest.columns && 2 * g.m >= enough_pieces * block.rows;
-  const Tile unit = {block.rows, all_columns ? std::max(g.n, block.columns) : block.columns};
+  // Where few rows read much of B, a tile has all of them and copies what only it reads.
+  const bool all_rows =
+      !b_in_place && g.m <= largest.rows && g.n >= 16 * largest.columns && g.batch == 1;
+  const Tile unit = {all_rows ? std::max(g.m, block.rows) : block.rows,
+                     all_columns ? std::max(g.n, block.columns)
+                     : all_rows  ? largest.columns
+                                 : block.columns};
   if (g.batch == 1 && g.k > 0 && work_estimate(g) >= 2 * least_work) {
     const Tile tile = choose_tile(g, unit, largest, least_work);
     const bool rows_share = !b_in_place && tile.rows < g.m;
     const bool columns_share = !a_in_place && tile.columns < g.n;
     if (rows_share || columns_share) {
-      multiply_shared(g, pairs, block, factors, unit, largest);
+      multiply_shared(g, pairs, block, factors, rows_share, unit, largest);
       return;
     }
   }

@@ -183,13 +183,13 @@ void copy_rows(E* to, int64_t ld, const S* from, int64_t row, int64_t col, int64
   constexpr int64_t w = Simd<T>::width;
   if constexpr (is_real_float_v<S>) {
     if (row == 1 && col != 1) {
-      // Squares of columns, transposed.
+      // Squares of columns, transposed: a stretch of each column, which may be pages apart.
       E block[w * w];
-      for (int64_t r = 0; r < rows; r += w) {
-        const int64_t m = std::min(w, rows - r);
-        const int64_t step = elements_of<S, E>(w);
-        for (int64_t q = 0; q < depth; q += step) {
-          const int64_t n = std::min(step, depth - q);
+      const int64_t step = elements_of<S, E>(w);
+      for (int64_t q = 0; q < depth; q += step) {
+        const int64_t n = std::min(step, depth - q);
+        for (int64_t r = 0; r < rows; r += w) {
+          const int64_t m = std::min(w, rows - r);
           copy_panel(block, w, from + r + q * col, 1, col, m, n);
           copy_transposed<T>(
               reinterpret_cast<T*>(to + r * ld + terms_of<S, E>(q)), ld, terms_of<S, E>(n), m,
@@ -261,6 +261,51 @@ void pack_b(E* to, const S* from, const Matrices& b, int64_t columns, int64_t de
     }
   } else {
     copy_panel(to, nr, from, b.col, b.row, columns, depth);
+  }
+}
+
+// Panels of B whose columns lie side by side, `panel` elements apart. Rows may be pages apart: a
+// stretch of each serves all panels, and the processor does not foresee the next one.
+template <class S, class E>
+void pack_stretches(E* to, int64_t panel, const S* from, int64_t row, int64_t columns,
+                    int64_t depth) {
+  if (columns == 0) {
+    return;
+  }
+  using V = Simd<E>;
+  constexpr int64_t nr = GemmBlocks<E>::nr;
+  constexpr int64_t rows_ahead = 6;
+  for (int64_t q = 0; q < depth; q++, from += row, to += nr) {
+    E* line = to;
+    int64_t j = 0;
+    for (; j + nr <= columns; j += nr, line += panel) {
+      for (int64_t x = 0; x < nr; x += V::width) {
+        if (x * sizeof(S) % 64 == 0) {
+          __builtin_prefetch(from + rows_ahead * row + j + x);
+        }
+        V::store(line + x, V::load(from + j + x));
+      }
+    }
+    for (int64_t x = 0; j < columns && x < nr; x += V::width) {
+      const int64_t n = std::clamp<int64_t>(columns - j - x, 0, V::width);
+      V::store(line + x, n > 0 ? load_some(from + j + x, n) : V::zero());
+    }
+  }
+}
+
+// All panels of B for `columns` columns and `depth` elements of the sum, `panel` elements apart.
+template <class S, class E>
+void pack_panels(E* to, int64_t panel, const S* from, const Matrices& b, int64_t columns,
+                 int64_t depth, const Scalar& alpha) {
+  if constexpr (is_real_float_v<S> && std::is_same_v<E, sum_t<S>>) {
+    if (b.col == 1) {
+      pack_stretches(to, panel, from, b.row, columns, depth);
+      return;
+    }
+  }
+  constexpr int64_t step = GemmBlocks<typename Terms<E>::Sum>::nr / parts<S>;
+  for (int64_t j = 0; j < columns; j += step, to += panel) {
+    pack_b(to, from + j * b.col, b, std::min(step, columns - j), depth, alpha);
   }
 }
 
@@ -374,14 +419,12 @@ struct BlockSizes {
   static void copy_b(const Gemm& g, int64_t first, int64_t last, void* to) {
     constexpr int64_t columns = B::nr / parts<S>;
     const int64_t panel = terms_of<S, E>(g.k) * B::nr;
-    // Rows of B lie far apart: a stretch of each serves all panels.
     const int64_t step = elements_of<S, E>(B::k_step);
+    const S* const b = static_cast<const S*>(g.b.data) + first * columns * g.b.col;
+    const int64_t all = std::min(last * columns, g.n) - first * columns;
     for (int64_t p = 0; p < g.k; p += step) {
-      for (int64_t q = first; q < last; q++) {
-        const S* const from = static_cast<const S*>(g.b.data) + p * g.b.row + q * columns * g.b.col;
-        pack_b(static_cast<E*>(to) + q * panel + terms_of<S, E>(p) * B::nr, from, g.b,
-               std::min(columns, g.n - q * columns), std::min(step, g.k - p), g.alpha);
-      }
+      pack_panels(static_cast<E*>(to) + first * panel + terms_of<S, E>(p) * B::nr, panel,
+                  b + p * g.b.row, g.b, all, std::min(step, g.k - p), g.alpha);
     }
   }
 
@@ -445,10 +488,8 @@ struct BlockSizes {
       const S* const a_step = a + at * g.a.col;
       const S* const b_step = b + at * g.b.row;
       if (given_b == nullptr) {
-        for (int64_t j = first_packed; j < n; j += B::nr) {
-          pack_b(b_panels + (j - first_packed) * z.k, b_step + j / parts<S> * g.b.col, g.b,
-                 std::min(B::nr, n - j) / parts<S>, depth, g.alpha);
-        }
+        pack_panels(b_panels.data(), z.k * B::nr, b_step + first_packed / parts<S> * g.b.col, g.b,
+                    (n - first_packed) / parts<S>, depth, g.alpha);
       }
       for (int64_t panel = 0; panel < panels; panel++) {
         const int64_t i = start(panel);
@@ -498,9 +539,16 @@ struct BlockSizes {
           z.c = c + i * c_row + j;
           z.from = p > 0 ? z.c : from == nullptr ? nullptr : from + i * from_row + j;
           z.numbers = p > 0 || numbers == nullptr ? nullptr : numbers + i;
-          const auto& kernels = z.columns <= w      ? one_vector
-                                : fetches && j == 0 ? two_vectors_and_ahead
-                                                    : two_vectors;
+          // So is the next panel of a copy of B, while the first rows of A take this one.
+          const bool fetches_a = fetches && j == 0;
+          const bool fetches_b = panel == 0 && given_b != nullptr && !fetches_a && j + B::nr < n;
+          if (fetches_b) {
+            z.ahead = {reinterpret_cast<const char*>(z.b + k * B::nr), INT64_MAX,
+                       B::nr * static_cast<int64_t>(sizeof(E))};
+          }
+          const auto& kernels = z.columns <= w           ? one_vector
+                                : fetches_a || fetches_b ? two_vectors_and_ahead
+                                                         : two_vectors;
           kernels[rows - 1](z);
         }
       }

@@ -124,7 +124,9 @@ inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
     for (int v = 0; v < vectors; v++) {
       bs[v] = P::load(b + v * w);
       // In place, rows of B may be far apart: the processor does not foresee them.
-      __builtin_prefetch(b + 8 * z.b_row + v * w);
+      if (v * w * sizeof(E) % 64 == 0) {
+        __builtin_prefetch(b + 8 * z.b_row + v * w);
+      }
     }
     b += z.b_row;
     if constexpr (fetches) {

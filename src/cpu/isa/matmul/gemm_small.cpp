@@ -161,17 +161,17 @@ void dot_block(const Gemm& g, int64_t i, int64_t j) {
   for (; p + ways * w <= g.k; p += ways * w) {
 #pragma GCC unroll 4
     for (int u = 0; u < ways; u++) {
-      typename V::V y[columns];
-#pragma GCC unroll 8
-      for (int q = 0; q < columns; q++) {
-        y[q] = V::load(b + q * g.b.col + p + u * w);
-      }
+      typename V::V x[rows];
 #pragma GCC unroll 4
       for (int r = 0; r < rows; r++) {
-        const typename V::V x = V::load(a + r * g.a.row + p + u * w);
+        x[r] = V::load(a + r * g.a.row + p + u * w);
+      }
+#pragma GCC unroll 8
+      for (int q = 0; q < columns; q++) {
+        const typename V::V y = V::load(b + q * g.b.col + p + u * w);
 #pragma GCC unroll 4
-        for (int q = 0; q < columns; q++) {
-          acc[u][r][q] = V::fma(x, y[q], acc[u][r][q]);
+        for (int r = 0; r < rows; r++) {
+          acc[u][r][q] = V::fma(x[r], y, acc[u][r][q]);
         }
       }
     }
@@ -206,6 +206,13 @@ void dot_block(const Gemm& g, int64_t i, int64_t j) {
   }
 }
 
+// Rows of a block of four columns, whose sums and one row of each factor fit into the registers.
+#if defined(__AVX512F__)
+constexpr int64_t dot_rows = 4;
+#else
+constexpr int64_t dot_rows = 3;
+#endif
+
 template <class S>
 void dots_typed(const Gemm& g) {
   if (g.m == 1 && g.n == 1) {
@@ -214,9 +221,12 @@ void dots_typed(const Gemm& g) {
   }
   const auto block = [&](int64_t i, int64_t rows, int64_t j, int64_t columns) {
     const bool one = columns == 1;
-    switch (rows) {
-      case 4:
+    if constexpr (dot_rows == 4) {
+      if (rows == 4) {
         return one ? dot_block<S, 4, 1, 1>(g, i, j) : dot_block<S, 4, 4, 1>(g, i, j);
+      }
+    }
+    switch (rows) {
       case 3:
         return one ? dot_block<S, 3, 1, 1>(g, i, j) : dot_block<S, 3, 4, 1>(g, i, j);
       case 2:
@@ -226,8 +236,8 @@ void dots_typed(const Gemm& g) {
     }
   };
   const auto rows = [&](const auto& f) {
-    for (int64_t i = 0; i < g.m; i += 4) {
-      f(i, std::min<int64_t>(4, g.m - i));
+    for (int64_t i = 0; i < g.m; i += dot_rows) {
+      f(i, std::min(dot_rows, g.m - i));
     }
   };
   const auto columns = [&](const auto& f) {
@@ -351,6 +361,10 @@ void add_rows(const Gemm& g, int64_t p, T* sums) {
 #pragma GCC unroll 4
     for (int q = 0; q < depth; q++) {
       x[q] = load_some(b + q * g.b.row + j, n);
+      // A stretch of a row is too short for the processor to foresee the next rows.
+      if (j * sizeof(S) % 64 == 0) {
+        __builtin_prefetch(b + (q + 2 * depth) * g.b.row + j);
+      }
     }
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++) {
