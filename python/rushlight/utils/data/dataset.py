@@ -310,10 +310,10 @@ def random_split(
     """
     total, count = sum(lengths), len(dataset)
     sizes: Any = lengths
-    if any(length < 0 for length in lengths):
-        raise ValueError(f"lengths must not be negative: {list(lengths)}")
     if total <= 1 and math.isclose(total, 1):
         sizes = _sizes_of_fractions(lengths, count)
+    elif any(length < 0 for length in lengths):
+        raise ValueError(f"lengths must not be negative: {list(lengths)}")
     elif total != count:
         raise ValueError(
             f"Sum of input lengths does not equal {count} samples: the lengths are {list(lengths)}"
