@@ -1,10 +1,10 @@
-"""Bits of all ops, to be compared between machines: what every op gives for its samples, as a hash.
+"""Bits of all ops, to be compared between builds: what every op gives for its samples, as a hash.
 
     python -m tests.ops.digests FILE
 
 Writes FILE where it does not exist: a line for each op and dtype. Where it does, compares with it:
 prints the families with how many of their ops have the same bits, and the names of those that do
-not. All NaNs count as one: their bits differ between processors. docs/platforms.md has what came.
+not. All NaNs count as one: their bits differ between processors.
 """
 
 import hashlib
