@@ -37,7 +37,9 @@ def digest(case, dtype):
             result = function_of(rushlight, case.op)(*args, **kwargs)
             found = [*tensors_of(result), *tensors_of([*args, *kwargs.values()])]
             outputs = [t for t in tensors_of(result) if t.requires_grad]
-            inputs = [t for t in tensors_of([*args, *kwargs.values()]) if t.requires_grad and t.is_leaf]
+            inputs = [
+                t for t in tensors_of([*args, *kwargs.values()]) if t.requires_grad and t.is_leaf
+            ]
             if outputs and inputs and "backward" not in case.skips and not case.refuses:
                 ones = [rushlight.ones_like(t) for t in outputs]
                 gradients = rushlight.autograd.grad(outputs, inputs, ones, allow_unused=True)
