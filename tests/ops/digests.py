@@ -1,10 +1,10 @@
-"""Bits of all ops, to be compared between machines: what every op gives for its samples, as a hash.
+"""Bits of all ops, to be compared between builds: what every op gives for its samples, as a hash.
 
     python -m tests.ops.digests FILE
 
 Writes FILE where it does not exist: a line for each op and dtype. Where it does, compares with it:
 prints the families with how many of their ops have the same bits, and the names of those that do
-not. All NaNs count as one: their bits differ between processors. docs/platforms.md has what came.
+not. All NaNs count as one: their bits differ between processors.
 """
 
 import hashlib
@@ -37,7 +37,9 @@ def digest(case, dtype):
             result = function_of(rushlight, case.op)(*args, **kwargs)
             found = [*tensors_of(result), *tensors_of([*args, *kwargs.values()])]
             outputs = [t for t in tensors_of(result) if t.requires_grad]
-            inputs = [t for t in tensors_of([*args, *kwargs.values()]) if t.requires_grad and t.is_leaf]
+            inputs = [
+                t for t in tensors_of([*args, *kwargs.values()]) if t.requires_grad and t.is_leaf
+            ]
             if outputs and inputs and "backward" not in case.skips and not case.refuses:
                 ones = [rushlight.ones_like(t) for t in outputs]
                 gradients = rushlight.autograd.grad(outputs, inputs, ones, allow_unused=True)
