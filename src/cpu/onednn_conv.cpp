@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cpu/isa_level.h"
 #include "cpu/onednn_conv.h"
 
 namespace rushlight::cpu::onednn {
@@ -163,6 +164,24 @@ class Shared {
   std::vector<std::optional<Read>> all_;
 };
 
+// What windows do faster than the library's kernels for AVX2, of layouts that these reorder: those
+// for weights are slow where windows have gaps or depth, and the others gain by layouts of their
+// own only with many channels on both sides.
+const char* faster_without_avx512(const Conv& c, Kind kind, bool channels_last) {
+  if (isa_level() != IsaLevel::v3 || c.dtype != kFloat32 || channels_last) {
+    return nullptr;
+  }
+  const bool dilated = std::ranges::any_of(c.dilation, [](int64_t d) { return d > 1; });
+  const bool deep = c.kernel[0] > 1;
+  if (kind == Kind::Weights) {
+    return dilated || deep ? "dilated or deep: windows are faster on AVX2" : nullptr;
+  }
+  const bool near = deep || (c.kernel[1] > 1 && c.stride[2] == 1);
+  return kind == Kind::Forward && near && std::min(c.in_channels, c.out_channels) < 128
+             ? "few channels: windows are faster on AVX2"
+             : nullptr;
+}
+
 // What is better done otherwise, known at a glance.
 const char* refusal_at_once(const Conv& c, const Piece& whole) {
   const Kind kind = whole.kind;
@@ -188,6 +207,12 @@ const char* refusal_at_once(const Conv& c, const Piece& whole) {
     }
     if (whole.work() < (depthwise ? 1 << 17 : 1 << 21)) {
       return "small: primitives cost more than they save";
+    }
+    const bool channels_last =
+        whole.large.layout == Layout::ChannelsLast && whole.small.layout == Layout::ChannelsLast;
+    if (const char* better = faster_without_avx512(c, kind, channels_last);
+        better != nullptr && !depthwise) {
+      return better;
     }
   }
   if (whole.large.layout == Layout::Other || whole.small.layout == Layout::Other) {
