@@ -251,13 +251,17 @@ const char* run_rows(const Gemm& g) {
   if (t.n < 8 && t.k > 64) {
     return "long sums of short rows";
   }
-  for_tiles(t, [&](const Gemm& tile, int64_t, int64_t) {
+  // Stretches of a row that are worth a visit to its page, where there are enough for many threads.
+  const int64_t stretch =
+      std::clamp<int64_t>(t.n / 256 * 16, 16, std::max<int64_t>(16, 1024 / itemsize(g.dtype)));
+  const auto multiply = [&](const Gemm& tile, int64_t, int64_t) {
     if (complex_numbers) {
       g.dtype == kComplexFloat ? complex_row<float>(tile) : complex_row<double>(tile);
     } else {
       small_gemm_kernels().rows(tile);
     }
-  });
+  };
+  for_tiles(t, multiply, {4, stretch});
   return nullptr;
 }
 

@@ -361,8 +361,9 @@ void add_rows(const Gemm& g, int64_t p, T* sums) {
 #pragma GCC unroll 4
     for (int q = 0; q < depth; q++) {
       x[q] = load_some(b + q * g.b.row + j, n);
-      // A stretch of a row is too short for the processor to foresee the next rows.
-      if (j * sizeof(S) % 64 == 0) {
+      // A stretch of a row is too short for the processor to foresee the next rows; of one row of A
+      // fetching would cost more than it brings.
+      if (rows > 1 && j * sizeof(S) % 64 == 0) {
         __builtin_prefetch(b + (q + 2 * depth) * g.b.row + j);
       }
     }
