@@ -96,8 +96,8 @@ const char* name_of(IsaLevel level) {
 }
 
 const char* compiled_levels() {
-  static const auto& names =
-      *new const std::string(lowest == highest ? name_of(lowest) : known_levels());
+  static const std::string& names =  // never destroyed
+      *new std::string(lowest == highest ? name_of(lowest) : known_levels());
   return names.c_str();
 }
 
