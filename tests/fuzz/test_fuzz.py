@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -99,22 +100,75 @@ def small_files(target, folder):
     return paths
 
 
-@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer would watch the compiler")
+COMPILER = [*filter(None, [shutil.which("ccache")]), os.environ.get("CXX", "g++")]
+without_sanitizers = pytest.mark.skipif(
+    "LD_PRELOAD" in os.environ, reason="a sanitizer would watch the compiler"
+)
+
+
+def built(target, folder, sources=(), includes=("include",), link=()):
+    """The program that runs a target on damaged files."""
+    flags = ["-std=c++20", "-O1", "-fopenmp-simd", *(f"-I{path}" for path in (*includes, "src"))]
+    inputs = [*sources, f"tests/fuzz/{target}.cpp", "tests/fuzz/driver.cpp"]
+    objects = [folder / f"{i}.o" for i in range(len(inputs))]
+    for name, made in zip(inputs, objects, strict=True):  # one by one, which ccache knows
+        subprocess.run([*COMPILER, *flags, "-c", name, "-o", made], cwd=ROOT, check=True)
+    program = folder / "fuzz"
+    subprocess.run([COMPILER[-1], *objects, *link, "-o", program], check=True)
+    return program
+
+
+def runs_without_finding(program, files, env=None):
+    done = subprocess.run([program, "20000", "1", *files], capture_output=True, text=True, env=env)
+    return done.returncode == 0 and done.stdout.startswith("20000 runs"), done.stderr[-2000:]
+
+
+@without_sanitizers
 @pytest.mark.parametrize("target", ["load", "gguf", "safetensors"])
 def test_readers_of_damaged_bytes(target, tmp_path):
-    source = ROOT / "tests" / "fuzz" / f"{target}.cpp"
-    head = source.read_text().partition("#include")[0]
+    head = (ROOT / "tests" / "fuzz" / f"{target}.cpp").read_text().partition("#include")[0]
     parts = re.findall(r"(src/\w+/){([\w,]+)}(\.cpp)", head)
     sources = [f"{folder}{name}{end}" for folder, names, end in parts for name in names.split(",")]
-    compiler = [*filter(None, [shutil.which("ccache")]), os.environ.get("CXX", "g++")]
-    flags = ["-std=c++20", "-O1", "-fopenmp-simd", "-Iinclude", "-Isrc"]
-    objects = [tmp_path / f"{i}.o" for i in range(len(sources) + 2)]
-    inputs = [*sources, str(source), "tests/fuzz/driver.cpp"]
-    for name, made in zip(inputs, objects, strict=True):  # one by one, which ccache knows
-        subprocess.run([*compiler, *flags, "-c", name, "-o", made], cwd=ROOT, check=True)
-    program = tmp_path / "fuzz"
-    subprocess.run([compiler[-1], *objects, "-o", program], check=True)
-    done = subprocess.run(
-        [program, "20000", "1", *small_files(target, tmp_path)], capture_output=True, text=True
+    good, said = runs_without_finding(
+        built(target, tmp_path, sources), small_files(target, tmp_path)
     )
-    assert done.returncode == 0 and done.stdout.startswith("20000 runs"), done.stderr[-2000:]
+    assert good, said
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        return {
+            "y": torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,)),
+            "n": (x[1:], 3),
+        }
+
+
+class Loops(nn.Module):
+    def forward(self, x, names: dict[str, int]):
+        parts: list[torch.Tensor] = []
+        while int(x.sum()) < 3 and len(parts) < 2:
+            parts.append(x[..., :2] + 1)
+        return torch.cat(parts), [str(name) + "s" for name in names]
+
+
+def entries(path, end):
+    """What the entries of a zip file with this end hold."""
+    with zipfile.ZipFile(path) as file:
+        return [file.read(name) for name in file.namelist() if name.endswith(end)]
+
+
+@without_sanitizers
+def test_damaged_programs(tmp_path):
+    """Graphs of exported programs, and sources of TorchScript, in archives that are whole otherwise."""
+    package = Path(torch.__file__).parent
+    library = package / "lib"
+    link = [library / "librushlight.so", f"-Wl,-rpath,{library}"]
+    program = built("programs", tmp_path, includes=[package / "include"], link=link)
+    torch.export.save(torch.export.export(Branches(), (torch.ones(2, 3),)), tmp_path / "net.pt2")
+    torch.jit.save(torch.jit.script(Loops()), tmp_path / "net.pt")
+    for name, end in (("net.pt2", "models/model.json"), ("net.pt", "test_fuzz.py")):
+        seed = tmp_path / "seed"
+        seed.write_bytes(*entries(tmp_path / name, end))
+        env = {"RUSHLIGHT_FUZZ_FILE": str(tmp_path / name), "RUSHLIGHT_FUZZ_ENTRY": end}
+        good, said = runs_without_finding(program, [seed], os.environ | env)
+        assert good, (name, said)
