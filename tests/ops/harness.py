@@ -224,9 +224,13 @@ def boxed_of(module, op, form=None):
     names = [o.overload or "default" for o in found]
 
     def call(*args, **kwargs):
-        for name in names[:-1]:
+        for overload in map(packet.__getattr__, names[:-1]):
+            try:
+                overload._values(args, kwargs)
+            except RuntimeError:  # they do not fit
+                continue
             with contextlib.suppress(TypeError):
-                return getattr(packet, name)(*args, **kwargs)
+                return overload(*args, **kwargs)
         return getattr(packet, names[-1])(*args, **kwargs)
 
     return call

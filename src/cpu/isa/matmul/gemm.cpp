@@ -371,11 +371,12 @@ void finish_columns(const Gemm& g, const T* sums) {
         block[r] = r < rows ? load_some(sums + (i + r) * g.n + j, columns) : V::zero();
       }
       transpose<T>(block);
-      const auto bias = g.bias ? load_some(g.bias.at<T>(i, j), rows) : V::zero();
       for (int64_t x = 0; x < columns; x++) {
         T* const to = static_cast<T*>(g.c.data) + (j + x) * g.c.col + i;
-        auto sum = V::add(V::mul(alpha, block[x]), bias);
-        if (beta != T(0)) {
+        auto sum = V::mul(alpha, block[x]);
+        if (g.bias) {
+          sum = V::add(sum, load_some(g.bias.at<T>(i, j), rows));
+        } else if (beta != T(0)) {
           sum = V::fma(V::set1(beta), load_some(to, rows), sum);
         }
         store_some(to, sum, rows);
