@@ -132,8 +132,10 @@ class Expression:
                 text = f"{inside(owner, _SIGN + 1)}.{name}"
             case ast.Subscript(value=results, slice=ast.Constant(value=place)):
                 text = f"std::get<{place}>({inside(results)})"
-            case ast.Set(elts=items) | ast.Tuple(elts=items) | ast.Dict(keys=items):
+            case ast.Set(elts=items) | ast.Tuple(elts=items):
                 text = f"{{{commas(map(inside, items))}}}"
+            case ast.Dict(keys=[]):
+                text = "{}"
             case ast.Constant(value=str(text)):
                 text = json.dumps(text)
             case ast.Constant():

@@ -415,3 +415,58 @@ def test_pixels_stay_while_they_are_seen():
         torch._C._pixels(1, 2, 2, 3)
     del picture, schema, array
     assert pixels[..., :3].tolist() == again[..., :3].tolist() == [[[1, 2, 3]] * 3] * 2
+
+
+CORNERS = [[0, 0], [15, 0], [15, 15], [0, 15]], [[1, 1], [14, 0], [15, 15], [0, 13]]
+BOTH_VERSIONS = {
+    "adjust_brightness": (1.3,),
+    "adjust_contrast": (0.7,),
+    "adjust_gamma": (1.4,),
+    "adjust_hue": (0.2,),
+    "adjust_saturation": (1.5,),
+    "adjust_sharpness": (2.0,),
+    "affine": (10.0, [1, 2], 1.1, [3.0, 0.0]),
+    "autocontrast": (),
+    "center_crop": ([8, 8],),
+    "crop": (1, 2, 8, 9),
+    "equalize": (),
+    "five_crop": ([8, 8],),
+    "gaussian_blur": ([3, 3],),
+    "get_dimensions": (),
+    "get_image_size": (),
+    "get_image_num_channels": (),
+    "hflip": (),
+    "invert": (),
+    "pad": ([1, 2],),
+    "perspective": CORNERS,
+    "posterize": (3,),
+    "resize": ([8, 9],),
+    "resized_crop": (1, 2, 8, 9, [5, 6]),
+    "rgb_to_grayscale": (),
+    "rotate": (30.0,),
+    "solarize": (100,),
+    "ten_crop": ([8, 8],),
+    "vflip": (),
+}
+
+
+@pytest.mark.parametrize("name", BOTH_VERSIONS)
+@pytest.mark.parametrize("kind", ["tensor", "picture"])
+def test_both_versions_do_the_same(name, kind):
+    """Functions on images of `transforms.functional` and of `v2.functional`, which rounds once in `resize`."""
+    image = torch.randint(0, 256, (3, 16, 16), dtype=torch.uint8)
+    if kind == "picture":
+        image = transforms.functional.to_pil_image(image)
+    first = getattr(transforms.functional, name)(image, *BOTH_VERSIONS[name])
+    second = getattr(v2.functional, name)(image, *BOTH_VERSIONS[name])
+
+    def plain(result):
+        if isinstance(result, (list, tuple)):
+            return [plain(one) for one in result]
+        return (
+            result
+            if isinstance(result, (int, torch.Tensor))
+            else v2.functional.pil_to_tensor(result)
+        )
+
+    torch.testing.assert_close(plain(second), plain(first), rtol=0, atol=1)

@@ -80,13 +80,13 @@ class KVCache(nn.Module):
             IndexError: the cache has no room for so many rows.
         """
         rows = query.shape[2]
-        scale = query.shape[3] ** -0.5 if scale is None else scale
+        factor: float = query.shape[3] ** -0.5 if scale is None else scale
         with rushlight.no_grad():
             if rows <= _FEW:
                 return _C.ops._cached_attention(
-                    query, key, value, self.keys, self.values, self.length, scale
+                    query, key, value, self.keys, self.values, self.length, factor
                 )
-            return self._many(query, key, value, scale)
+            return self._many(query, key, value, factor)
 
     def _many(self, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
         before, rows = len(self), query.shape[2]

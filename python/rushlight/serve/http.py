@@ -70,7 +70,7 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server  # type: ignore[assignment]
+    server: Server
     protocol_version = "HTTP/1.1"
     timeout = _SECONDS
     server_version = "rushlight"

@@ -62,7 +62,8 @@ def _content(message: Any) -> dict[str, str]:
     content = message.get("content")
     if isinstance(content, list):
         texts = [p.get("text") if isinstance(p, dict) else None for p in content]
-        content = "".join(texts) if all(isinstance(t, str) for t in texts) else None
+        words = [t for t in texts if isinstance(t, str)]
+        content = "".join(words) if len(words) == len(texts) else None
     if not isinstance(content, str):
         raise Refused("the content of a message must be text")
     role = "system" if message["role"] == "developer" else message["role"]

@@ -9,6 +9,7 @@ from rushlight.vision.tv_tensors import BoundingBoxes, KeyPoints, Mask
 
 from ... import _measures as M
 from ... import functional as F
+from ..._kinds import place
 from ..._modes import InterpolationMode, mode_of_name
 from . import _places as P
 from ._registry import IMAGES, call, kernel, rename_input
@@ -49,7 +50,7 @@ def perspective_image(
 ) -> Any:
     """`perspective` of an image."""
     found = M.perspective_coefficients(startpoints, endpoints, coefficients)
-    return F._place(image).perspective(image, found, mode_of_name(interpolation), fill)
+    return place(image).perspective(image, found, mode_of_name(interpolation), fill)
 
 
 perspective_video = rename_input(perspective_image, "video")
