@@ -14,11 +14,10 @@ void check_view_kind(const Tensor& view, bool itself) {
   const AutogradMeta* meta = view.impl()->autograd();
   const char* what = itself ? "is being modified inplace"
                             : "and its base or another view of its base has been modified inplace";
-  const std::string which =
-      meta != nullptr && meta->grad_fn
-          ? str("Output ", meta->output_nr, " of ", meta->grad_fn->name(), " is a view",
-                itself ? " and " : " ")
-          : "A view ";
+  const std::string which = meta != nullptr && meta->grad_fn
+                                ? str("Output ", meta->output_nr, " of ", meta->grad_fn->name(),
+                                      " is a view", itself ? " and " : " ")
+                                : "A view ";
   switch (view.impl()->view().kind) {
     case ViewKind::Normal:
       return;

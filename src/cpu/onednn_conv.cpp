@@ -243,9 +243,9 @@ const Sizes& sizes_for(const Piece& whole) {
 const char* refusal(const Conv& c, Kind kind) {
   const Piece whole(kind, c);
   const char* const at_once = refusal_at_once(c, whole);
-  return at_once != nullptr                ? at_once
+  return at_once != nullptr             ? at_once
          : sizes_for(whole).images == 0 ? "the library has no kernel for this"
-                                           : nullptr;
+                                        : nullptr;
 }
 
 }  // namespace

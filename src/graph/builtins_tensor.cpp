@@ -24,8 +24,7 @@ int64_t hash_of(const IValue& value) {
     }
     return static_cast<int64_t>(out >> 1);
   }
-  return static_cast<int64_t>(
-      std::hash<std::string>()(type_of(value).str() + text_of(value)) >> 1);
+  return static_cast<int64_t>(std::hash<std::string>()(type_of(value).str() + text_of(value)) >> 1);
 }
 
 IValue sizes_value(IntArrayRef sizes) {
@@ -226,8 +225,7 @@ const BuiltinRow rows[] = {
     {"aten::ScalarImplicit(Tensor a) -> Scalar", call_of<implicit_scalar>},
     {"aten::item(Tensor self) -> Scalar", call_of<scalar_in>},
     {"aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
-     [](IValue* a, size_t, IValue*) { RL_CHECK(holds(a[0]), a[1].toStringRef()); },
-     false},
+     [](IValue* a, size_t, IValue*) { RL_CHECK(holds(a[0]), a[1].toStringRef()); }, false},
     {"prim::sym_ite(Scalar b, t t, t f) -> t",
      [](IValue* a, size_t, IValue* out) { out[0] = std::move(a[holds(a[0]) ? 1 : 2]); }},
     {"prim::NumToTensor.Scalar(Scalar a) -> Tensor", call_of<number_to_tensor>},
@@ -268,13 +266,11 @@ const BuiltinRow rows[] = {
      call_of<+[](Tensor t) { return t.storage_offset(); }>},
     {"aten::dim(Tensor self) -> int", call_of<+[](Tensor t) { return t.dim(); }>},
     {"aten::numel(Tensor self) -> int", call_of<+[](Tensor t) { return t.numel(); }>},
-    {"aten::len.Tensor(Tensor t) -> int",
-     call_of<+[](Tensor t) {
+    {"aten::len.Tensor(Tensor t) -> int", call_of<+[](Tensor t) {
        RL_CHECK_TYPE(t.dim() > 0, "len() of a 0-d tensor");
        return t.size(0);
      }>},
-    {"aten::element_size(Tensor self) -> int",
-     call_of<+[](Tensor t) { return t.element_size(); }>},
+    {"aten::element_size(Tensor self) -> int", call_of<+[](Tensor t) { return t.element_size(); }>},
     {"prim::itemsize(Tensor a) -> int", call_of<+[](Tensor t) { return t.element_size(); }>},
     {"prim::nbytes(Tensor a) -> int", call_of<+[](Tensor t) { return t.nbytes(); }>},
     {"aten::is_floating_point(Tensor self) -> bool",
@@ -288,8 +284,7 @@ const BuiltinRow rows[] = {
      }>},
     {"aten::is_leaf(Tensor self) -> bool", call_of<+[](Tensor t) { return t.is_leaf(); }>},
     {"aten::output_nr(Tensor self) -> int", call_of<+[](Tensor t) { return t.output_nr(); }>},
-    {"aten::get_device(Tensor self) -> int",
-     call_of<+[](Tensor t) -> int64_t {
+    {"aten::get_device(Tensor self) -> int", call_of<+[](Tensor t) -> int64_t {
        return t.device().type() == kCPU ? -1 : t.device().index();
      }>},
     {"prim::device(Tensor a) -> Device", call_of<+[](Tensor t) { return t.device(); }>},
@@ -297,8 +292,7 @@ const BuiltinRow rows[] = {
     {"prim::layout(Tensor a) -> int", call_of<+[](Tensor t) { return number_of(t.layout()); }>},
     {"prim::shape(Tensor a) -> int[]",
      [](IValue* a, size_t, IValue* out) { out[0] = sizes_value(a[0].toTensor().sizes()); }},
-    {"prim::requires_grad(Tensor a) -> bool",
-     call_of<+[](Tensor t) { return t.requires_grad(); }>},
+    {"prim::requires_grad(Tensor a) -> bool", call_of<+[](Tensor t) { return t.requires_grad(); }>},
     {"prim::data(Tensor(a) a) -> Tensor(a)", call_of<data_of>},
     {"aten::data(Tensor self) -> Tensor", call_of<data_of>},
     {"prim::grad(Tensor a) -> Tensor?",
@@ -308,8 +302,7 @@ const BuiltinRow rows[] = {
     {"prim::is_cuda(Tensor a) -> bool", call_of<+[](Tensor t) { return t.is_cuda(); }>},
     {"prim::is_meta(Tensor a) -> bool", call_of<+[](Tensor t) { return t.is_meta(); }>},
     {"prim::is_sparse(Tensor a) -> bool", call_of<+[](Tensor t) { return t.is_sparse(); }>},
-    {"prim::is_sparse_csr(Tensor a) -> bool",
-     call_of<+[](Tensor t) { return t.is_sparse_csr(); }>},
+    {"prim::is_sparse_csr(Tensor a) -> bool", call_of<+[](Tensor t) { return t.is_sparse_csr(); }>},
     {"prim::is_quantized(Tensor a) -> bool", call_of<+[](Tensor t) { return t.is_quantized(); }>},
     {"aten::numpy_T(Tensor(a) self) -> Tensor(a)", call_of<reverse_dims>},
     {"aten::mT(Tensor(a) self) -> Tensor(a)", call_of<swap_last_two>},
@@ -366,25 +359,21 @@ const BuiltinRow rows[] = {
        const Tensor both[] = {a, b};
        return number_of(result_type(TensorList(both, 2)));
      }>},
-    {"aten::promote_types(int type1, int type2) -> int",
-     call_of<+[](int64_t a, int64_t b) {
+    {"aten::promote_types(int type1, int type2) -> int", call_of<+[](int64_t a, int64_t b) {
        return number_of(promote_types(dtype_of_number(a), dtype_of_number(b)));
      }>},
-    {"aten::can_cast(int from_, int to) -> bool",
-     call_of<+[](int64_t a, int64_t b) {
+    {"aten::can_cast(int from_, int to) -> bool", call_of<+[](int64_t a, int64_t b) {
        return can_cast(dtype_of_number(a), dtype_of_number(b));
      }>},
 
     {"aten::device(str a) -> Device", call_of<+[](std::string a) { return Device(a); }>},
     {"aten::device.with_index(str type, int index) -> Device",
      call_of<+[](std::string type, int64_t index) { return Device(str(type, ":", index)); }>},
-    {"prim::type(Device self) -> str",
-     call_of<+[](Device d) {
+    {"prim::type(Device self) -> str", call_of<+[](Device d) {
        const std::string text = d.str();
        return text.substr(0, text.find(':'));
      }>},
-    {"prim::index(Device self) -> int?",
-     call_of<+[](Device d) {
+    {"prim::index(Device self) -> int?", call_of<+[](Device d) {
        return d.str().find(':') == std::string::npos ? std::optional<int64_t>()
                                                      : std::optional<int64_t>(d.index());
      }>},
@@ -395,10 +384,10 @@ const BuiltinRow rows[] = {
     {"prim::EnumValue(AnyEnumType enum) -> Any",
      [](IValue* a, size_t, IValue* out) { out[0] = enum_member(a[0]).at("value"); }},
     {"aten::is_grad_enabled() -> bool", call_of<+[]() { return GradMode::is_enabled(); }>, false},
-    {"aten::set_grad_enabled(bool val) -> ()",
-     call_of<+[](bool on) { GradMode::set_enabled(on); }>, false},
-    {"aten::is_autocast_enabled() -> bool",
-     call_of<+[]() { return autocast::is_enabled(kCUDA); }>, false},
+    {"aten::set_grad_enabled(bool val) -> ()", call_of<+[](bool on) { GradMode::set_enabled(on); }>,
+     false},
+    {"aten::is_autocast_enabled() -> bool", call_of<+[]() { return autocast::is_enabled(kCUDA); }>,
+     false},
     {"aten::is_autocast_cpu_enabled() -> bool",
      call_of<+[]() { return autocast::is_enabled(kCPU); }>, false},
     {"aten::manual_seed(int seed) -> ()",

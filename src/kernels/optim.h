@@ -280,8 +280,7 @@ struct Rprop {  // keeps the gradient before and the step's length
   };
   template <class C, class F>
   void visit(const F& f) const {
-    f(Step<C>{C(eta_minus), C(eta_plus), C(step_size_min), C(step_size_max),
-              C(maximize ? -1 : 1)});
+    f(Step<C>{C(eta_minus), C(eta_plus), C(step_size_min), C(step_size_max), C(maximize ? -1 : 1)});
   }
 };
 

@@ -111,8 +111,8 @@ std::string failure_text(Failure failure, int64_t info) {
       return convergence_text("eigenvalues", info);
     case Failure::Lstsq:
       return str(
-          "The least squares solution is not unique: the input matrix does not have full rank ",
-          "(error code: ", info, ").");
+          "The least squares solution is not unique: its matrix does not have full rank, says LAPACK ",
+          "(info = ", info, ").");
     case Failure::Lu:
       return str("U[", info, ",", info,
                  "] is zero, and lu_solve would divide by it: linalg.lu and ",
