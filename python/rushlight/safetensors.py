@@ -97,7 +97,6 @@ def load(data):
 
     Raises:
         RuntimeError: they are damaged.
-        RuntimeError: they are damaged.
 
     Example:
         >>> torch.safetensors.load(torch.safetensors.save({"bias": torch.tensor([4.0])}))

@@ -556,7 +556,6 @@ def check_module_version_greater_or_equal(
 
     Raises:
         RuntimeError: its version is no numbers.
-        RuntimeError: its version is no numbers.
 
     Example:
         >>> import numpy

@@ -20,7 +20,7 @@ void check_index_tensor(const char* op, const Tensor& index) {
 bool is_mask(const Tensor& t) { return t.dtype() == kBool || t.dtype() == kUInt8; }
 
 // A mask without dimensions takes none of what it indexes, and selects all of it or nothing.
-bool is_switch(const std::optional<Tensor>& t) {
+bool is_scalar_mask(const std::optional<Tensor>& t) {
   return t.has_value() && t->defined() && is_mask(*t) && t->dim() == 0;
 }
 
@@ -116,10 +116,10 @@ DimVector indexed_sizes(const Tensor& self, const Indices& indices, IntArrayRef 
 }
 
 // Masks without dimensions index dimensions of size 1 that `self` gets for them.
-void give_switches_dimensions(Tensor& self, Indices& indices) {
+void give_scalar_masks_dimensions(Tensor& self, Indices& indices) {
   int64_t place = 0;
   for (std::optional<Tensor>& t : indices) {
-    if (is_switch(t)) {
+    if (is_scalar_mask(t)) {
       RL_CHECK_INDEX(place <= self.dim(), "too many indices for tensor of dimension ", self.dim());
       DimVector sizes(self.sizes());
       DimVector strides(self.strides());
@@ -133,11 +133,11 @@ void give_switches_dimensions(Tensor& self, Indices& indices) {
 }
 
 // Leaves out such masks; whether one of them is false.
-bool drop_switches(const Tensor& self, Indices& indices) {
+bool drop_scalar_masks(const Tensor& self, Indices& indices) {
   bool none = false;
   Indices others;
   for (const std::optional<Tensor>& t : indices) {
-    if (is_switch(t)) {
+    if (is_scalar_mask(t)) {
       none |= !self.is_meta() && t->item().equal(0);
     } else {
       others.push_back(t);
@@ -225,7 +225,7 @@ void check_reduce(std::string_view reduce) {
 namespace shape {
 
 OutSpec index(Tensor& self, Indices& indices) {
-  give_switches_dimensions(self, indices);
+  give_scalar_masks_dimensions(self, indices);
   const DimVector common = normalize_indices(self, indices);
   return {indexed_sizes(self, indices, common), self.dtype()};
 }
@@ -235,7 +235,7 @@ void index_put(Tensor& self, Indices& indices, Tensor& values, bool& accumulate)
       self.dtype() == values.dtype(),
       "index_put_: source and destination dtypes match only if the values are converted first: ",
       enum_name(self.dtype()), " is written with ", enum_name(values.dtype()));
-  if (drop_switches(self, indices)) {  // nothing is selected: everything stays what it is
+  if (drop_scalar_masks(self, indices)) {  // nothing is selected: everything stays what it is
     indices.assign(static_cast<size_t>(self.dim()), std::nullopt);
     values = self;
     accumulate = false;

@@ -460,3 +460,14 @@ def test_arguments_of_a_checkpoint_stay_as_they_are(reach):
     for function, after in ((writes, lambda t: None), (total, lambda t: t.detach().mul_(2))):
         with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
             run(function, after)
+
+
+def test_reentrant_checkpoints_keep_arguments_as_saved_tensors_alone():
+    x = torch.rand(3, requires_grad=True)
+    kept = weakref.ref(argument := x * 1)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.tolist(), torch.tensor):
+        y = torch.utils.checkpoint.checkpoint(torch.sin, argument, use_reentrant=True)
+    del argument
+    assert kept() is None
+    y.sum().backward()
+    assert torch.allclose(x.grad, x.cos())

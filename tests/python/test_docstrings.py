@@ -1,13 +1,16 @@
 """Docstrings are the reference: arguments, examples that print what they say, signatures."""
 
+import ast
 import csv
 import doctest
 import importlib.util
 import inspect
+import itertools
 import os
 import pkgutil
 import re
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -136,6 +139,17 @@ def test_arguments_of_the_table_are_described():
     words = {"self": "input", "options": "dtype"}
     public = [row for row in rows if not row[0].startswith("_") and "backward" not in row[0]]
     assert not [row for row in public if not describe(*row[:2], words.get(row[2], row[2]))]
+
+
+def test_no_line_stands_twice():
+    package, twice = Path(rushlight.__file__).parent, []
+    for file in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
+                lines = (ast.get_docstring(node) or "").splitlines()
+                pairs = itertools.pairwise(line.strip() for line in lines)
+                twice += [(file.name, a) for a, b in pairs if a == b and re.match(r"\w.{12}", a)]
+    assert not twice
 
 
 def can_run(text):

@@ -72,7 +72,6 @@ def gradcheck(
 
     Raises:
         GradcheckError: they do not agree.
-        GradcheckError: they do not agree.
 
     Example:
         >>> x = torch.tensor([0.3, 2.0], dtype=torch.float64, requires_grad=True)

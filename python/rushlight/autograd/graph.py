@@ -52,7 +52,6 @@ def get_gradient_edge(tensor):
 
     Raises:
         RuntimeError: it does not require grad.
-        RuntimeError: it does not require grad.
 
     Example:
         >>> x = torch.tensor([0.5], requires_grad=True)
@@ -248,7 +247,6 @@ def register_multi_grad_hook(tensors, fn: Callable[..., Any], *, mode: str = "al
         mode: "all" or "any".
 
     Returns:
-        A handle whose `remove()` takes the hook away.
         A handle whose `remove()` takes the hook away.
 
     Example:

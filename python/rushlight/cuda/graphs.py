@@ -35,7 +35,6 @@ class CUDAGraph:
 
     Raises:
         RuntimeError: always.
-        RuntimeError: always.
 
     Example:
         >>> torch.cuda.CUDAGraph()

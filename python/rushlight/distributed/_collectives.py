@@ -281,7 +281,6 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
     Raises:
         ValueError: there is a list elsewhere, or none at `dst`.
-        ValueError: there is a list elsewhere, or none at `dst`.
 
     Example:
         >>> store = torch.distributed.HashStore()
@@ -320,7 +319,6 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
         group_src: that rank within the group, instead of `src`.
 
     Raises:
-        ValueError: there is a list elsewhere, or none at `src`.
         ValueError: there is a list elsewhere, or none at `src`.
 
     Example:

@@ -292,7 +292,6 @@ def set_debug_level_from_env() -> None:
 
     Raises:
         ValueError: it has another value than OFF, INFO or DETAIL.
-        ValueError: it has another value than OFF, INFO or DETAIL.
 
     Example:
         >>> torch.distributed.set_debug_level_from_env()
@@ -379,7 +378,6 @@ class Backend(str):
 
     Raises:
         ValueError: it is no string.
-        ValueError: it is no string.
 
     Example:
         >>> torch.distributed.Backend("GLOO")
@@ -437,7 +435,6 @@ class BackendConfig:
         backend: a backend for all devices, or one for each, as "cpu:gloo,cuda:nccl".
 
     Raises:
-        ValueError: the text is of another form, or names a device twice.
         ValueError: the text is of another form, or names a device twice.
 
     Example:

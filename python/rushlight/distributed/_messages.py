@@ -87,10 +87,8 @@ def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
 
     Returns:
         A `Work` with `wait()`; until then the tensor must not change.
-        A `Work` with `wait()`; until then the tensor must not change.
 
     Raises:
-        ValueError: the receiver is this process, or is not named.
         ValueError: the receiver is this process, or is not named.
     """
     work = _send(tensor, dst, group, tag, group_dst)
@@ -111,7 +109,6 @@ def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
         group_src: the rank of the sender within the group, instead of `src`.
 
     Returns:
-        A `Work` with `wait()`; until then the tensor has no values.
         A `Work` with `wait()`; until then the tensor has no values.
     """
     _check_tensor(tensor, "tensor")
@@ -139,7 +136,6 @@ def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
         group_dst: the rank of the receiver within the group, instead of `dst`.
 
     Raises:
-        ValueError: the receiver is this process, or is not named.
         ValueError: the receiver is this process, or is not named.
     """
     work = _send(tensor, dst, group, tag, group_dst)
@@ -180,7 +176,6 @@ def batch_isend_irecv(p2p_op_list):
         p2p_op_list: the messages, a list of `P2POp` of one group.
 
     Raises:
-        ValueError: the list is empty, has other things, or belongs to several groups.
         ValueError: the list is empty, has other things, or belongs to several groups.
     """
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):

@@ -91,7 +91,6 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
 
     Raises:
         ValueError: there is a list elsewhere, or none at `dst`.
-        ValueError: there is a list elsewhere, or none at `dst`.
 
     Example:
         >>> store = torch.distributed.HashStore()
@@ -195,7 +194,6 @@ def scatter_object_list(
         group_src: that rank within the group, instead of `src`.
 
     Raises:
-        ValueError: the first list is empty, or there is no second one at `src`.
         ValueError: the first list is empty, or there is no second one at `src`.
 
     Example:

@@ -38,7 +38,6 @@ def register_rendezvous_handler(scheme, handler):
 
     Raises:
         RuntimeError: the scheme has a handler.
-        RuntimeError: the scheme has a handler.
     """
     if scheme in _handlers:
         raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")

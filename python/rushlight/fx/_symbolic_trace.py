@@ -618,8 +618,6 @@ def symbolic_trace(
 
     Returns:
         A GraphModule, which is called as `root` is.
-        A GraphModule, which is called as `root` is.
-        A GraphModule, which is called as `root` is.
 
     Example:
         >>> traced = torch.fx.symbolic_trace(lambda x: (x + 1).relu())

@@ -192,16 +192,9 @@ def check_backward_validity(inputs):
 
 
 class _StartState:
-    """Autocast, the generators and the arguments as a part found them, for its repetition."""
+    """Autocast and the generators as a part found them, for its repetition."""
 
-    def __init__(self, preserve, args, kwargs) -> None:
-        named = {**{f"args[{i}]": x for i, x in enumerate(args)}, **kwargs}
-        self.versions = [
-            (f"{name}{keystr(path)}", tensor, tensor._version)
-            for name, value in named.items()
-            for path, tensor in tree_leaves_with_path(value)
-            if isinstance(tensor, _C.TensorBase) and not tensor.is_inference()
-        ]
+    def __init__(self, preserve, args) -> None:
         self.autocasts = [
             {
                 "device_type": device,
@@ -214,17 +207,6 @@ class _StartState:
         self.state = rushlight.get_rng_state() if preserve else None
         states: Any = get_device_states(*args) if preserve else ((), ())
         self.devices, self.device_states = states
-
-    def check_arguments(self):
-        """RuntimeError where an argument was written since."""
-        for name, tensor, version in self.versions:
-            if tensor._version != version:
-                raise RuntimeError(
-                    f"checkpoint: {name}, a tensor of shape {tuple(tensor.shape)}, has been "
-                    f"modified by an inplace operation: it is at version {tensor._version}, and "
-                    f"was at version {version}. Backward calls the function again, which has to "
-                    "find its arguments as they were: let it write to a clone() of them"
-                )
 
     @contextlib.contextmanager
     def restore(self):
@@ -305,8 +287,8 @@ def checkpoint(
             )
         return CheckpointFunction.apply(function, preserve, *args)
     debug = debug if _debug is None else _debug
-    contexts, start = context_fn(), _StartState(preserve, args, kwargs)
-    call = functools.partial(function, *args, **kwargs)
+    contexts, start = context_fn(), _StartState(preserve, args)
+    call = function, args, kwargs
     check = determinism_check != "none"
     return _Recomputation(call, contexts, start, check, early_stop, debug).run()
 
@@ -321,7 +303,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx, function: Callable[..., Any], preserve, *args):
         ctx.function = function
-        ctx.start = _StartState(preserve, args, {})
+        ctx.start = _StartState(preserve, args)
         ctx.tensor_places = [i for i, a in enumerate(args) if isinstance(a, _C.TensorBase)]
         ctx.arguments = [None if isinstance(a, _C.TensorBase) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.tensor_places))
@@ -374,7 +356,7 @@ class _Recomputation:
     """One call whose saved tensors are dropped, and computed again where backward wants them.
 
     Args:
-        call: runs the function.
+        call: the function and its arguments.
         contexts: those of the first and of the second run.
         start: the state in which the function began.
         check: whether tensors must be alike both times.
@@ -383,7 +365,15 @@ class _Recomputation:
     """
 
     def __init__(self, call, contexts, start, check, early_stop, debug):
-        self.call, self.start = call, start
+        function, args, kwargs = call
+        self.call, self.start = functools.partial(function, *args, **kwargs), start
+        named = {**{f"args[{i}]": x for i, x in enumerate(args)}, **kwargs}
+        self.versions = [
+            (f"{name}{keystr(path)}", tensor, tensor._version)
+            for name, value in named.items()
+            for path, tensor in tree_leaves_with_path(value)
+            if isinstance(tensor, _C.TensorBase) and not tensor.is_inference()
+        ]
         self.first_context, self.again_context = contexts
         self.check, self.early_stop = check, early_stop
         self.ops = (_OpNames(), _OpNames()) if debug else None
@@ -419,8 +409,19 @@ class _Recomputation:
             )
         return tensor
 
+    def _check_arguments(self):
+        """RuntimeError where an argument was written since."""
+        for name, tensor, version in self.versions:
+            if tensor._version != version:
+                raise RuntimeError(
+                    f"checkpoint: {name}, a tensor of shape {tuple(tensor.shape)}, has been "
+                    f"modified by an inplace operation: it is at version {tensor._version}, and "
+                    f"was at version {version}. Backward calls the function again, which has to "
+                    "find its arguments as they were: let it write to a clone() of them"
+                )
+
     def _run_again(self):
-        self.start.check_arguments()
+        self._check_arguments()
         self.recomputed.clear()
         if self.ops:
             self.ops[1].names.clear()

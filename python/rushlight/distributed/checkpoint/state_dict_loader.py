@@ -37,7 +37,6 @@ def load(
 
     Raises:
         CheckpointException: a name is missing, sizes differ, or a file is damaged.
-        CheckpointException: a name is missing, sizes differ, or a file is damaged.
 
     Example:
         >>> import tempfile

@@ -100,10 +100,8 @@ def save(
 
     Returns:
         The checkpoint's `Metadata`.
-        The checkpoint's `Metadata`.
 
     Raises:
-        CheckpointException: a process could not write its share.
         CheckpointException: a process could not write its share.
 
     Example:

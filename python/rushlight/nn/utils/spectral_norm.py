@@ -141,7 +141,6 @@ def remove_spectral_norm(module: Module, name: str = "weight"):
 
     Raises:
         ValueError: the parameter has no such norm.
-        ValueError: the parameter has no such norm.
 
     Example:
         >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(3, 2))

@@ -92,7 +92,6 @@ def remove_weight_norm(module: Module, name: str = "weight"):
 
     Raises:
         ValueError: the parameter has no such norm.
-        ValueError: the parameter has no such norm.
 
     Example:
         >>> import warnings

@@ -337,10 +337,8 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
 
     Returns:
         The five images, a tuple.
-        The five images, a tuple.
 
     Raises:
-        ValueError: the size is larger than the image, or has other than two numbers.
         ValueError: the size is larger than the image, or has other than two numbers.
 
     Example:
@@ -366,7 +364,6 @@ def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -
         vertical_flip: whether the image is flipped from top to bottom, or from left to right.
 
     Returns:
-        The ten images, a tuple.
         The ten images, a tuple.
 
     Example:

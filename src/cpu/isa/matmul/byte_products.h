@@ -62,13 +62,17 @@ constexpr int64_t lanes = sizeof(V) / sizeof(int32_t);
 
 // ---- ways to add four products of a code without a sign and a weight with one to each lane ----
 
-#if defined(__AVX2__) || defined(__aarch64__)
-// Written as an instruction: the code is compiled for processors without it.
-struct OneInstruction {
+// Ways that take both as they lie.
+struct AsTheyLie {
   using Codes = V;
   using Weights = V;
   static V codes(V x) { return x; }
   static V weights(V w) { return w; }
+};
+
+#if defined(__AVX2__) || defined(__aarch64__)
+// Written as an instruction: the code is compiled for processors without it.
+struct OneInstruction : AsTheyLie {
   static V add_products(V sum, V codes, V weights) {
 #if defined(__AVX512BW__)
     asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(weights));
@@ -92,11 +96,7 @@ inline V add_signed_products(V sum, V codes, V weights) {
                             lanes_of<int8x16_t>(weights)));
 }
 
-struct SevenBits {
-  using Codes = V;
-  using Weights = V;
-  static V codes(V x) { return x; }
-  static V weights(V w) { return w; }
+struct SevenBits : AsTheyLie {
   static V add_products(V sum, V codes, V weights) {
     return add_signed_products(sum, codes, weights);
   }
@@ -124,11 +124,7 @@ struct Widened {
 #else
 
 // Two products of a code below 128 are at most 2 * 127 * 128 in size, which 16 bits hold.
-struct SevenBits {
-  using Codes = V;
-  using Weights = V;
-  static V codes(V x) { return x; }
-  static V weights(V w) { return w; }
+struct SevenBits : AsTheyLie {
   static V add_products(V sum, V codes, V weights) {
     return add(sum, add_pairs(add_byte_pairs(codes, weights), broadcast(0x00010001)));
   }
