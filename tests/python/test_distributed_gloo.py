@@ -133,6 +133,29 @@ def test_dropped_while_a_callback_runs():
     subprocess.run([sys.executable, "-X", "faulthandler", "-c", program], check=True, timeout=60)
 
 
+def test_a_program_ends_while_a_callback_runs():
+    """Whether the group is still known or was destroyed by the callback itself."""
+    program = (
+        "import sys, time\n"
+        "import rushlight as torch, rushlight.distributed as dist\n"
+        "from rushlight.distributed.distributed_c10d import HashStore\n"
+        "dist.init_process_group('gloo', store=HashStore(), rank=0, world_size=1)\n"
+        "def callback(future):\n"
+        "    if sys.argv[1] == 'destroyed':\n"
+        "        dist.destroy_process_group()\n"
+        "    began.append(1)\n"
+        "    time.sleep(0.5)\n"
+        "    print('done', flush=True)\n"
+        "began = []\n"
+        "dist.barrier(async_op=True).get_future().then(callback)\n"
+        "while not began:\n"
+        "    time.sleep(0.01)\n"
+    )
+    for ending in ("known", "destroyed"):
+        command = [sys.executable, "-c", program, ending]
+        assert subprocess.run(command, check=True, timeout=60, stdout=-1).stdout == b"done\n"
+
+
 def test_nothing_is_loaded_unasked():
     program = (
         "import rushlight.distributed as dist\n"

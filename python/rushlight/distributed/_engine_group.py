@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import weakref
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +19,18 @@ from rushlight.distributed._process_group import (
 from rushlight.distributed._staging import _collective, _staging_method
 
 _types: Any = _C._load_distributed()
+
+_living: weakref.WeakSet[_EngineGroup] = weakref.WeakSet()
+
+
+@atexit.register
+def _give_up():
+    """No program hangs at its end: not for a collective that others never came to, nor for a callback.
+
+    What ends after this finds no interpreter to call: a thread that asks for its lock stops for good.
+    """
+    for group in list(_living):
+        group.abort()
 
 
 def _is_synchronous(opts):
@@ -46,6 +60,7 @@ class _EngineGroup(ProcessGroup):
             high_priority,
         )
         self._backends = {self._device: self}
+        _living.add(self)
 
     def getBackendName(self):
         """The engine's name."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import itertools
 import os
@@ -341,13 +340,6 @@ def destroy_process_group(group=None):
     pg.shutdown()
     for known in (_pg_map, _pg_names, _pg_configs, _pg_group_ranks):
         known.pop(pg, None)
-
-
-@atexit.register
-def _give_up():
-    """No program hangs at its end for a collective that others never came to."""
-    for pg in list(_pg_map):
-        pg.abort()
 
 
 def new_group(
