@@ -3,7 +3,8 @@
 //   Every thread keeps short lists of free ones, so that a pair of calls costs a few nanoseconds;
 //   lists are refilled and emptied in batches.
 // - Larger blocks are rounded up to one of eight sizes a doubling and, once freed, wait in a bin of
-//   that size, the latest first (it is the one in the processor's cache). Beyond the limit the
+//   that size, the latest first (it is the one in the processor's cache). Where all of that size
+//   have left the cache, a larger one that was freed just now stands in. Beyond the limit the
 //   longest unused ones go back to the system.
 // - From 128 KiB on they are cut from slabs of 4 MiB, from 1 MiB on mapped on their own, aligned to
 //   2 MiB; huge pages are asked for in both cases.
@@ -88,6 +89,11 @@ LargeSize large_size(size_t bytes) {
   const size_t rounded = (bytes + step - 1) & ~(step - 1);
   const int eighth = static_cast<int>((rounded - 1) >> (exponent - 3)) & 7;
   return {8 * (exponent - 12) + eighth, rounded};
+}
+
+size_t large_bytes(int bin) {
+  const size_t doubling = size_t{1} << (12 + bin / 8);
+  return doubling + (static_cast<size_t>(bin % 8) + 1) * (doubling >> 3);
 }
 
 constexpr uint32_t blocks_in_span(int c) {
@@ -314,6 +320,59 @@ void free_list(CachedBlock* list) {
   }
 }
 
+// Memory that was freed fewer bytes ago is likely to lie in one of the processor's caches.
+constexpr size_t cached_window = size_t{16} << 20;
+
+bool is_recent(const CachedBlock* b) {
+  return b != nullptr && pool.clock - b->freed_at <= cached_window;
+}
+
+// The block freed last that can stand in for one of this size; null for none. Results of layers
+// shrink and grow: each size has a block of its own, which was last used a whole pass ago, while
+// what the layer before worked on is in the cache.
+CachedBlock* recent_larger(const LargeSize& size) {
+  constexpr int most_steps = 8;
+  constexpr size_t most_times = 8;
+  if (is_recent(pool.bins[size.bin]) || pool.lent.is_full()) {
+    return nullptr;
+  }
+  // Some small tensors stay for long.
+  const size_t most_idle = 4 * cached_window + static_cast<size_t>(pool.large_in_use().bytes) / 8;
+  CachedBlock* b = pool.newest;
+  for (int step = 0; step < most_steps && is_recent(b); step++, b = b->older) {
+    if (b->bytes > size.bytes && b->bytes <= most_times * size.bytes &&
+        pool.idle + b->bytes - size.bytes <= most_idle) {
+      return b;
+    }
+  }
+  return nullptr;
+}
+
+// A cached block for this size, or null.
+CachedBlock* take_cached(const LargeSize& size) {
+  CachedBlock* b = recent_larger(size);
+  if (b != nullptr) {
+    pool.lent.add(b, b->bin);
+    pool.idle += b->bytes - size.bytes;
+  } else {
+    b = pool.bins[size.bin];
+  }
+  if (b != nullptr) {
+    unlink_cached(b);
+  }
+  return b;
+}
+
+// The size of a block that was handed out for `asked`.
+LargeSize returned_size(const void* p, const LargeSize& asked) {
+  const int bin = pool.lent.take(p);
+  if (bin < 0) {
+    return asked;
+  }
+  pool.idle -= large_bytes(bin) - asked.bytes;
+  return {bin, large_bytes(bin)};
+}
+
 size_t limit_locked() {
   if (pool.limit == 0) {
     pool.limit = default_limit();
@@ -331,9 +390,9 @@ void* allocate_large(size_t bytes) {
   const Counts one{1, static_cast<int64_t>(size.bytes), static_cast<int64_t>(bytes)};
   {
     std::lock_guard<std::mutex> lock(pool.mutex);
-    if (CachedBlock* b = pool.bins[size.bin]) {
-      unlink_cached(b);
-      pool.large_allocated.add(one);
+    pool.clock += size.bytes;
+    if (CachedBlock* b = take_cached(size)) {
+      pool.large_allocated.add({1, static_cast<int64_t>(b->bytes), one.requested});
       pool.note_use();
       return b;
     }
@@ -358,13 +417,13 @@ void* allocate_large(size_t bytes) {
 }
 
 void deallocate_large(void* p, size_t bytes) noexcept {
-  const LargeSize size = large_size(bytes);
   CachedBlock* surplus = nullptr;
   {
     std::lock_guard<std::mutex> lock(pool.mutex);
+    const LargeSize size = returned_size(p, large_size(bytes));
     pool.large_freed.add({1, static_cast<int64_t>(size.bytes), static_cast<int64_t>(bytes)});
-    CachedBlock* b = new (p)
-        CachedBlock{nullptr, pool.bins[size.bin], nullptr, pool.newest, size.bytes, size.bin};
+    CachedBlock* b = new (p) CachedBlock{nullptr,    pool.bins[size.bin], nullptr, pool.newest,
+                                         size.bytes, pool.clock,          size.bin};
     if (b->older_in_bin != nullptr) {
       b->older_in_bin->newer_in_bin = b;
     }

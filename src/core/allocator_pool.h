@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace rushlight::allocation {
 
@@ -89,7 +90,54 @@ struct CachedBlock {
   CachedBlock* newer;
   CachedBlock* older;
   size_t bytes;
+  size_t freed_at;  // the pool's clock then
   int bin;
+};
+
+// Large blocks that stand in for smaller ones, with the bins that they return to: a hash table.
+class Lent {
+ public:
+  bool is_full() const { return count_ == slots / 2; }
+  void add(const void* block, int bin) {
+    size_t i = home_of(block);
+    while (blocks_[i] != nullptr) {
+      i = (i + 1) % slots;
+    }
+    blocks_[i] = block;
+    bins_[i] = bin;
+    count_++;
+  }
+  // The bin of a block, which is forgotten; -1 for one that was not lent.
+  int take(const void* block) {
+    if (count_ == 0) {
+      return -1;
+    }
+    size_t i = home_of(block);
+    while (blocks_[i] != block) {
+      if (blocks_[i] == nullptr) {
+        return -1;
+      }
+      i = (i + 1) % slots;
+    }
+    const int bin = bins_[i];
+    blocks_[i] = nullptr;
+    count_--;
+    for (i = (i + 1) % slots; blocks_[i] != nullptr; i = (i + 1) % slots) {
+      const void* const moved = std::exchange(blocks_[i], nullptr);
+      count_--;
+      add(moved, bins_[i]);
+    }
+    return bin;
+  }
+
+ private:
+  static constexpr size_t slots = 1024;
+  static size_t home_of(const void* block) {
+    return (reinterpret_cast<uintptr_t>(block) * 0x9e3779b97f4a7c15u) >> 54;
+  }
+  const void* blocks_[slots] = {};
+  int bins_[slots] = {};
+  size_t count_ = 0;
 };
 
 struct ThreadCache {
@@ -118,6 +166,9 @@ struct Pool {
   CachedBlock* bins[num_bins] = {};
   CachedBlock* newest = nullptr;
   CachedBlock* oldest = nullptr;
+  Lent lent;
+  size_t idle = 0;   // bytes of lent blocks that nobody asked for
+  size_t clock = 0;  // bytes of all large blocks that were handed out
   size_t cached = 0;
   size_t limit = 0;  // 0: not set yet
   Counts large_allocated;

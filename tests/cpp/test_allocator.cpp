@@ -70,11 +70,9 @@ RL_TEST(zero_and_null) {
 
 RL_TEST(absurd_sizes_raise) {
   const int64_t before = stat("num_ooms");
-  CHECK_THROWS(OutOfMemoryError, "refused 18446744073709551615 bytes",
-               allocate(SIZE_MAX));
+  CHECK_THROWS(OutOfMemoryError, "refused 18446744073709551615 bytes", allocate(SIZE_MAX));
   CHECK_THROWS(OutOfMemoryError, "allocate", allocate(SIZE_MAX / 2));
-  CHECK_THROWS(OutOfMemoryError, "refused 70368744177664 bytes",
-               allocate(size_t{1} << 46));
+  CHECK_THROWS(OutOfMemoryError, "refused 70368744177664 bytes", allocate(size_t{1} << 46));
   CHECK_THROWS(OutOfMemoryError, "allocate", allocate((size_t{1} << 46) + 1));
   CHECK(stat("num_ooms") == before + 4);
 }
@@ -88,6 +86,47 @@ RL_TEST(freed_blocks_come_back) {
     deallocate(p, n);
   }
   CHECK(reinterpret_cast<uintptr_t>(allocate(size_t{5} << 20)) % (2 << 20) == 0);
+}
+
+RL_TEST(memory_that_was_freed_just_now_stands_in_for_less) {
+  empty_cache();
+  constexpr size_t small = size_t{1} << 20;
+  constexpr size_t large = size_t{5} << 20;
+  const int64_t in_use = stat("allocated_bytes.all.current");
+  const int64_t reserved = stat("reserved_bytes.all.current");
+  const auto use = [](size_t bytes) {
+    void* const p = allocate(bytes);
+    deallocate(p, bytes);
+    return p;
+  };
+  void* const own = use(small);
+  CHECK(use(small) == own);  // the latest of its size
+  use(64 * small);           // more than a cache holds, and too large to stand in
+  void* const recent = use(large);
+  for (int round = 0; round < 3; round++) {
+    CHECK(allocate(small) == recent);
+    CHECK(stat("allocated_bytes.all.current") == in_use + static_cast<int64_t>(large));
+    void* const other = allocate(large);
+    CHECK(other != recent);
+    deallocate(other, large);
+    deallocate(recent, small);
+    CHECK(use(large) == recent);  // it returns to its own bin
+  }
+  CHECK(stat("allocated_bytes.all.current") == in_use);
+  // However many stand in, little of what they hold lies idle.
+  std::vector<void*> held;
+  for (int i = 0; i < 200; i++) {
+    use(64 * small);
+    use(8 * small);
+    held.push_back(allocate(small));
+  }
+  CHECK(stat("reserved_bytes.all.current") - reserved < static_cast<int64_t>(450 * small));
+  for (void* const p : held) {
+    deallocate(p, small);
+  }
+  CHECK(stat("allocated_bytes.all.current") == in_use);
+  empty_cache();
+  CHECK(stat("reserved_bytes.all.current") <= reserved);
 }
 
 RL_TEST(the_cache_has_a_limit) {
