@@ -18,6 +18,13 @@ op(f"_max_pool(Tensor self, {_window}, int[] dilation, bool ceil_mode) -> (Tenso
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), kernel_size.size())"},
    doc="The largest element of each window and its place in the image (flat).", own=True,
    jvp="gather_pooled(self_t, indices, kernel_size.size())", batch="fold")
+op(f"_max_pool_values(Tensor self, {_window}, int[] dilation, bool ceil_mode) -> Tensor",
+   node=_node("kernel_size", "MaxPool", "DWithIndicesBackward0"), kernel=custom(), variants="",
+   grad={"self": "_max_pool_backward(grad, places_of_largest(self, kernel_size, stride, padding, "
+                 "dilation, ceil_mode), self.sizes(), kernel_size.size())"},
+   doc="The largest element of each window, for who will not ask for their places.", own=True,
+   jvp="gather_pooled(self_t, places_of_largest(self, kernel_size, stride, padding, dilation, "
+       "ceil_mode), kernel_size.size())", batch="fold")
 op("_max_pool_backward(Tensor grad_output, Tensor indices, Size[] input_size, int dims) -> Tensor",
    kernel=custom(),
    variants="", grad={"grad_output": "gather_pooled(grad, indices, dims)"},

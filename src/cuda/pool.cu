@@ -15,7 +15,7 @@ template <class T>
 struct MaxPool {
   using A = compute_t<T>;
   T* values;
-  int64_t* indices;
+  int64_t* indices;  // or null
   const T* in;
   Images to;
   Images places;  // of the indices
@@ -62,7 +62,9 @@ struct MaxPool {
       }
     }
     values[to.at(n, c, y)] = narrow<T>(best);
-    indices[places.at(n, c, y)] = place;
+    if (indices != nullptr) {
+      indices[places.at(n, c, y)] = place;
+    }
   }
 };
 
@@ -201,6 +203,7 @@ struct AveragePoolBackward {
   }
 };
 
+// Without places where `indices` is undefined.
 void max_pool(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dims,
               const Window& window, bool adaptive) {
   if (values.numel() == 0) {
@@ -210,8 +213,9 @@ void max_pool(const Tensor& values, const Tensor& indices, const Tensor& self, i
   visit_dtype<set_real>("max_pool", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     each(launch, elements(values.numel()),
-         MaxPool<T>{values.data<T>(), indices.data<int64_t>(), self.data<T>(),
-                    images_of(values, dims), images_of(indices, dims), images_of(self, dims),
+         MaxPool<T>{values.data<T>(), indices.defined() ? indices.data<int64_t>() : nullptr,
+                    self.data<T>(), images_of(values, dims),
+                    images_of(indices.defined() ? indices : values, dims), images_of(self, dims),
                     window, adaptive});
   });
 }
@@ -250,6 +254,11 @@ void cuda::_max_pool(const Tensor& values, const Tensor& indices, const Tensor& 
                      IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                      IntArrayRef dilation, bool) {
   max_pool(values, indices, self, static_cast<int64_t>(kernel_size.size()),
+           window_of(kernel_size, stride, padding, dilation), false);
+}
+void cuda::_max_pool_values(const Tensor& out, const Tensor& self, IntArrayRef kernel_size,
+                            IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool) {
+  max_pool(out, {}, self, static_cast<int64_t>(kernel_size.size()),
            window_of(kernel_size, stride, padding, dilation), false);
 }
 void cuda::_adaptive_max_pool(const Tensor& values, const Tensor& indices, const Tensor& self,

@@ -194,6 +194,8 @@ Tensor sum_to_channels(const Tensor& grad);  // over all dimensions but the seco
 // ---- pool ----
 Tensor gather_pooled(const Tensor& t, const Tensor& indices,
                      int64_t dims);  // elements of images at flat places
+Tensor places_of_largest(const Tensor& images, IntArrayRef kernel_size, IntArrayRef stride,
+                         IntArrayRef padding, IntArrayRef dilation, bool ceil_mode);
 DimVector last_sizes(IntArrayRef sizes, int64_t dims);
 
 // ---- pad ----

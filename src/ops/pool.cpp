@@ -152,6 +152,11 @@ OutSpecs<2> _max_pool(Tensor& self, DimVector& kernel, DimVector& stride, DimVec
   return with_indices(sizes, self, make_dense(self, kernel.size()));
 }
 
+OutSpec _max_pool_values(Tensor& self, DimVector& kernel, DimVector& stride, DimVector& padding,
+                         DimVector& dilation, bool& ceil_mode) {
+  return _max_pool(self, kernel, stride, padding, dilation, ceil_mode)[0];
+}
+
 OutSpec _max_pool_backward(Tensor& grad, Tensor& indices, DimVector& input_size, int64_t& dims) {
   check_same_images(grad, input_size, dims);
   RL_CHECK(grad.sizes() == indices.sizes() && indices.dtype() == kInt64,
@@ -213,6 +218,11 @@ Tensor gather_pooled(const Tensor& t, const Tensor& indices, int64_t dims) {
       .reshape(indices.sizes());
 }
 
+Tensor places_of_largest(const Tensor& images, IntArrayRef kernel_size, IntArrayRef stride,
+                         IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+  return std::get<1>(_max_pool(images, kernel_size, stride, padding, dilation, ceil_mode));
+}
+
 DimVector last_sizes(IntArrayRef sizes, int64_t dims) {
   return DimVector(
       sizes.slice(sizes.size() - static_cast<size_t>(dims), static_cast<size_t>(dims)));
@@ -245,14 +255,28 @@ DimVector strides_of(const char* name, IntArrayRef stride, const DimVector& kern
                         : one_for_each(name, "stride", stride, static_cast<int64_t>(kernel.size()));
 }
 
-std::tuple<Tensor, Tensor> max_pool(const char* name, int64_t dims, const Tensor& self,
-                                    IntArrayRef kernel_size, IntArrayRef stride,
-                                    IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+// `pool` is _max_pool or _max_pool_values.
+template <class Pool>
+auto max_pool(const Pool& pool, const char* name, int64_t dims, const Tensor& self,
+              IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+              IntArrayRef dilation, bool ceil_mode) {
   check_input(name, self, dims);
   const DimVector kernel = one_for_each(name, "kernel_size", kernel_size, dims);
-  return _max_pool(self, kernel, strides_of(name, stride, kernel),
-                   one_for_each(name, "padding", padding, dims),
-                   one_for_each(name, "dilation", dilation, dims), ceil_mode);
+  return pool(self, kernel, strides_of(name, stride, kernel),
+              one_for_each(name, "padding", padding, dims),
+              one_for_each(name, "dilation", dilation, dims), ceil_mode);
+}
+
+// Backward needs the places; without it they would be most of the work.
+Tensor largest_of_windows(const char* name, int64_t dims, const Tensor& self,
+                          IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                          IntArrayRef dilation, bool ceil_mode) {
+  if (grad_enabled() && self.requires_grad()) {
+    return std::get<0>(
+        max_pool(_max_pool, name, dims, self, kernel_size, stride, padding, dilation, ceil_mode));
+  }
+  return max_pool(_max_pool_values, name, dims, self, kernel_size, stride, padding, dilation,
+                  ceil_mode);
 }
 
 Tensor avg_pool(const char* name, int64_t dims, const Tensor& self, IntArrayRef kernel_size,
@@ -558,30 +582,30 @@ RL_POOL_BACKWARD(2)
 RL_POOL_BACKWARD(3)
 #undef RL_POOL_BACKWARD
 
-#define RL_POOL(n)                                                                                \
-  Tensor max_pool##n##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,          \
-                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {              \
-    return std::get<0>(                                                                           \
-        max_pool("max_pool" #n "d", n, self, kernel_size, stride, padding, dilation, ceil_mode)); \
-  }                                                                                               \
-  std::tuple<Tensor, Tensor> max_pool##n##d_with_indices(                                         \
-      const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,       \
-      IntArrayRef dilation, bool ceil_mode) {                                                     \
-    return max_pool("max_pool" #n "d", n, self, kernel_size, stride, padding, dilation,           \
-                    ceil_mode);                                                                   \
-  }                                                                                               \
-  Tensor adaptive_avg_pool##n##d(const Tensor& self, IntArrayRef output_size) {                   \
-    return _adaptive_avg_pool(self,                                                               \
-                              adaptive_output("adaptive_avg_pool" #n "d", n, self, output_size)); \
-  }                                                                                               \
-  std::tuple<Tensor, Tensor> adaptive_max_pool##n##d(const Tensor& self,                          \
-                                                     IntArrayRef output_size) {                   \
-    return _adaptive_max_pool(self,                                                               \
-                              adaptive_output("adaptive_max_pool" #n "d", n, self, output_size)); \
-  }                                                                                               \
-  Tensor lp_pool##n##d(const Tensor& self, double norm_type, IntArrayRef kernel_size,             \
-                       OptionalIntArrayRef stride, bool ceil_mode) {                              \
-    return lp_pool("lp_pool" #n "d", n, self, norm_type, kernel_size, stride, ceil_mode);         \
+#define RL_POOL(n)                                                                                 \
+  Tensor max_pool##n##d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,           \
+                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {               \
+    return largest_of_windows("max_pool" #n "d", n, self, kernel_size, stride, padding, dilation,  \
+                              ceil_mode);                                                          \
+  }                                                                                                \
+  std::tuple<Tensor, Tensor> max_pool##n##d_with_indices(                                          \
+      const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,        \
+      IntArrayRef dilation, bool ceil_mode) {                                                      \
+    return max_pool(_max_pool, "max_pool" #n "d", n, self, kernel_size, stride, padding, dilation, \
+                    ceil_mode);                                                                    \
+  }                                                                                                \
+  Tensor adaptive_avg_pool##n##d(const Tensor& self, IntArrayRef output_size) {                    \
+    return _adaptive_avg_pool(self,                                                                \
+                              adaptive_output("adaptive_avg_pool" #n "d", n, self, output_size));  \
+  }                                                                                                \
+  std::tuple<Tensor, Tensor> adaptive_max_pool##n##d(const Tensor& self,                           \
+                                                     IntArrayRef output_size) {                    \
+    return _adaptive_max_pool(self,                                                                \
+                              adaptive_output("adaptive_max_pool" #n "d", n, self, output_size));  \
+  }                                                                                                \
+  Tensor lp_pool##n##d(const Tensor& self, double norm_type, IntArrayRef kernel_size,              \
+                       OptionalIntArrayRef stride, bool ceil_mode) {                               \
+    return lp_pool("lp_pool" #n "d", n, self, norm_type, kernel_size, stride, ceil_mode);          \
   }
 RL_POOL(1)
 RL_POOL(2)

@@ -160,6 +160,13 @@ SAMPLES = {
     "celu": ["x(3, 4)", "x(3, 4), 0.5"],
     # pool
     "_max_pool": ["distinct(1, 2, 4, 5), [2, 2], [2, 2], [0, 0], [1, 1], False", f"{_POOL}, [1, 1], False"],
+    "_max_pool_values": [
+        "distinct(1, 2, 4, 5), [2, 2], [2, 2], [0, 0], [1, 1], False",
+        f"{_POOL}, [1, 1], False",
+        "distinct(3, 40), [3], [2], [1], [1], True",
+        "distinct(2, 37), [2], [6], [0], [3], False",
+        "distinct(1, 2, 5, 6, 7), [2, 3, 3], [1, 2, 2], [1, 1, 1], [2, 1, 1], False",
+    ],
     "_max_pool_backward": ["x(1, 2, 2, 2), ints(1, 2, 2, 2, high=20), [1, 2, 4, 5], 2", "x(2, 3, 4, 4), ints(2, 3, 4, 4, high=72), [2, 3, 8, 9], 2"],
     "_avg_pool": ["x(1, 2, 4, 5), [2, 2], [2, 2], [0, 0], False, True, None", f"{_POOL}, False, True, None"],
     "_avg_pool_backward": ["x(1, 2, 2, 2), [1, 2, 4, 5], [2, 2], [2, 2], [0, 0], False, True, None", "x(2, 3, 4, 4), [2, 3, 8, 9], [2, 2], [2, 2], [0, 0], False, True, None"],

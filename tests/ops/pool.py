@@ -32,6 +32,7 @@ _WINDOW = "kernel_size, stride, padding"
 _AVERAGE = f"{_WINDOW}, ceil_mode, count_include_pad"
 REFERENCES = {
     "_max_pool": f"max_pool(self, len(kernel_size), {_WINDOW}, dilation, ceil_mode)",
+    "_max_pool_values": f"max_pool(self, len(kernel_size), {_WINDOW}, dilation, ceil_mode)[0]",
     "_max_pool_backward": "np.stack([adjoint_of(lambda i: i.reshape(-1)[at], g, input_size[-dims:]) for g, at in"
     " zip(grad_output.reshape(-1, *grad_output.shape[-dims:]), indices.reshape(-1, *indices.shape[-dims:]))]).reshape(input_size)",
     "_avg_pool": f"avg_pool(self, len(kernel_size), {_AVERAGE}, divisor_override)",

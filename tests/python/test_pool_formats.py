@@ -1,4 +1,7 @@
-"""Pooling of single images, and of tensors whose strides look like channels last but are not batches of images."""
+"""Pooling of single images, and of tensors whose strides look like channels last but are not batches of images;
+maxima alone, which are computed another way than those whose places are wanted."""
+
+import random
 
 import pytest
 
@@ -60,3 +63,52 @@ def test_windows_far_larger_than_images(kind):
         assert x.grad.sum() == 4
     else:
         assert y.shape == (1, 4, 1, 1) and x.grad.unique().numel() == 1
+
+
+def bits(t):
+    return t.contiguous().view(
+        {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[t.element_size()]
+    )
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int8, torch.int64]
+)
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_maxima_with_and_without_places(dims, dtype):
+    """The same bits: of equal zeros the first one's sign, and NaN."""
+    draw = random.Random(dims)
+    torch.manual_seed(dims)
+    pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[dims - 1]
+    compared = 0
+    while compared < 60:
+        lengths = (1, 2, 3, 5, 8, 13, 17, 33, 40) if dims < 3 else (1, 2, 3, 5, 8)
+        size = [
+            draw.randint(1, 3),
+            draw.randint(1, 5),
+            *(draw.choice(lengths) for _ in range(dims)),
+        ]
+        kernel = [draw.randint(1, 5) for _ in range(dims)]
+        stride = [draw.randint(1, 6) for _ in range(dims)]
+        dilation = [draw.choice((1, 1, 2, 3)) for _ in range(dims)]
+        padding = [
+            draw.randint(0, ((k - 1) * d + 1) // 2) for k, d in zip(kernel, dilation, strict=True)
+        ]
+        if dtype.is_floating_point:
+            x = torch.randn(size).mul(3).to(dtype)
+            for value in (float("nan"), -float("inf"), 0.0, -0.0):
+                x[torch.rand(size) < 0.08] = value
+        else:
+            x = torch.randint(-100, 100, size).to(dtype)
+        if dims > 1 and draw.random() < 0.3:
+            x = x.to(memory_format=torch.channels_last if dims == 2 else torch.channels_last_3d)
+        window = (kernel, stride, padding, dilation, draw.random() < 0.5)
+        try:
+            alone = pool(x, *window)
+        except RuntimeError as error:
+            assert "too small" in str(error)  # noqa: PT017
+            continue
+        places = pool(x, *window, return_indices=True)[0]
+        assert alone.stride() == places.stride()
+        assert torch.equal(bits(alone), bits(places)), (size, window)
+        compared += 1

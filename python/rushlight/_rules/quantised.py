@@ -152,7 +152,7 @@ _MOVED = (
     "index unfold movedim diagonal flatten unflatten"
 )
 _ORDERED = (
-    "_max_pool _adaptive_max_pool max min amax amin sort topk max_pool2d max_pool1d "
+    "_max_pool _max_pool_values _adaptive_max_pool max min amax amin sort topk max_pool2d max_pool1d "
     "max_pool3d max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d"
 )
 _AVERAGED = (

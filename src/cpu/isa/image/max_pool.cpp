@@ -97,8 +97,14 @@ inline __attribute__((always_inline)) void store_places(int64_t* to, typename La
   }
 }
 
-// One row of outputs of windows that are two columns wide and lie side by side: the usual pooling,
-// all in registers. `rows` are where the windows' image rows begin in the plane.
+// Windows that are two columns wide and lie side by side: the usual pooling.
+bool are_pairs(const PoolAxis& a, int64_t image, int64_t outputs) {
+  return a.kernel == 2 && a.stride == 2 && a.padding == 0 && a.dilation == 1 &&
+         2 * outputs <= image;
+}
+
+// One row of outputs of such windows, all in registers. `rows` are where the windows' image rows
+// begin in the plane.
 template <class S>
 void largest_of_pairs(const S* plane, const int64_t* rows, int64_t count, int64_t outputs, S* y,
                       int64_t* z) {
@@ -128,92 +134,107 @@ void largest_of_pairs(const S* plane, const int64_t* rows, int64_t count, int64_
   }
 }
 
-// The largest of windows along the width, from lines: image rows, or what stands for them outside
-// of the image, split into one part for each residue of the stride, so that every tap of
-// neighbouring outputs reads neighbours; long enough for whole vectors of outputs.
-template <class T, class I>
-class Lines {
+// An image row split into one part for each residue of the stride, the lowest value before and
+// behind it, so that a tap of neighbouring outputs reads neighbours; long enough for whole vectors
+// of outputs.
+template <class T>
+class SplitRow {
  public:
   static constexpr int64_t granule = 16;
   static constexpr int64_t most_stride = 4;
 
-  Lines(const PoolAxis& axis, int64_t image, int64_t outputs, int64_t taps)
+  SplitRow(const PoolAxis& axis, int64_t image, int64_t outputs)
       : room((outputs + granule - 1) / granule * granule),
-        a(axis),
-        width(image),
-        length(
-            std::max(a.padding + width, (room - 1) * a.stride + (a.kernel - 1) * a.dilation + 1) /
-                a.stride +
-            1),
-        line(a.stride * length),
-        best_(room),
-        tap_(room),
-        places(taps) {
-    std::fill_n(line.data(), a.stride * length, lowest<T>());
+        a_(axis),
+        width_(image),
+        length_(std::max(a_.padding + width_,
+                         (room - 1) * a_.stride + (a_.kernel - 1) * a_.dilation + 1) /
+                    a_.stride +
+                1),
+        parts_(a_.stride * length_) {
+    std::fill_n(parts_.data(), a_.stride * length_, lowest<T>());
   }
+  template <class S>
+  void read(const S* row) {
+    if constexpr (std::is_same_v<S, T> && is_real_float_v<T>) {
+      if (a_.stride == 2) {
+        const auto column = [&](int64_t x) {
+          return parts_ + (x + a_.padding) % 2 * length_ + (x + a_.padding) / 2;
+        };
+        split_pairs<T>(row, width_, column(0), column(1));
+        return;
+      }
+    }
+    for (int64_t f = 0; f < a_.stride; f++) {
+      // Element j of this part is image column j * stride + f - padding.
+      const int64_t first = (std::max<int64_t>(a_.padding - f, 0) + a_.stride - 1) / a_.stride;
+      T* part = parts_ + f * length_;
+      const int64_t shift = f - a_.padding;
+      for (int64_t j = first; j * a_.stride + shift < width_; j++) {
+        part[j] = static_cast<T>(row[j * a_.stride + shift]);
+      }
+    }
+  }
+  // What tap k of each output reads: `room` elements.
+  const T* tap(int64_t k) const {
+    const int64_t at = k * a_.dilation;
+    return parts_ + at % a_.stride * length_ + at / a_.stride;
+  }
+
+  const int64_t room;  // outputs
+
+ private:
+  const PoolAxis& a_;
+  const int64_t width_;
+  const int64_t length_;  // of a part
+  const Scratch<T> parts_;
+};
+
+// The largest of windows along the width, from image rows, or what stands for them outside of the
+// image.
+template <class T, class I>
+class Lines {
+ public:
+  Lines(const PoolAxis& axis, int64_t image, int64_t outputs, int64_t taps)
+      : a_(axis), row_(axis, image, outputs), best_(row_.room), tap_(row_.room), places_(taps) {}
   void start() {
-    std::fill_n(best_.data(), room, lowest<T>());
-    std::fill_n(tap_.data(), room, -1);
-    taken = 0;
+    std::fill_n(best_.data(), row_.room, lowest<T>());
+    std::fill_n(tap_.data(), row_.room, -1);
+    taken_ = 0;
   }
   // The taps of an image row that begins at `offset` of its plane.
   template <class S>
   void take(const S* row, int64_t offset) {
-    if constexpr (std::is_same_v<S, T> && is_real_float_v<T>) {
-      if (a.stride == 2) {
-        const auto column = [&](int64_t x) {
-          return line + (x + a.padding) % 2 * length + (x + a.padding) / 2;
-        };
-        split_pairs<T>(row, width, column(0), column(1));
-        compare_taps(offset);
-        return;
-      }
+    row_.read(row);
+    for (int64_t k = 0; k < a_.kernel; k++) {
+      compare(row_.tap(k), static_cast<int32_t>(taken_));
+      places_[taken_++] = static_cast<I>(offset + k * a_.dilation - a_.padding);
     }
-    for (int64_t f = 0; f < a.stride; f++) {
-      // Element j of this part is image column j * stride + f - padding.
-      const int64_t first = (std::max<int64_t>(a.padding - f, 0) + a.stride - 1) / a.stride;
-      T* part = line + f * length;
-      const int64_t shift = f - a.padding;
-      for (int64_t j = first; j * a.stride + shift < width; j++) {
-        part[j] = static_cast<T>(row[j * a.stride + shift]);
-      }
-    }
-    compare_taps(offset);
   }
   T best(int64_t i) const { return best_[i]; }
   // Where it lies; `otherwise` where nothing is larger than the lowest.
   I place(int64_t i, I otherwise) const {
-    return tap_[i] < 0 ? otherwise : places[tap_[i]] + static_cast<I>(i * a.stride);
+    return tap_[i] < 0 ? otherwise : places_[tap_[i]] + static_cast<I>(i * a_.stride);
   }
 
  private:
-  void compare_taps(int64_t offset) {
-    for (int64_t k = 0; k < a.kernel; k++) {
-      const int64_t at = k * a.dilation;
-      compare(line + at % a.stride * length + at / a.stride, static_cast<int32_t>(taken));
-      places[taken++] = static_cast<I>(offset + at - a.padding);
-    }
-  }
   void compare(const T* from, int32_t t) {
     T* best = best_;
     int32_t* tap = tap_;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < room; i++) {
+    for (int64_t i = 0; i < row_.room; i++) {
       const bool larger = from[i] > best[i] || from[i] != from[i];
       best[i] = larger ? from[i] : best[i];
       tap[i] = larger ? t : tap[i];
     }
   }
 
-  const int64_t room;  // outputs
-  const PoolAxis& a;
-  const int64_t width;
-  const int64_t length;  // of a part
-  const Scratch<T> line;
+  const PoolAxis& a_;
+  SplitRow<T> row_;
   const Scratch<T> best_;
   const Scratch<int32_t> tap_;
-  const Scratch<I> places;  // of each tap, for the first output
-  int64_t taken = 0;
+  const Scratch<I> places_;  // of each tap, for the first output
+  int64_t taken_ = 0;
 };
 
 // The taps of one image row for outputs of any stride, or of several channels side by side.
@@ -247,10 +268,9 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
   out.count = in.count;
   const PoolAxis aw = clip_windows(axes.axis[2], in.size[2], out.size[2]);
   // Places of floats are counted in 32 bits there.
-  const bool by_pairs = is_real_float_v<S> && sizeof(I) == 4 && in.lanes == 1 && aw.kernel == 2 &&
-                        aw.stride == 2 && aw.padding == 0 && aw.dilation == 1 &&
-                        2 * out.size[2] <= in.size[2];
-  const bool by_lines = !by_pairs && in.lanes == 1 && aw.stride <= Lines<T, I>::most_stride;
+  const bool by_pairs = is_real_float_v<S> && sizeof(I) == 4 && in.lanes == 1 &&
+                        are_pairs(aw, in.size[2], out.size[2]);
+  const bool by_lines = !by_pairs && in.lanes == 1 && aw.stride <= SplitRow<T>::most_stride;
   const int64_t row = out.size[2] * in.lanes;
   const S* x = self.data<S>();
   S* y = values.data<S>();
@@ -327,6 +347,208 @@ void max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& s
   parallel_for(0, in.count, plane_grain(out.area() * in.lanes * taps), planes);
 }
 
+// ---- values alone ----
+
+// best = the larger of both, from NaN on NaN.
+template <class S, class T>
+void keep_larger(T* best, const S* from, int64_t stride, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; i++) {
+    const T value = static_cast<T>(from[i * stride]);
+    best[i] = value > best[i] || value != value ? value : best[i];
+  }
+}
+
+template <class T>
+inline __attribute__((always_inline)) T larger_of(T best, T value) {
+  return (value > best) | (value != value) ? value : best;
+}
+
+// to = the largest of n elements of each of some rows, at least one.
+template <class T>
+void largest_of_rows(const T* const* rows, int64_t count, T* to, int64_t n) {
+  if constexpr (is_real_float_v<T>) {
+    using Elements = typename LanesOf<T>::Elements;
+    using V = typename Simd<T>::V;
+    constexpr int64_t w = LanesOf<T>::width;
+    for (int64_t i = 0; i < n; i += w) {
+      const int64_t some = std::min(w, n - i);
+      auto best = reinterpret_cast<Elements>(load_some(rows[0] + i, some));
+      for (int64_t r = 1; r < count; r++) {
+        const auto value = reinterpret_cast<Elements>(load_some(rows[r] + i, some));
+        best = larger_of(best, value);
+      }
+      store_some(to + i, reinterpret_cast<V>(best), some);
+    }
+  } else {
+    std::copy_n(rows[0], n, to);
+    for (int64_t r = 1; r < count; r++) {
+      keep_larger(to, rows[r], 1, n);
+    }
+  }
+}
+
+// Of one plane: the largest of each window along the width, for the image rows that are asked for.
+// A row is computed once for all windows that it is in, as long as those follow each other.
+template <class S>
+class LargestAlongRows {
+ public:
+  using T = compute_t<S>;
+  // `span`: from the first image row to behind the last one of an output row.
+  LargestAlongRows(const PoolAxis& axis, const Planes& in, int64_t outputs, int64_t span)
+      : a_(axis),
+        in_(in),
+        outputs_(outputs),
+        span_(span),
+        pairs_(is_real_float_v<S> && are_pairs(axis, in.size[2], outputs)),
+        split_(!pairs_ && a_.stride <= SplitRow<T>::most_stride),
+        row_(split_ ? a_ : PoolAxis{}, split_ ? in.size[2] : 1, split_ ? outputs : 1),
+        room_(split_ ? row_.room : outputs),
+        taps_(a_.kernel),
+        rows_(span * room_),
+        known_(span) {
+    for (int64_t k = 0; split_ && k < a_.kernel; k++) {
+      taps_[k] = row_.tap(k);
+    }
+  }
+  void start(const S* plane) {
+    plane_ = plane;
+    std::fill_n(known_.data(), span_, int64_t{-1});
+  }
+  const T* row(int64_t offset) {
+    const int64_t index = offset / in_.size[2];
+    T* const best = rows_ + index % span_ * room_;
+    if (known_[index % span_] != index) {
+      known_[index % span_] = index;
+      read(best, plane_ + offset);
+    }
+    return best;
+  }
+
+ private:
+  void read(T* best, const S* image) {
+    if constexpr (is_real_float_v<S>) {
+      if (pairs_) {
+        read_pairs(best, image);
+        return;
+      }
+    }
+    if (split_) {
+      row_.read(image);
+      largest_of_rows(taps_.data(), a_.kernel, best, room_);
+      return;
+    }
+    std::fill_n(best, room_, lowest<T>());
+    for (int64_t k = 0; k < a_.kernel; k++) {
+      const Span inside = outputs_inside(a_, k, in_.size[2], outputs_);
+      keep_larger(best + inside.begin,
+                  image + inside.begin * a_.stride - a_.padding + k * a_.dilation, a_.stride,
+                  inside.end - inside.begin);
+    }
+  }
+
+  void read_pairs(T* best, const S* image) {
+    constexpr int64_t w = LanesOf<T>::width;
+    for (int64_t i = 0; i < outputs_; i += w) {
+      const int64_t n = std::min(w, outputs_ - i);
+      const Pairs<T> pairs = load_pairs(image + 2 * i, 2 * n);
+      store_some(best + i, reinterpret_cast<typename Simd<T>::V>(larger_of(pairs.even, pairs.odd)),
+                 n);
+    }
+  }
+
+  const PoolAxis& a_;
+  const Planes& in_;
+  const int64_t outputs_;
+  const int64_t span_;
+  const bool pairs_;
+  const bool split_;
+  SplitRow<T> row_;
+  const int64_t room_;
+  const Scratch<const T*> taps_;
+  const Scratch<T> rows_;
+  const Scratch<int64_t> known_;  // which image row lies in each place
+  const S* plane_ = nullptr;
+};
+
+// Channels side by side: each tap of an output is a row of them.
+template <class S, class T>
+void take_lanes(T* best, const S* plane, int64_t offset, const PoolAxis& a, const Planes& in,
+                int64_t outputs) {
+  for (int64_t w = 0; w < outputs; w++) {
+    const int64_t start = w * a.stride - a.padding;
+    const Span taps = taps_inside(a, start, in.size[2]);
+    for (int64_t k = taps.begin; k < taps.end; k++) {
+      keep_larger(best + w * in.lanes, plane + (offset + start + k * a.dilation) * in.lanes, 1,
+                  in.lanes);
+    }
+  }
+}
+
+template <class S>
+void max_pool_values_typed(const Tensor& values, const Tensor& self, const PoolAxes& axes,
+                           int64_t dims) {
+  using T = compute_t<S>;
+  const Planes in = planes_of(self, dims);
+  Planes out = planes_of(values, dims);
+  out.lanes = in.lanes;
+  out.count = in.count;
+  const PoolAxis aw = clip_windows(axes.axis[2], in.size[2], out.size[2]);
+  const PoolAxis ah = clip_windows(axes.axis[1], in.size[1], out.size[1]);
+  const PoolAxis ad = clip_windows(axes.axis[0], in.size[0], out.size[0]);
+  const int64_t span = std::min((ad.kernel - 1) * ad.dilation, in.size[0] - 1) * in.size[1] +
+                       std::min((ah.kernel - 1) * ah.dilation + 1, in.size[1]);
+  const int64_t row = out.size[2] * in.lanes;
+  const S* x = self.data<S>();
+  S* y = values.data<S>();
+  const auto planes = [&](int64_t begin, int64_t end) {
+    const Scratch<T> memory(std::is_same_v<S, T> ? 0 : row);
+    const Scratch<const T*> found(most_rows(axes, in));
+    std::optional<LargestAlongRows<S>> rows;
+    if (in.lanes == 1) {
+      rows.emplace(aw, in, out.size[2], span);
+    }
+    for (int64_t p = begin; p < end; p++) {
+      const S* plane = x + p * in.area() * in.lanes;
+      if (rows) {
+        rows->start(plane);
+      }
+      for (int64_t r = 0; r < out.size[0] * out.size[1]; r++) {
+        S* const to = y + p * out.area() * in.lanes + r * row;
+        T* best;
+        if constexpr (std::is_same_v<S, T>) {
+          best = to;
+        } else {
+          best = memory;
+        }
+        int64_t count = 0;
+        if (!rows) {
+          std::fill_n(best, row, lowest<T>());
+        }
+        for_row_taps(axes, in, r / out.size[1], r % out.size[1], [&](int64_t offset) {
+          if (rows) {
+            found[count++] = rows->row(offset);
+          } else {
+            take_lanes(best, plane, offset, aw, in, out.size[2]);
+          }
+        });
+        if (count > 0) {
+          largest_of_rows(found.data(), count, best, row);
+        } else if (rows) {
+          std::fill_n(best, row, lowest<T>());
+        }
+        if constexpr (!std::is_same_v<S, T>) {
+          for (int64_t i = 0; i < row; i++) {
+            to[i] = S(best[i]);
+          }
+        }
+      }
+    }
+  };
+  parallel_for(0, in.count, plane_grain(out.area() * in.lanes * (most_rows(axes, in) + aw.kernel)),
+               planes);
+}
+
 template <class S>
 void adaptive_max_pool_typed(const Tensor& values, const Tensor& indices, const Tensor& self,
                              int64_t dims) {
@@ -371,6 +593,22 @@ void _max_pool(const Tensor& out_values, const Tensor& out_indices, const Tensor
     } else {
       max_pool_typed<S, int64_t>(out_values, out_indices, self, axes, dims);
     }
+  });
+}
+
+void _max_pool_values(const Tensor& out, const Tensor& self, IntArrayRef kernel_size,
+                      IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool) {
+  if (out.numel() == 0) {
+    return;
+  }
+  const PoolAxes axes(kernel_size, stride, padding, dilation);
+  visit_dtype<set_real>("max_pool", self.dtype(), [&](auto tag) {
+    using S = typename decltype(tag)::type;
+    if (self.numel() == 0) {  // padding alone
+      std::fill_n(out.data<S>(), out.numel(), S(lowest<compute_t<S>>()));
+      return;
+    }
+    max_pool_values_typed<S>(out, self, axes, static_cast<int64_t>(kernel_size.size()));
   });
 }
 
