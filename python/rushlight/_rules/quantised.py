@@ -152,8 +152,8 @@ _MOVED = (
     "index unfold movedim diagonal flatten unflatten"
 )
 _ORDERED = (
-    "_max_pool _max_pool_values _adaptive_max_pool max min amax amin sort topk max_pool2d max_pool1d "
-    "max_pool3d max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d"
+    "_max_pool _max_pool_values _adaptive_max_pool max min amax amin sort topk max_pool1d "
+    "max_pool2d max_pool3d max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d"
 )
 _AVERAGED = (
     "_adaptive_avg_pool _avg_pool mean avg_pool1d avg_pool2d avg_pool3d _adaptive_avg_pool2d "

@@ -210,7 +210,10 @@ def _convolution(call):
     return [(inputs, (Shard(0),)), everywhere(call)]
 
 
-@rule("_max_pool _max_pool_values _max_pool_backward max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d")
+@rule(
+    "_max_pool _max_pool_values _max_pool_backward max_pool2d_with_indices avg_pool2d "
+    "_adaptive_avg_pool2d"
+)
 def _pool(call):
     results = len(call.func._schema.returns)
     inputs = tuple(Shard(0) if t.ndim == call.tensors[0].ndim else _R for t in call.tensors)
