@@ -22,7 +22,7 @@ function(rl_vendor source result)
     file(MAKE_DIRECTORY ${RL_LIBRARY_DIR})
     execute_process(COMMAND ${CMAKE_STRIP} -o ${copy} ${source} COMMAND_ERROR_IS_FATAL ANY)
   endif()
-  install(PROGRAMS ${copy} DESTINATION lib COMPONENT cpp)
+  install(PROGRAMS ${copy} DESTINATION ${RL_LIBDIR} COMPONENT cpp)
   set(${result} ${copy} PARENT_SCOPE)
 endfunction()
 

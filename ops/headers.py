@@ -123,8 +123,35 @@ NAMES = {
     "<rushlight/custom_node.h>": {"torch/csrc/autograd/functions": "utils"},
     "<rushlight/record_function.h>": {
         "ATen": "record_function",
-        "torch/csrc/autograd": "profiler record_function",
+        "torch/csrc/autograd": "record_function",
     },
+    "<rushlight/profiler.h>": {
+        "torch/csrc/autograd": "profiler profiler_kineto profiler_legacy",
+    },
+    "<rushlight/stable/abi.h>": {
+        "torch/csrc/stable/c": "shim",
+        "torch/csrc/inductor/aoti_torch/c": "macros shim",
+        "torch/csrc/inductor/aoti_torch/generated": "c_shim_aten",
+        "torch/csrc/stable": "version",
+    },
+    "<rushlight/stable/headeronly.h>": {
+        "torch/headeronly": "version",
+        "torch/headeronly/core": """
+            DeviceType Dispatch Dispatch_v2 Layout MemoryFormat ScalarType TensorAccessor
+            enum_tag""",
+        "torch/headeronly/macros": "Export Macros",
+        "torch/headeronly/util": """
+            BFloat16 Deprecated Exception Float8_e4m3fn Float8_e4m3fnuz Float8_e5m2
+            Float8_e5m2fnuz Half HeaderOnlyArrayRef TypeTraits complex""",
+    },
+    "<rushlight/stable/tensor.h>": {
+        "torch/csrc/stable": "device device_struct generator macros tensor tensor_struct",
+        "torch/headeronly/util": "shim_utils",
+    },
+    "<rushlight/stable/values.h>": {"torch/csrc/stable": "stableivalue_conversions"},
+    "<rushlight/stable/ops.h>": {"torch/csrc/stable": "ops"},
+    "<rushlight/stable/library.h>": {"torch/csrc/stable": "library"},
+    "<rushlight/stable/accelerator.h>": {"torch/csrc/stable": "accelerator"},
     "<rushlight/nn/parallel.h>": {"torch/nn/parallel": "data_parallel"},
     "<rushlight/aoti_package.h>": {"torch/csrc/inductor/aoti_package": "model_package_loader"},
     "<rushlight/checks.h>": {"ATen": "TensorUtils", "c10/util": "MaybeOwned"},

@@ -81,7 +81,9 @@ def test_there_are_enough_mistakes():
 def test_the_guide_in_cpp_builds_and_learns(tmp_path):
     page = ROOT / "docs" / "guide.md"
     (program,), (project,) = blocks(page, "cpp"), blocks(page, "cmake")
-    commands = blocks(page, "sh")[-1]
+    (reader,) = blocks(page, "py")
+    commands = "\n".join(blocks(page, "sh")[-2:])
+    (tmp_path / "read.py").write_text(reader)
     (tmp_path / "spirals.cpp").write_text(program)
     (tmp_path / "CMakeLists.txt").write_text(project)
     package = str(Path(rushlight.__file__).parent.parent)
@@ -97,6 +99,7 @@ def test_the_guide_in_cpp_builds_and_learns(tmp_path):
     assert int(re.findall(r"(\d+) of 1000", run.stdout)[-1]) > 950
     state = rushlight.load(tmp_path / "spirals.pt")
     assert list(state) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert run.stdout.splitlines()[-1] == "[0, 1]"
 
 
 @pytest.mark.timeout(300)

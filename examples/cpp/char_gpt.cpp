@@ -11,6 +11,7 @@
 #include <torch/torch.h>
 
 #include "picture.h"
+#include "template/progress.h"
 
 namespace {
 
@@ -104,7 +105,7 @@ int main(int argc, char** argv) {
   GPT net(static_cast<int64_t>(letters.size()));
   torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(2e-3));
 
-  std::vector<double> losses;
+  Progress progress(steps);
   for (int step = 1; step <= steps; step++) {
     const torch::Tensor starts = torch::randint(all.size(0) - context - 1, {16, 1});
     const torch::Tensor places = starts + torch::arange(context);
@@ -115,15 +116,10 @@ int main(int argc, char** argv) {
     loss.backward();
     nn::utils::clip_grad_norm_(net->parameters(), 1.0);
     optimizer.step();
-    losses.push_back(loss.item<double>());
-    if (step % 20 == 0 || step == steps) {
-      std::printf("\rstep %d/%d  loss %.3f ", step, steps, losses.back());
-      std::fflush(stdout);
-    }
+    progress.step(loss.item<double>());
   }
-  write_curve("char_gpt.pgm", losses);
-
-  std::printf("\n\n");
+  write_curve("char_gpt.pgm", progress.losses());
+  std::printf("%s\n", progress.curve().c_str());
   const torch::NoGradGuard no_grad;
   torch::Tensor written = all.slice(0, 0, 8).unsqueeze(0);
   for (int i = 0; i < 300; i++) {

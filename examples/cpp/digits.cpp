@@ -12,6 +12,7 @@
 #include "digits.h"
 #include "net.h"
 #include "picture.h"
+#include "template/progress.h"
 
 namespace data = torch::data;
 namespace nn = torch::nn;
@@ -32,20 +33,19 @@ int main(int argc, char** argv) {
   torch::optim::Adam optimizer(net->parameters(), torch::optim::AdamOptions(3e-3));
   auto loader = data::make_data_loader(Digits(training).map(data::transforms::Stack<>()),
                                        data::DataLoaderOptions(64).workers(1));
-  for (int epoch = 1; epoch <= 8; epoch++) {
-    net->train();
-    double total = 0;
-    int steps = 0;
+  constexpr int epochs = 8;
+  Progress progress(epochs * ((training.labels.size(0) + 63) / 64));
+  net->train();
+  for (int epoch = 0; epoch < epochs; epoch++) {
     for (auto& batch : *loader) {
       optimizer.zero_grad();
       const auto loss = nn::functional::cross_entropy(net(batch.data), batch.target);
       loss.backward();
       optimizer.step();
-      total += loss.item<double>();
-      steps++;
+      progress.step(loss.item<double>());
     }
-    std::printf("epoch %d  loss %.4f\n", epoch, total / steps);
   }
+  std::printf("%s", progress.curve().c_str());
 
   net->eval();
   const torch::NoGradGuard no_grad;

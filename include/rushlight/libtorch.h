@@ -11,6 +11,7 @@
 #include <rushlight/out_functions.h>
 #include <rushlight/overloads.h>
 #include <rushlight/record_function.h>
+#include <rushlight/thread_index.h>
 
 namespace rushlight {
 
@@ -90,7 +91,7 @@ inline int get_num_interop_threads() { return 1; }
 inline void set_num_interop_threads(int n) {
   RL_CHECK(n > 0, "Expected positive number of threads");
 }
-inline int get_thread_num() { return in_parallel_region() ? 1 : 0; }
+inline int get_thread_num() { return parallel_thread_index(); }
 namespace internal {
 inline int64_t divup(int64_t x, int64_t y) { return (x + y - 1) / y; }
 }  // namespace internal
@@ -111,10 +112,8 @@ RL_PADS(2)
 RL_PADS(3)
 #undef RL_PADS
 inline constexpr ScalarType kU16 = kUInt16, kU32 = kUInt32, kU64 = kUInt64;
-// As `<<` writes it; how long lines are is not a matter of choice.
-inline std::ostream& print(std::ostream& out, const Tensor& t, int64_t /*line_size*/ = 80) {
-  return out << t;
-}
+// As `<<` writes it, in lines of another length.
+RL_API std::ostream& print(std::ostream& out, const Tensor& t, int64_t line_size = 80);
 // Where a tensor lies, or the first of a list; none where nothing is defined.
 inline std::optional<Device> device_of(const Tensor& t) {
   return t.defined() ? std::optional(t.device()) : std::nullopt;

@@ -452,11 +452,19 @@ class _Ops(types.ModuleType):
         """
         import ctypes
 
+        from rushlight._library import stable
+
         path = os.path.realpath(path)
         try:
-            ctypes.CDLL(path)
+            try:
+                ctypes.CDLL(path)
+            except OSError as error:
+                if not stable.is_about_names(error):
+                    raise
+                stable.load_names()
+                ctypes.CDLL(path)
         except OSError as error:
-            raise OSError(f"Could not load this library: {path}") from error
+            raise OSError(f"Could not load this library: {path}: {error}") from error
         self.loaded_libraries.add(path)
 
     def __getattr__(self, namespace):

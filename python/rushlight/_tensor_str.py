@@ -1,8 +1,7 @@
 """The text of a tensor: `repr(t)`, `str(t)` and `set_printoptions`.
 
-A tensor is cut down to the elements that will be shown, turned into nested lists once, and laid out
-in columns of one width. Everything is done with `detach`, `narrow`, `cat` and `tolist`, so printing
-a large tensor costs what printing its edges costs.
+The values are laid out in C++, which prints tensors alike (src/ops/tensor_text.cpp); what is here
+adds what Python knows of a tensor beside them, and the settings.
 """
 
 from __future__ import annotations
@@ -85,119 +84,17 @@ def printoptions(**kwargs):
         set_printoptions(**before)
 
 
-class _FloatColumn:
-    """One width and one notation for all floats of a tensor (or of its real or imaginary parts)."""
-
-    def __init__(self, values) -> None:
-        self.integral = True
-        self.scientific = False
-        self.width = 1
-        self.precision = PRINT_OPTS.precision
-        shown = [v for v in values if v != 0 and math.isfinite(v)]
-        if shown:
-            sizes = [abs(v) for v in shown]
-            low, high = min(sizes), max(sizes)
-            self.integral = all(v.is_integer() for v in shown)
-            wide_range = high / low > 1000.0 or high > 1.0e8
-            self.scientific = wide_range or (not self.integral and low < 1.0e-4)
-            if PRINT_OPTS.sci_mode is not None:
-                self.scientific = PRINT_OPTS.sci_mode
-            self.width = max(len(self._text(v)) for v in shown)
-
-    def _text(self, value):
-        if self.scientific:
-            return f"{value:.{self.precision}e}"
-        if self.integral:
-            text = f"{value:.0f}"
-            return text + "." if math.isfinite(value) else text
-        return f"{value:.{self.precision}f}"
-
-    def format(self, value):
-        return self._text(value).rjust(self.width)
-
-
-class _PlainColumn:
-    """One width for all integers or truth values of a tensor."""
-
-    def __init__(self, values) -> None:
-        self.width = max((len(str(v)) for v in values), default=1)
-
-    def format(self, value):
-        return str(value).rjust(self.width)
-
-
-class _ComplexColumn:
-    """Real and imaginary parts, each with a column of its own."""
-
-    def __init__(self, values) -> None:
-        self.real = _FloatColumn([v.real for v in values])
-        self.imag = _FloatColumn([v.imag for v in values])
-        self.width = self.real.width + self.imag.width + 1
-
-    def format(self, value):
-        imag = (self.imag.format(value.imag) + "j").lstrip()
-        sign = "" if imag[0] in "+-" else "+"
-        return self.real.format(value.real) + sign + imag
-
-
-def _flatten_lists(nested, dim):
-    for _ in range(dim - 1):
-        nested = [item for row in nested for item in row]
-    return nested
-
-
-def _vector(items, cut, indent, column):
-    """The text of the last dimension, broken into lines; `cut` says that the middle is left out."""
-    edge = PRINT_OPTS.edgeitems
-    texts = [column.format(v) for v in items]
-    if cut:
-        if not edge:
-            texts = ["..."]
-        elif len(items) == 2 * edge:
-            texts = [*texts[:edge], " ...", *texts[edge:]]
-    room = max(1, (PRINT_OPTS.linewidth - indent) // (column.width + 2))
-    lines = [", ".join(texts[i : i + room]) for i in range(0, len(texts), room)]
-    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
-
-
-def _block(items, cuts, indent, column):
-    """The text of nested lists; `cuts` has a flag for each dimension."""
-    if len(cuts) == 1:
-        return _vector(items, cuts[0], indent, column)
-    parts = [_block(row, cuts[1:], indent + 1, column) for row in items]
-    if cuts[0]:
-        parts.insert(PRINT_OPTS.edgeitems, "...")
-    return "[" + ("," + "\n" * (len(cuts) - 1) + " " * (indent + 1)).join(parts) + "]"
-
-
 def _contents(tensor, indent):
-    """The text of the values of a tensor with at least one element."""
-    dim = tensor.dim()
-    kind: type = _PlainColumn
-    if tensor.is_complex():
-        kind = _ComplexColumn
-    elif tensor.is_floating_point():
-        kind = _FloatColumn
-    if dim == 0:
-        value = tensor.tolist()
-        return kind([value]).format(value)
-    edge = PRINT_OPTS.edgeitems
-    summarize = tensor.numel() > PRINT_OPTS.threshold
-    # With no edge items every dimension that comes last is an ellipsis, whatever its size.
-    cuts = [summarize and size > 2 * edge for size in tensor.shape]
-    if summarize and not edge:
-        cuts[-1] = True
-    for d, size in enumerate(tensor.shape):
-        if cuts[d]:
-            ends = [tensor.narrow(d, 0, edge), tensor.narrow(d, size - edge, edge)]
-            tensor = rushlight.cat(ends, d)
-    items = tensor.tolist()
-    return _block(items, cuts, indent, kind(_flatten_lists(items, dim)))
+    """The text of the values of a tensor with at least one element, rows `indent` from the left."""
+    o = PRINT_OPTS
+    return _C._contents_text(
+        tensor, indent, o.precision, o.threshold, o.edgeitems, o.linewidth, o.sci_mode
+    )
 
 
 def _tensor_str(self, indent):
     """The text of the values alone, rows `indent` from the left."""
-    return _contents(self, indent) if self.numel() else "[]"
+    return _contents(self, indent)
 
 
 def _gradient_suffix(tensor):

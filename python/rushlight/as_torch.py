@@ -25,6 +25,7 @@ from typing import Any
 import rushlight
 from rushlight import _C
 from rushlight._lazy import foreign_name
+from rushlight._library.stable import load_names
 
 # What is found in what; the longest name of ours counts.
 _ROOTS = {
@@ -207,6 +208,7 @@ def install():
             _mirror(module, name)
     module: Any = rushlight
     module.torch = rushlight  # as the package there imports itself
+    load_names()
 
 
 def for_children():

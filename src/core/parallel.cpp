@@ -17,6 +17,7 @@
 #endif
 
 #include <rushlight/error.h>
+#include <rushlight/thread_index.h>
 
 #include "core/container.h"
 #include "core/cuts.h"
@@ -29,6 +30,7 @@ namespace {
 std::atomic<int> num_threads{0};  // 0: not asked yet
 std::atomic<bool> forked{false};
 thread_local bool inside = false;
+thread_local int index_inside = 0;
 
 // Also tells the libraries that ask OpenMP how many threads there are.
 void enter_child() {
@@ -69,8 +71,15 @@ void set_flush_bits(unsigned bits) {
 
 struct InsideScope {
   const bool before = inside;
-  InsideScope() { inside = true; }
-  ~InsideScope() { inside = before; }
+  const int index_before = index_inside;
+  explicit InsideScope(int index) {
+    inside = true;
+    index_inside = index;
+  }
+  ~InsideScope() {
+    inside = before;
+    index_inside = index_before;
+  }
 };
 
 // Chunks that one thread takes first, in order. Those of a thread lie side by side and are the
@@ -92,6 +101,7 @@ struct Work {
   int64_t num_shares;
   unsigned flushing;  // the caller's
   Share shares[max_shares]{};
+  std::atomic<int> helpers{0};  // that have come so far
   std::atomic<int64_t> failed_chunk{INT64_MAX};
   std::mutex mutex{};
   std::exception_ptr error{};
@@ -112,7 +122,7 @@ struct Work {
   // dropped and those below it still run, so the error that is kept, that of the lowest chunk, does
   // not depend on timing.
   void take_chunks(int64_t member) noexcept {
-    InsideScope scope;
+    InsideScope scope(member == 0 ? 0 : 1 + helpers.fetch_add(1, std::memory_order_relaxed));
     set_flush_bits(flushing);
     const int64_t own = member == 0 ? 0 : 1 + (member - 1) % (num_shares - 1);
     for (int64_t k = 0; k < num_shares; k++) {
@@ -174,6 +184,7 @@ bool set_flush_denormal(bool on) {
 }
 
 bool in_parallel_region() { return inside || omp_in_parallel() != 0; }
+int parallel_thread_index() { return index_inside; }
 
 void watch_cuts() {
   const std::lock_guard<std::mutex> lock(watch.mutex);

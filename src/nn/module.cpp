@@ -271,6 +271,9 @@ void Module::add_child(std::string name, std::shared_ptr<Module> module) {
   RL_CHECK(!name.empty(), "Submodule name must not be empty");
   RL_CHECK(name.find('.') == std::string::npos, "Submodule name must not contain a dot (got '",
            name, "')");
+  if (module != nullptr) {
+    module->name_in_parent_ = name;
+  }
   children_.insert(std::move(name), std::move(module));
 }
 

@@ -1,8 +1,7 @@
-// Borrowed memory as tensors, and C++ printing.
+// Borrowed memory as tensors.
 #include <rushlight/factories.h>
 
 #include <cstring>
-#include <ostream>
 
 #include "autograd/refusals.h"
 #include "core/op_support.h"
@@ -166,48 +165,6 @@ Tensor& Tensor::set_(const Tensor& source) const {
 }
 
 Tensor& Tensor::set_() const { return set_(StorageImpl::allocate(0, device()), 0, {0}); }
-
-namespace {
-
-void print(std::string& text, const Tensor& t, int64_t depth) {
-  if (t.dim() == 0) {
-    append(text, t.item());
-    return;
-  }
-  constexpr int64_t edge = 3;
-  const int64_t n = t.size(0);
-  text += '[';
-  for (int64_t i = 0; i < n; i++) {
-    if (i > 0) {
-      text += t.dim() == 1 ? ", " : ",\n" + std::string(static_cast<size_t>(depth) + 1, ' ');
-    }
-    if (n > 2 * edge && i == edge) {
-      text += "...";
-      i = n - edge - 1;
-      continue;
-    }
-    print(text, t.select(0, i), depth + 1);
-  }
-  text += ']';
-}
-
-}  // namespace
-
-std::ostream& operator<<(std::ostream& out, const Tensor& t) {
-  if (!t.defined()) {
-    return out << "[ Tensor (undefined) ]";
-  }
-  std::string text;
-  if (t.is_meta()) {
-    text = "...";
-  } else {
-    print(text, t.detach(), 0);
-  }
-  text += "\n[ ";
-  text += t.toString();
-  append(text, t.sizes());
-  return out << text << " ]";
-}
 
 Tensor TensorMaker::make_tensor() {
   char* const from = static_cast<char*>(data_) + offset_ * itemsize(options_.dtype());

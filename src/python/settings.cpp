@@ -9,6 +9,7 @@
 #include "core/cuts.h"
 #include "core/denormals.h"
 #include "core/parallel.h"
+#include "ops/tensor_text.h"
 #include "cpu/conv.h"
 #include "cpu/isa_level.h"
 #include "cpu/lapack.h"
@@ -136,6 +137,31 @@ PyObject* change_flush_denormal(PyObject*, PyObject* on) {
             str("set_flush_denormal(): argument 'mode' must be bool, not ", type_name(on)));
     }
     return PyBool_FromLong(set_flush_denormal(on == Py_True));
+  });
+}
+
+PyObject* contents_text_method(PyObject*, PyObject* arguments) {
+  return translate_errors([&]() -> PyObject* {
+    PyObject* tensor = nullptr;
+    PyObject* scientific = nullptr;
+    long long indent = 0;
+    long long edge_items = 0;
+    double line_width = 0;
+    TextOptions options;
+    if (PyArg_ParseTuple(arguments, "OLidLdO", &tensor, &indent, &options.precision,
+                         &options.threshold, &edge_items, &line_width, &scientific) == 0) {
+      throw PythonError();
+    }
+    RL_CHECK_VALUE(edge_items >= 0 && options.precision >= 0,
+                   "printing: edgeitems and precision are not negative");
+    options.edge_items = edge_items;
+    options.line_width = line_width >= 1 ? static_cast<int64_t>(std::min(line_width, 1e9)) : 1;
+    if (scientific != Py_None) {
+      options.scientific = check(PyObject_IsTrue(scientific)) != 0;
+    }
+    const std::string text =
+        contents_text(expect_tensor(tensor, "_contents_text()"), indent, options);
+    return check(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
   });
 }
 
@@ -336,6 +362,9 @@ PyMethodDef module_functions[] = {
     {"_built_levels", compiled_levels, METH_NOARGS, nullptr},
     {"_libraries", libraries, METH_NOARGS, nullptr},
     {"_warn_once", warn_once_for, METH_O, nullptr},
+    {"_contents_text", contents_text_method, METH_VARARGS,
+     "The text of the values of a tensor: (tensor, indent, precision, threshold, edgeitems, "
+     "linewidth, sci_mode)."},
     {},
 };
 

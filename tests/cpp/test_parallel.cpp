@@ -15,6 +15,7 @@
 #include "core/parallel.h"
 
 #include <rushlight/error.h>
+#include <rushlight/thread_index.h>
 
 using namespace rushlight;
 
@@ -55,6 +56,32 @@ RL_TEST(nested_calls_are_serial) {
   });
   CHECK(bad == 0);
   CHECK(!in_parallel_region());
+}
+
+// Threads that are there from earlier calls have no numbers above those of this one.
+RL_TEST(threads_have_numbers_of_their_own) {
+  for (int threads : {8, 2, 3}) {
+    set_num_threads(threads);
+    CHECK(parallel_thread_index() == 0);
+    std::mutex mutex;
+    std::set<std::pair<int, std::thread::id>> seen;
+    parallel_for(0, 400, 1, [&](int64_t, int64_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      std::lock_guard<std::mutex> lock(mutex);
+      seen.emplace(parallel_thread_index(), std::this_thread::get_id());
+    });
+    std::set<int> numbers;
+    std::set<std::thread::id> ids;
+    for (const auto& [number, id] : seen) {
+      CHECK(number >= 0 && number < threads);
+      CHECK((number == 0) == (id == std::this_thread::get_id()));
+      numbers.insert(number);
+      ids.insert(id);
+    }
+    CHECK(numbers.size() == seen.size() && ids.size() == seen.size());
+    CHECK(parallel_thread_index() == 0);
+  }
+  set_num_threads(4);
 }
 
 RL_TEST(the_first_exception_arrives) {

@@ -1,11 +1,14 @@
 """The text of tensors, letter by letter."""
 
 import math
+import os
+import shutil
 
 import pytest
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.utils import cpp_extension
 
 INF, NAN = math.inf, math.nan
 
@@ -157,3 +160,101 @@ def test_format():
     x = torch.tensor(2.5)
     assert f"{x}" == "2.5" and f"{x:.4f}" == "2.5000" and f"{x!s}" == "tensor(2.5000)"
     assert f"{torch.tensor([1, 2])}" == "tensor([1, 2])"
+
+
+# ---- C++ ----
+
+
+@pytest.fixture(scope="module")
+def cpp(tmp_path_factory):
+    if shutil.which("c++") is None or "LD_PRELOAD" in os.environ:
+        pytest.skip("needs a C++ compiler, and no sanitizer that would watch it")
+    source = """
+    #include <sstream>
+    std::string text(torch::Tensor x) {
+      std::ostringstream out;
+      out << x;
+      return out.str();
+    }
+    """
+    folder = str(tmp_path_factory.mktemp("text"))
+    return cpp_extension.load_inline(
+        "rl_test_text", source, functions="text", build_directory=folder
+    )
+
+
+def printed_tensors():
+    dtypes = [*(getattr(torch, name) for name in STORED), torch.bool]
+    for shape in ((), (0,), (2, 0, 3), (1,), (5,), (30,), (2, 3), (2, 2, 2), (1, 2, 1, 7)):
+        for dtype in dtypes:
+            numbers = torch.arange(math.prod(shape), dtype=torch.float64) * 1.5 - 3
+            kept = numbers.abs() if dtype in UNSIGNED else numbers
+            yield kept.reshape(shape).to(dtype)
+    for shape in ((2000,), (40, 40), (7, 3, 100), (2, 1000), (1001, 1)):
+        yield torch.arange(math.prod(shape)).reshape(shape)
+        yield (
+            (torch.arange(math.prod(shape)) / 7).reshape(shape).t_()
+            if len(shape) == 2
+            else (torch.arange(math.prod(shape)) / 7).reshape(shape)
+        )
+    for values in (
+        [INF, -INF, NAN],
+        [INF, 1.0, -2.25],
+        [-0.0, 0.0],
+        [1e-5, 1.0],
+        [1e9, 2.0],
+        [123456.789, 0.001],
+        [1e300, -1e-300],
+        [complex(NAN, -1.5), 1j, complex(2, -INF)],
+    ):
+        yield torch.tensor(values)
+        yield torch.tensor(values, dtype=torch.complex128 if 1j in values else torch.float64)
+    x = torch.arange(3.0, requires_grad=True)
+    yield from (x, x * 2, x[1:], x.detach(), x.reshape(3, 1).expand(3, 40) * 1.0)
+    yield torch.zeros(3, device="meta")
+    yield torch.zeros(2, 2, device="meta", dtype=torch.int8)
+    yield torch.eye(3).to_sparse()
+    yield torch.zeros(0, 3, dtype=torch.float64).to_sparse()
+    yield (torch.eye(3) * x).to_sparse_csr()
+    yield torch.eye(4).to_sparse_csc()
+    yield torch.eye(4, dtype=torch.int32).to_sparse_bsr((2, 2))
+
+
+STORED = [
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex32",
+    "complex64",
+    "complex128",
+    "float8_e4m3fn",
+    "float8_e5m2",
+]
+UNSIGNED = {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
+
+
+def test_cpp_prints_alike(cpp):
+    count = 0
+    for t in printed_tensors():
+        assert cpp.text(t) == repr(t)
+        count += 1
+    assert count > 190
+    assert torch.vmap(lambda x: torch.tensor(len(cpp.text(x))) + x)(torch.ones(2)).tolist()[0] > 20
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.zeros(2))
+        assert cpp.text(dual) == repr(dual) and "tangent=" in repr(dual)
+    torch.set_default_dtype(torch.float64)
+    try:
+        for t in (torch.ones(2), torch.ones(2, dtype=torch.float32), torch.ones(1) * 1j):
+            assert cpp.text(t) == repr(t)
+    finally:
+        torch.set_default_dtype(torch.float32)

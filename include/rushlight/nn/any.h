@@ -136,7 +136,15 @@ class AnyModule {
   R forward(Args&&... args) {
     return any_forward(std::forward<Args>(args)...).template get<R>();
   }
-  AnyValue call(std::vector<AnyValue>& given) { return call_(*ptr(), given); }
+  AnyValue call(std::vector<AnyValue>& given) {
+    const std::shared_ptr<Module> module = ptr();
+    try {
+      return call_(*module, given);
+    } catch (Error& error) {
+      detail::name_failing_part(error, *module);
+      throw;
+    }
+  }
   std::shared_ptr<Module> ptr() const {
     RL_CHECK(!is_empty(), "Cannot call ptr() on an empty AnyModule");
     return module_;

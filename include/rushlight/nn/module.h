@@ -23,6 +23,13 @@ namespace torch::nn {
 
 template <class Contained>
 class ModuleHolder;
+class Module;
+
+namespace detail {
+// Says in an error that leaves a module's forward which part of the outermost module was running:
+// "in the forward pass of Net: layer4.1.fc (Linear)". Modules call it from the inside outwards.
+RL_API void name_failing_part(Error& error, const Module& module) noexcept;
+}  // namespace detail
 
 class RL_API Module : public std::enable_shared_from_this<Module> {
  public:
@@ -103,6 +110,9 @@ class RL_API Module : public std::enable_shared_from_this<Module> {
   template <class M>
   std::shared_ptr<M> replace_module(const std::string& name, std::shared_ptr<M> module) {
     children_[name] = module;
+    if (module != nullptr) {
+      module->name_in_parent_ = name;
+    }
     return module;
   }
   template <class M>
@@ -122,6 +132,7 @@ class RL_API Module : public std::enable_shared_from_this<Module> {
   template <class Derived>
   friend class Cloneable;
   friend RL_API std::ostream& operator<<(std::ostream& stream, const Module& module);
+  friend void detail::name_failing_part(Error& error, const Module& module) noexcept;
   template <class M>
   struct is_holder {
     template <class H>
@@ -153,6 +164,7 @@ class RL_API Module : public std::enable_shared_from_this<Module> {
   void change_tensors(const F& f);
 
   mutable std::string name_;
+  std::string name_in_parent_;  // the one that it was registered by last
   bool training_ = true;
 };
 RL_API std::ostream& operator<<(std::ostream& stream, const Module& module);
@@ -234,7 +246,17 @@ class ModuleHolder : public HolderBase {
   const Contained* get() const { return static_cast<const Contained*>(checked_impl()); }
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
-    return get()->forward(std::forward<Args>(args)...);
+    Contained* const object = get();
+    if constexpr (std::is_convertible_v<Contained*, const Module*>) {
+      try {
+        return object->forward(std::forward<Args>(args)...);
+      } catch (Error& error) {
+        detail::name_failing_part(error, *object);
+        throw;
+      }
+    } else {
+      return object->forward(std::forward<Args>(args)...);
+    }
   }
   template <class Arg>
   decltype(auto) operator[](Arg&& arg) {

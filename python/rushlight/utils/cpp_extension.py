@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     BuildExtension: Any  # made when it is asked for
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+_STABLE = _PACKAGE / "lib" / "stable"  # PyTorch's libraries by name, which hold nothing
 _STANDARD = "-std=c++17"
 
 
@@ -347,15 +348,33 @@ def _quote(text):
 
 
 def CppExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
-    """A `setuptools.Extension` with rushlight's folders, library and C++ standard."""
+    """A `setuptools.Extension` with rushlight's folders, library and C++ standard.
+
+    One of the stable ABI (a flag `-DTORCH_TARGET_VERSION=…` or `-DTORCH_STABLE_ONLY`, or
+    `py_limited_api=True`) needs PyTorch's libraries by name, and so loads in PyTorch as well.
+    """
     import setuptools
 
+    paths, libraries, link = library_paths(), ["rushlight"], []
+    if kwargs.get("py_limited_api") or _is_stable(kwargs):
+        paths, libraries = [str(_STABLE)], []
+        link = ["-Wl,--no-as-needed", "-lc10", "-ltorch", "-ltorch_cpu"]  # they have no symbols
     kwargs["include_dirs"] = [*kwargs.get("include_dirs", []), *include_paths()]
-    kwargs["library_dirs"] = [*kwargs.get("library_dirs", []), *library_paths()]
-    kwargs["libraries"] = [*kwargs.get("libraries", []), "rushlight"]
-    kwargs["runtime_library_dirs"] = [*kwargs.get("runtime_library_dirs", []), *library_paths()]
+    kwargs["library_dirs"] = [*kwargs.get("library_dirs", []), *paths]
+    kwargs["libraries"] = [*kwargs.get("libraries", []), *libraries]
+    kwargs["runtime_library_dirs"] = [*kwargs.get("runtime_library_dirs", []), *paths]
+    kwargs["extra_link_args"] = [*link, *(kwargs.get("extra_link_args") or [])]
     kwargs["language"] = "c++"
     return setuptools.Extension(name, sources, *args, **kwargs)
+
+
+def _is_stable(settings: dict[str, Any]) -> bool:
+    """Whether macros or flags of an extension say that it keeps to the stable ABI."""
+    flags = settings.get("extra_compile_args") or []
+    listed = flags.get("cxx", []) if isinstance(flags, dict) else flags
+    named = [f"-D{name}" for name, _ in settings.get("define_macros") or []]
+    names = {flag.partition("=")[0] for flag in [*listed, *named]}
+    return not names.isdisjoint({"-DTORCH_TARGET_VERSION", "-DTORCH_STABLE_ONLY"})
 
 
 def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
@@ -385,7 +404,8 @@ def _build_extension_class():
             if not any(flag.startswith("-std=") for flag in flags):
                 flags.append(_STANDARD)
             flags.append(f"-DTORCH_EXTENSION_NAME={ext.name.rpartition('.')[2]}")
-            flags.append("-DTORCH_API_INCLUDE_EXTENSION_H")
+            if not _is_stable(vars(ext)):
+                flags.append("-DTORCH_API_INCLUDE_EXTENSION_H")
             ext.extra_compile_args = flags
             super().build_extension(ext)
 

@@ -23,6 +23,14 @@ run(${work}/build/as_torch)
 run(${work}/build/as_rushlight)
 run(${work}/build/serve ${CMAKE_CURRENT_LIST_DIR}/lenet.pt2)
 
+find_program(pkg_config pkg-config)
+if(pkg_config AND NOT static)
+  file(GLOB_RECURSE pc ${work}/prefix/*/rushlight.pc)
+  cmake_path(GET pc PARENT_PATH pc_folder)
+  run(sh -ec "export PKG_CONFIG_PATH=${pc_folder}; ${compiler} -std=c++17 -O0 ${CMAKE_CURRENT_LIST_DIR}/lenet.cpp \
+    $(${pkg_config} --cflags --libs rushlight) -o ${work}/by_pkg_config && ${work}/by_pkg_config")
+endif()
+
 if(static AND isa)
   file(SIZE ${work}/build/serve size)
   message(STATUS "LeNet from a .pt2 file: ${size} bytes")
