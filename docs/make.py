@@ -7,8 +7,6 @@ with the samples of tests/ops: which dtypes an op takes, what shapes come out, w
 Sphinx makes HTML of them.
 """
 
-import contextlib
-import os
 import re
 import shutil
 import sys
@@ -142,17 +140,6 @@ def with_links(page, text, out):
     return re.sub(r"\[([^\]]*)\]\(([^) :]+)\)", one, text)
 
 
-@contextlib.contextmanager
-def inside(folder):
-    """Runs a block in a folder."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def toctree():
     lines = []
     for caption, names in TOC.items():
@@ -176,7 +163,7 @@ def write_pages(out):
         text = with_links(page, page.read_text(), out)
         if place.parent.name in ("tutorial", "howto") or place.name == "start.md":
             (out / place.parent).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory() as folder, inside(folder):
+            with tempfile.TemporaryDirectory() as folder, execute.inside(folder):
                 text = execute.page(text, out / place.parent, place.stem)
         write(
             out,
