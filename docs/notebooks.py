@@ -62,6 +62,13 @@ def notebook(page: str) -> dict[str, Any]:
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
+def with_link(page: str, file: str) -> str:
+    """The page, which says below its first paragraph where its notebook is."""
+    title, first, rest = page.split("\n\n", 2)
+    link = f'<a class="notebook" href="{file}" download>This chapter as a notebook</a>'
+    return f"{title}\n\n{first}\n\n{link}\n\n{rest}"
+
+
 def write(out: Path) -> list[Path]:
     """Runs the chapters and writes their notebooks into a folder; their files."""
     out.mkdir(parents=True, exist_ok=True)
