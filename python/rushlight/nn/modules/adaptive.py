@@ -47,6 +47,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: input (N, in_features) or (in_features), class indices (N) or (); output (N) or (), loss
+        a number.
+
     Example:
         >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 100, cutoffs=[10, 50])
         >>> result = layer(torch.zeros(8, 16), torch.arange(8))

@@ -95,6 +95,8 @@ class _NormBase(Module):
 class _BatchNorm(_NormBase):
     """Normalises each channel over the batch, or by the running statistics in evaluation.
 
+    Formula: (x - mean) / sqrt(variance + eps) * weight + bias, of each channel (Ioffe, Szegedy 2015).
+
     Args:
         num_features: number of channels, the input's dimension 1.
         eps: added to the variance.
@@ -196,6 +198,8 @@ class SyncBatchNorm(_BatchNorm):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
         bias: whether there is a bias.
+
+    Shape: (N, C, *) to the same.
 
     Example:
         >>> torch.nn.SyncBatchNorm(3).eval()(torch.zeros(2, 3, 4)).shape

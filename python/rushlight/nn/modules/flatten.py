@@ -17,6 +17,8 @@ class Unflatten(Module):
         dim: the dimension, an index.
         unflattened_size: the sizes it is split into; one may be -1.
 
+    Shape: (*, n, *), with n the size of `dim`, to (*, *unflattened_size, *).
+
     Example:
         >>> torch.nn.Unflatten(1, (3, 4))(torch.zeros(2, 12)).shape
         torch.Size([2, 3, 4])

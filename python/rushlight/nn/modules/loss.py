@@ -73,6 +73,8 @@ class LinearCrossEntropyLoss(_Loss):
         label_smoothing: as in `CrossEntropyLoss`.
         options: refused: the layer's result is made at once.
 
+    Shape: input (N, in_features) and class indices (N); with reduction='none' (N), else a number.
+
     Example:
         >>> torch.nn.LinearCrossEntropyLoss(4, 10)(torch.zeros(2, 4), torch.tensor([1, 2])).shape
         torch.Size([])
@@ -137,6 +139,9 @@ class NLLLoss2d(NLLLoss):
     Args:
         weight, size_average, ignore_index, reduce, reduction: see `NLLLoss`.
 
+    Shape: input (N, C, H, W) and class indices (N, H, W); with reduction='none' (N, H, W), else a
+        number.
+
     Example:
         >>> torch.nn.NLLLoss2d()(
         ...     torch.full((1, 2, 1, 1), -0.5), torch.zeros(1, 1, 1, dtype=torch.int64)
@@ -153,6 +158,9 @@ class TripletMarginWithDistanceLoss(_Loss):
         margin: the least difference of the distances.
         swap: the negative may also be near the positive.
         reduction: what becomes of the losses of samples: "none", "mean" or "sum".
+
+    Shape: anchor, positive and negative (N, *); what the distance gives with reduction='none',
+        else a number.
 
     Example:
         >>> loss = torch.nn.TripletMarginWithDistanceLoss()

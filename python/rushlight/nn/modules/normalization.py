@@ -44,6 +44,9 @@ class _AffineNorm(Module):
 class LayerNorm(_AffineNorm):
     """Normalises over the last dimensions, then scales and shifts.
 
+    Formula: (x - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions (Ba et al.
+        2016).
+
     Args:
         normalized_shape: sizes of the last dimensions; an int for one.
         eps: added to the variance.
@@ -51,6 +54,8 @@ class LayerNorm(_AffineNorm):
         bias: whether a shift is learnt, too.
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
+
+    Shape: (*, *normalized_shape) to the same.
 
     Example:
         >>> torch.nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).detach()
@@ -88,6 +93,9 @@ class LayerNorm(_AffineNorm):
 class GroupNorm(_AffineNorm):
     """Normalises groups of channels of each sample, then scales and shifts each channel.
 
+    Formula: (x - mean) / sqrt(variance + eps) * weight + bias, over the channels of a group (Wu,
+        He 2018).
+
     Args:
         num_groups: number of groups; it divides the number of channels.
         num_channels: size of the input's dimension 1.
@@ -96,6 +104,8 @@ class GroupNorm(_AffineNorm):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
         bias: whether a shift is learnt, too.
+
+    Shape: (N, num_channels, *) to the same.
 
     Example:
         >>> torch.nn.GroupNorm(2, 4)(torch.zeros(1, 4, 8)).shape
@@ -138,12 +148,16 @@ class GroupNorm(_AffineNorm):
 class RMSNorm(_AffineNorm):
     """Divides by the root mean square over the last dimensions, then scales.
 
+    Formula: x / sqrt(mean(x^2) + eps) * weight (Zhang, Sennrich 2019).
+
     Args:
         normalized_shape: sizes of the last dimensions; an int for one.
         eps: added to the mean square; the dtype's machine epsilon if None.
         elementwise_affine: whether `weight` of that shape is learnt.
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
+
+    Shape: (*, *normalized_shape) to the same.
 
     Example:
         >>> torch.nn.RMSNorm(2)(torch.tensor([[3.0, 4.0]])).detach()
@@ -183,6 +197,8 @@ class LocalResponseNorm(Module):
         beta: the power.
         k: the constant.
 
+    Shape: (N, C, *) to the same.
+
     Example:
         >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 3)).shape
         torch.Size([1, 4, 3])
@@ -210,6 +226,8 @@ class CrossMapLRN2d(LocalResponseNorm):
         alpha: the factor of the mean square.
         beta: the power.
         k: the constant.
+
+    Shape: (N, C, H, W) to the same.
 
     Example:
         >>> torch.nn.CrossMapLRN2d(2)(torch.ones(1, 4, 3, 3)).shape

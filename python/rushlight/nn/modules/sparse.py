@@ -166,6 +166,8 @@ class EmbeddingBag(_Table):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: indices (B, L) for B bags of L indices, or (n) and offsets (B); to (B, embedding_dim).
+
     Example:
         >>> bags = torch.nn.EmbeddingBag.from_pretrained(
         ...     torch.tensor([[1.0, 2.0], [3.0, 7.0]]), mode="sum"

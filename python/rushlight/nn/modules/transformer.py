@@ -198,6 +198,9 @@ class TransformerDecoderLayer(_Layer):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: tgt (T, N, d_model) and memory (S, N, d_model) to (T, N, d_model); N first with
+        `batch_first`, or without N.
+
     Example:
         >>> layer = torch.nn.TransformerDecoderLayer(
         ...     8, nhead=2, dim_feedforward=16, batch_first=True
@@ -265,6 +268,8 @@ class TransformerEncoder(_Stack):
         enable_nested_tensor: accepted, without effect.
         mask_check: accepted, without effect.
 
+    Shape: (S, N, d_model) to the same, or as the layers' `batch_first` says.
+
     Example:
         >>> layer = torch.nn.TransformerEncoderLayer(
         ...     8, nhead=2, dim_feedforward=16, batch_first=True
@@ -300,6 +305,9 @@ class TransformerDecoder(_Stack):
         decoder_layer: the layer that is copied.
         num_layers: the number of copies.
         norm: a module that is called at the end, or None.
+
+    Shape: tgt (T, N, d_model) and memory (S, N, d_model) to (T, N, d_model), or as the layers'
+        `batch_first` says.
 
     Example:
         >>> layer = torch.nn.TransformerDecoderLayer(
@@ -351,6 +359,9 @@ class Transformer(Module):
         batch_first: inputs are (batch, length, width), not (length, batch, width).
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
+
+    Shape: src (S, N, d_model) and tgt (T, N, d_model) to (T, N, d_model); N first with
+        `batch_first`, or without N.
 
     Example:
         >>> net = torch.nn.Transformer(

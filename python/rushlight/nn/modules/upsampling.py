@@ -76,6 +76,8 @@ class UpsamplingNearest2d(Upsample):
         size: the spatial sizes of the result.
         scale_factor: how many times larger each spatial dimension becomes.
 
+    Shape: (N, C, H, W) to (N, C, *size), or (N, C, H scale_factor, W scale_factor).
+
     Example:
         >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape
         torch.Size([1, 1, 4, 4])
@@ -91,6 +93,8 @@ class UpsamplingBilinear2d(Upsample):
     Args:
         size: the spatial sizes of the result.
         scale_factor: how many times larger each spatial dimension becomes.
+
+    Shape: (N, C, H, W) to (N, C, *size), or (N, C, H scale_factor, W scale_factor).
 
     Example:
         >>> torch.nn.UpsamplingBilinear2d(size=(3, 3))(torch.ones(1, 1, 2, 2)).shape
