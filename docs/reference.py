@@ -198,7 +198,7 @@ def method_lines(name: str, method: str, value: Any, link: Any) -> list[str]:
     given = re.sub(r"^\((self|cls)(, )?", "(", call_of(value))
     head = f"``````{{py:method}} {method}{given}"
     inner = "\n".join(body(value, link)).rstrip("\n")
-    return [head, ":no-index-entry:", "", inner, "``````", ""]
+    return [head, ":no-index:", "", inner, "``````", ""]
 
 
 def page(name: str, thing: Any, names: Names, picture: tuple[str, str] | None = None) -> str:

@@ -17,6 +17,8 @@ from .linear import NonDynamicallyQuantizableLinear  # noqa: F401  # PyTorch has
 from .module import Module
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from rushlight.types import Device
 
 if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
@@ -45,8 +47,8 @@ class Hardtanh(Module):
         min_val: float = -1.0,
         max_val: float = 1.0,
         inplace: bool = False,
-        min_value=None,
-        max_value=None,
+        min_value: Any = None,
+        max_value: Any = None,
     ) -> None:
         super().__init__()
         for old, new, value in (

@@ -15,6 +15,8 @@ from .linear import Linear
 from .module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushlight.types import Device
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
@@ -61,7 +63,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self,
         in_features: int,
         n_classes: int,
-        cutoffs,
+        cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
         device: Device = None,

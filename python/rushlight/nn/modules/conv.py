@@ -241,8 +241,8 @@ class Conv2d(_Conv):
 class Conv3d(_Conv):
     __doc__ = _documented(
         _Conv,
-        """Shape: (N, C, D, H, W) or (C, D, H, W), with C in_channels, to the same with out_channels.
-            A spatial size L becomes
+        """Shape: (N, C, D, H, W) or (C, D, H, W), with C in_channels, to the same with
+            out_channels. A spatial size L becomes
             floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1.
 
         Example:
@@ -410,8 +410,8 @@ class ConvTranspose2d(_ConvTransposeNd):
 class ConvTranspose3d(_ConvTransposeNd):
     __doc__ = _documented(
         _ConvTransposeNd,
-        """Shape: (N, C, D, H, W) or (C, D, H, W), with C in_channels, to the same with out_channels.
-            A spatial size L becomes
+        """Shape: (N, C, D, H, W) or (C, D, H, W), with C in_channels, to the same with
+            out_channels. A spatial size L becomes
             (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1.
 
         Example:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight import Tensor
 
 from ._stateless.flatten import Flatten
 from .module import Module
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Flatten", "Unflatten"]
 
@@ -24,7 +29,7 @@ class Unflatten(Module):
         torch.Size([2, 3, 4])
     """
 
-    def __init__(self, dim: int, unflattened_size) -> None:
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
         if not isinstance(dim, int):
             raise TypeError(

@@ -12,6 +12,13 @@ from ._stateless.loss import __all__ as _generated
 from .distance import PairwiseDistance
 from .linear import Linear
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from rushlight import Tensor
+    from rushlight.types import Device, _dtype
+
 if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
     __all__ = [
         *(name for name in _generated if not name.startswith("_")),
@@ -87,13 +94,13 @@ class LinearCrossEntropyLoss(_Loss):
         *,
         out_features: tuple[int, ...] = (),
         bias: bool = False,
-        device=None,
-        dtype=None,
+        device: Device | None = None,
+        dtype: _dtype | None = None,
         reduction: str = "mean",
-        weight=None,
+        weight: Tensor | None = None,
         ignore_index: int | None = None,
         label_smoothing: float = 0.0,
-        options=None,
+        options: Any = None,
     ) -> None:
         super().__init__(reduction=reduction)
         if options is not None:
@@ -171,7 +178,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     def __init__(
         self,
         *,
-        distance_function=None,
+        distance_function: Callable[..., Any] | None = None,
         margin: float = 1.0,
         swap: bool = False,
         reduction: str = "mean",

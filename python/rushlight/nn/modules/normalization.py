@@ -13,6 +13,8 @@ from ..parameter import new_parameter
 from .module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushlight.types import Device
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -64,7 +66,7 @@ class LayerNorm(_AffineNorm):
 
     def __init__(
         self,
-        normalized_shape,
+        normalized_shape: int | Sequence[int],
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
@@ -166,8 +168,8 @@ class RMSNorm(_AffineNorm):
 
     def __init__(
         self,
-        normalized_shape,
-        eps=None,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
         elementwise_affine: bool = True,
         device: Device = None,
         dtype: _C.dtype | None = None,
@@ -204,7 +206,7 @@ class LocalResponseNorm(Module):
         torch.Size([1, 4, 3])
     """
 
-    def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size = size
         self.alpha = alpha
@@ -234,5 +236,5 @@ class CrossMapLRN2d(LocalResponseNorm):
         torch.Size([1, 4, 3, 3])
     """
 
-    def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)

@@ -280,9 +280,9 @@ class TransformerEncoder(_Stack):
 
     def __init__(
         self,
-        encoder_layer,
+        encoder_layer: Module,
         num_layers: int,
-        norm=None,
+        norm: Module | None = None,
         enable_nested_tensor: bool = True,
         mask_check: bool = True,
     ) -> None:
@@ -318,7 +318,7 @@ class TransformerDecoder(_Stack):
         torch.Size([4, 3, 8])
     """
 
-    def __init__(self, decoder_layer, num_layers: int, norm=None) -> None:
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
@@ -379,9 +379,9 @@ class Transformer(Module):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation="relu",
-        custom_encoder=None,
-        custom_decoder=None,
+        activation: str = "relu",
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
