@@ -7,10 +7,23 @@ the picture that a block draws with matplotlib.
 import ast
 import contextlib
 import io
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 BLOCK = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+
+
+@contextlib.contextmanager
+def inside(folder: Path | str) -> Iterator[None]:
+    """Runs a block in a folder."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def run(code: str, names: dict) -> str:

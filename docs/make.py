@@ -7,8 +7,6 @@ with the samples of tests/ops: which dtypes an op takes, what shapes come out, w
 Sphinx makes HTML of them.
 """
 
-import contextlib
-import os
 import re
 import shutil
 import sys
@@ -20,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import rushlight
-from docs import chart, execute, headers, pages, reference
+from docs import chart, execute, headers, notebooks, pages, pictures, reference
 from gen import table
 from tests.ops import harness
 
@@ -142,17 +140,6 @@ def with_links(page, text, out):
     return re.sub(r"\[([^\]]*)\]\(([^) :]+)\)", one, text)
 
 
-@contextlib.contextmanager
-def inside(folder):
-    """Runs a block in a folder."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def toctree():
     lines = []
     for caption, names in TOC.items():
@@ -176,8 +163,10 @@ def write_pages(out):
         text = with_links(page, page.read_text(), out)
         if place.parent.name in ("tutorial", "howto") or place.name == "start.md":
             (out / place.parent).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory() as folder, inside(folder):
+            with tempfile.TemporaryDirectory() as folder, execute.inside(folder):
                 text = execute.page(text, out / place.parent, place.stem)
+        if place.parent.name == "tutorial":
+            text = notebooks.with_link(text, f"{place.stem}.ipynb")
         write(
             out,
             {
@@ -191,7 +180,7 @@ def write_sources(out):
     """Everything that Sphinx reads."""
     write_pages(out)
     write(out, {"docs/performance.svg": chart.generate()})
-    write(out / "reference", reference.generate())
+    write(out / "reference", reference.generate(pictures.write(out / "reference")))
     write(out / "cpp", headers.generate())
     op_pages(out / "ops")
     write(out, {"conf.py": (ROOT / "docs" / "conf.py").read_text()})
@@ -204,6 +193,7 @@ def html(sources, site):
 
     app = Sphinx(sources, sources, site, site.parent / "doctrees", "html", parallel=2, status=None)
     app.build()
+    notebooks.write(site / "docs" / "tutorial")
     (site / "index.html").write_text(
         '<meta http-equiv="refresh" content="0; url=docs/index.html">\n'
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from string import Formatter
+from textwrap import wrap
 from typing import Any
 
 from gen.schema import Arg, default, owning_type, parse_signature, parts
@@ -50,11 +51,17 @@ def module(signature: str, family: str, function: str = "", passes: str = "", ba
 
 
 SHAPES: dict[str, str] = {}
+FORMULAS: dict[str, str] = {}
 
 
-def shapes(**families: str) -> None:
-    """Says what the modules of each family are given and return."""
-    SHAPES.update(families)
+def shapes(**names: str) -> None:
+    """Says what modules are given and return, by their names or by those of their families."""
+    SHAPES.update(names)
+
+
+def formulas(**names: str) -> None:
+    """Says what modules compute, where `doc` does not."""
+    FORMULAS.update(names)
 
 
 def load() -> list[Module]:
@@ -111,12 +118,21 @@ def constructor_text(m: Module) -> str:
     return f"{m.name}({parameters(owner_of_constructor(m))})"
 
 
+def made_of(m: Module) -> Module:
+    """The module whose call a class has: itself, or a base."""
+    while m.base and not m.function:
+        m = m.base
+    return m
+
+
 def docstring(m: Module) -> list[str]:
     """What `help` shows of a class."""
     args = [f"    {a.name}: {describe(m.name, m.family, a.name)}." for a in owner_of_constructor(m).args]
     example = load_examples().get(m.name, "").splitlines()
     said = ["", "Args:", *args] if args else []
-    said += ["", f"Shape: {SHAPES[m.family]}."] if m.function and m.family in SHAPES else []
+    formula, shape = FORMULAS.get(m.name), SHAPES.get(m.name, SHAPES.get(m.family))
+    said = ["", *wrap(f"Formula: {formula}.", 95, subsequent_indent="    "), *said] if formula else said
+    said += ["", *wrap(f"Shape: {shape}.", 95, subsequent_indent="    ")] if made_of(m).function and shape else []
     said += ["", "Example:", *(f"    {line}" for line in example)] if example else []
     return [f'"""{m.doc}', *said, '"""'] if said else [f'"""{m.doc}"""']
 

@@ -421,6 +421,11 @@ OF = {
     "kaiser_window": {"beta": "how steep the window is"},
     "hamming_window": {"alpha": "the constant term", "beta": "the factor of the cosine"},
     "conv": {"weight": "the filters: (out channels, in channels / groups, size of the window)"},
+    **{
+        name: {"padding": "how many places that no maximum is at stand on either side"}
+        for n in (1, 2, 3)
+        for name in (f"max_pool{n}d", f"max_pool{n}d_with_indices", f"MaxPool{n}d", "_MaxPoolNd")
+    },
     "im2col": {"padding": "how many zeros stand on either side"},
     "embedding": {"weight": "the table: a row for each index", "indices": "which rows"},
     "embedding_bag": {"weight": "the table: a row for each index", "indices": "which rows",

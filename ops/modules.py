@@ -25,20 +25,92 @@ Other keys:
     functional_only: options that the functional form alone has in C++.
 """
 
-from gen.modules import module, shapes
+from gen.modules import formulas, module, shapes
 
-# What goes in and comes out, by family.
+# What goes in and comes out: by family, or by name where a module differs from its family.
+_WINDOWS = "(N, C, *spatial) or (C, *spatial); a spatial size L becomes floor("
+_SAMPLES = "with reduction='none' one loss for each sample, else a number"
+_PAIRS = "input and target of any sizes (*) that are the same; a number, or (*) with reduction='none'"
+_CLASSES = f"input (N, C) or (C); target, class indices (N) or (); {_SAMPLES}"
+_ROWS = f"input and target (N, C) or (C); {_SAMPLES}"
+_VECTORS = f"vectors (N, D) or (D), and a target (N) or () of 1 and -1; {_SAMPLES}"
+
 shapes(
     activation="the input has any number of dimensions; the result has the same sizes",
     dropout="the result has the sizes of the input",
-    pooling="(N, C, *spatial) or (C, *spatial); the result has a spatial element a window",
+    pooling=_WINDOWS + "(L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1, rounded up"
+    " with `ceil_mode`",
     padding="(N, C, *spatial) or (C, *spatial); every spatial size grows on both sides",
     flatten="the dimensions from start_dim to end_dim become one",
     fold="images (N, C, H, W), and matrices (N, C * window elements, windows)",
     pixelshuffle="(*, C, H, W)",
     channelshuffle="(N, C, *spatial); the result has the same sizes",
     distance="two inputs of sizes that broadcast; the result lacks the dimension that is reduced",
-    loss="inputs and targets by sample; a number, or with reduction='none' one loss for each",
+    loss=_PAIRS,
+    GLU="(*, 2 n, *), with 2 n the size of `dim`, to (*, n, *)",
+    **{f"AvgPool{n}d": _WINDOWS + "(L + 2 padding - kernel_size) / stride) + 1, rounded up with"
+       " `ceil_mode`" for n in (1, 2, 3)},
+    **{f"LPPool{n}d": _WINDOWS + "(L - kernel_size) / stride) + 1, rounded up with `ceil_mode`"
+       for n in (1, 2, 3)},
+    **{f"Adaptive{kind}Pool{n}d": "(N, C, *spatial) or (C, *spatial); the spatial sizes become"
+       " `output_size`, and stay where that is None" for n in (1, 2, 3) for kind in ("Avg", "Max")},
+    NLLLoss="input (C), (N, C) or (N, C, d1, …); target, class indices, the same without C; with"
+    " reduction='none' the sizes of the target, else a number",
+    CrossEntropyLoss="input (C), (N, C) or (N, C, d1, …); target of class indices without C, or of"
+    " probabilities with the sizes of the input; with reduction='none' the sizes of the input"
+    " without C, else a number",
+    PoissonNLLLoss=_PAIRS,
+    GaussianNLLLoss="input, target and var (*), of which var may lack the last dimension or have 1"
+    " there; a number, or (*) with reduction='none'",
+    MarginRankingLoss="two inputs and a target of 1 and -1, of sizes that broadcast; a number, or"
+    " these sizes with reduction='none'",
+    CosineEmbeddingLoss=_VECTORS,
+    TripletMarginLoss=f"anchor, positive and negative (N, D) or (D); {_SAMPLES}",
+    MultiMarginLoss=_CLASSES,
+    MultiLabelMarginLoss=f"input (N, C) or (C); target of the same sizes: class indices, then -1;"
+    f" {_SAMPLES}",
+    MultiLabelSoftMarginLoss=_ROWS,
+)  # fmt: skip
+
+# Formulas where `doc` is in words: of one element or sample, before losses are reduced.
+formulas(
+    Tanh="(exp(x) - exp(-x)) / (exp(x) + exp(-x))",
+    GELU="x * (1 + erf(x / sqrt(2))) / 2 (Hendrycks, Gimpel 2016)",
+    SELU="1.0507 * x where x is positive, 1.0507 * 1.6733 * (exp(x) - 1) elsewhere (Klambauer et"
+    " al. 2017)",
+    Softmax="exp(x_i) / sum_j exp(x_j)",
+    Softmin="exp(-x_i) / sum_j exp(-x_j)",
+    LogSoftmax="x_i - log(sum_j exp(x_j))",
+    GLU="a * sigmoid(b), with a and b the two halves (Dauphin et al. 2017)",
+    Dropout="x * m / (1 - p), with m 0 with probability p, else 1; x in evaluation (Srivastava et"
+    " al. 2014)",
+    CosineSimilarity="sum(a * b) / (max(norm(a), eps) * max(norm(b), eps))",
+    PairwiseDistance="sum(abs(a - b + eps)^p)^(1 / p)",
+    L1Loss="abs(x - y)",
+    MSELoss="(x - y)^2",
+    SmoothL1Loss="(x - y)^2 / (2 beta) where abs(x - y) < beta, else abs(x - y) - beta / 2"
+    " (Girshick 2015)",
+    HuberLoss="(x - y)^2 / 2 where abs(x - y) <= delta, else delta (abs(x - y) - delta / 2) (Huber"
+    " 1964)",
+    NLLLoss="-weight_y * x_y, with y the class; the mean divides by the sum of the weights",
+    CrossEntropyLoss="-weight_y * log(exp(x_y) / sum_j exp(x_j)), with y the class; the mean divides"
+    " by the sum of the weights",
+    BCELoss="-weight * (y * log(x) + (1 - y) * log(1 - x))",
+    BCEWithLogitsLoss="-weight * (pos_weight * y * log(s) + (1 - y) * log(1 - s)), with s ="
+    " sigmoid(x)",
+    KLDivLoss="y * (log(y) - x), with x the logarithm of a probability",
+    PoissonNLLLoss="exp(x) - y * x, or x - y * log(x + eps) without `log_input`; `full` adds"
+    " y * log(y) - y + log(2 pi y) / 2 for y above 1",
+    GaussianNLLLoss="(log(v) + (x - y)^2 / v) / 2, with v = max(var, eps); `full` adds"
+    " log(2 pi) / 2",
+    HingeEmbeddingLoss="x where y is 1, max(0, margin - x) where y is -1",
+    TripletMarginLoss="max(0, d(a, p) - d(a, n) + margin), with d the p-norm of the difference"
+    " (Balntas et al. 2016)",
+    MultiMarginLoss="sum over j != y of weight_y * max(0, margin - x_y + x_j)^p / C",
+    MultiLabelMarginLoss="sum over classes y of the target, and j that are none, of"
+    " max(0, 1 - x_y + x_j) / C",
+    MultiLabelSoftMarginLoss="the mean over classes of -weight * (y * log(s) + (1 - y) *"
+    " log(1 - s)), with s = sigmoid(x)",
 )
 
 # ---- activations ----

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import rushlight
-from docs import chart, execute, make, mistakes, pages, reference
+from docs import chart, docstrings, execute, make, mistakes, notebooks, pages, pictures, reference
 from docs import map as code_map
 from gen import declarations, table
 from tests.compat import page as packages
@@ -398,6 +399,80 @@ def test_pages_of_the_site_are_in_its_table():
             for target in re.findall(r"\]\(([^) :#]+\.md)", page.read_text()):
                 links.add((page.parent / target).resolve())
     assert set((ROOT / "docs").rglob("*.md")) - links == {ROOT / "docs" / "index.md"}
+
+
+# What has no picture of its own: bases, what is made of others, and what gives more than one number.
+WITHOUT_PICTURE = {
+    *("LRScheduler", "ChainedScheduler", "SequentialLR"),
+    *("Distribution", "ExponentialFamily", "Independent", "MixtureSameFamily"),
+    *("TransformedDistribution", "Dirichlet", "LKJCholesky", "LogisticNormal", "Wishart"),
+    *("MultivariateNormal", "LowRankMultivariateNormal", "Multinomial", "OneHotCategorical"),
+    *("OneHotCategoricalStraightThrough", "RelaxedOneHotCategorical"),
+    *("Compose", "Lambda", "RandomApply", "RandomChoice", "RandomOrder", "RandomTransforms"),
+    *("ConvertImageDtype", "LinearTransformation", "Normalize"),  # numbers that are no colours
+    *("PILToTensor", "ToPILImage", "ToTensor"),
+}
+
+
+def test_what_can_be_shown_has_a_picture(tmp_path):
+    """Rates of schedules, densities of distributions, pictures before and after transforms."""
+    pytest.importorskip("matplotlib")
+    found = pictures.write(tmp_path)
+    names = docstrings.public_names()
+    assert set(found) <= set(names)
+    assert all((tmp_path / file).stat().st_size > 1000 for file, _ in found.values())
+    bases = (rushlight.optim.lr_scheduler.LRScheduler, rushlight.distributions.Distribution)
+    shown = {
+        name
+        for name, thing in names.items()
+        if isinstance(thing, type)
+        and (issubclass(thing, bases) or name.startswith("vision.transforms."))
+        and not hasattr(thing, "__members__")
+    }
+    lacking = {name.rpartition(".")[2] for name in shown - set(found)}
+    assert lacking == WITHOUT_PICTURE
+    page = reference.generate(found)["optim.lr_scheduler.StepLR.md"]
+    assert "](optim.lr_scheduler.StepLR.svg)" in page
+
+
+def test_a_chapter_becomes_a_notebook(tmp_path):
+    """Text, code with what it prints, and the picture that it draws."""
+    pytest.importorskip("matplotlib")
+    page = "# A page\n\n```python\nprint(1)\n```\n\nThen:\n\n```python\n2\n```\n"
+    with execute.inside(tmp_path):
+        made = notebooks.notebook(page)
+    kinds = [cell["cell_type"] for cell in made["cells"]]
+    assert kinds == ["markdown", "code", "markdown", "code"]
+    assert made["cells"][1]["outputs"][0]["text"] == ["1\n"]
+    files = notebooks.write(tmp_path)
+    assert len(files) == 6
+    assert "image/svg+xml" in files[4].read_text()
+
+
+@pytest.mark.skipif(shutil.which("awk") is None, reason="needs awk")
+def test_what_a_reader_types_leads_to_an_answer(tmp_path):
+    """The last chapter as commands: it trains, saves, and a server of its own answers."""
+    typed = subprocess.run(
+        ["sh", ROOT / "docs/typed.sh", ROOT / "docs/tutorial/6-saving.md"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "typed").write_text(typed.replace("8000", str(port)))
+    package = str(Path(rushlight.__file__).parent.parent)
+    tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    run = subprocess.run(
+        ["sh", "-e", "typed"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": tools, "PYTHONPATH": package},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "b'[0, 1]'" in run.stdout
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ rest, `nn`, `optim`, `utils.data` and so on, when it is first used.
 
 from __future__ import annotations
 
+import builtins as _builtins
 import importlib as _importlib
 import os as _os
 import sys as _sys
@@ -53,6 +54,8 @@ def _is_shown(name):
 
 
 if TYPE_CHECKING:
+    from rushlight.types import Device
+    from typing import Any
     from rushlight._C import *
     from rushlight._functions import *
 
@@ -287,7 +290,7 @@ newaxis = None
 legacy_contiguous_format = _C.contiguous_format
 
 
-def typename(obj):
+def typename(obj: Any) -> str:
     """The name of a type for messages: "torch.FloatTensor" for tensors.
 
     Args:
@@ -307,7 +310,7 @@ def typename(obj):
     )
 
 
-def is_storage(obj):
+def is_storage(obj: Any) -> _builtins.bool:
     """Whether an object is a storage.
 
     Args:
@@ -340,7 +343,7 @@ def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, 
         raise RuntimeError(assert_msg)
 
 
-def get_device_module(device=None):
+def get_device_module(device: Device | None = None) -> Any:
     """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError if there is none.
 
     Args:
@@ -361,7 +364,7 @@ def get_device_module(device=None):
         raise RuntimeError(f"Device '{kind}' does not have a corresponding module") from None
 
 
-def set_default_device(device):
+def set_default_device(device: Device) -> None:
     """Makes factories without a `device` use this one; None means the CPU.
 
     Args:

@@ -10,9 +10,13 @@ is no other way to compute them. float32 products are computed in float32.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from rushlight import _C
 from rushlight._warnings import warn
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -37,7 +41,7 @@ _vitals: dict[str, str] = {}
 _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
-def use_deterministic_algorithms(mode, *, warn_only: bool = False):
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Set whether deterministic algorithms are wanted; no op raises because of it.
 
     On the CPU there are no others. On GPUs some sums keep their atomic additions. Meanwhile new
@@ -96,7 +100,7 @@ def is_deterministic_algorithms_warn_only_enabled():
     return _warn_only
 
 
-def set_deterministic_debug_mode(debug_mode):
+def set_deterministic_debug_mode(debug_mode: Any) -> None:
     """`use_deterministic_algorithms` as "default" (0), "warn" (1) or "error" (2).
 
     Args:
@@ -130,7 +134,7 @@ def get_deterministic_debug_mode():
     return 0 if not _deterministic else 1 if _warn_only else 2
 
 
-def set_float32_matmul_precision(precision):
+def set_float32_matmul_precision(precision: Any) -> None:
     """Set the least precision of float32 products: "highest", "high" or "medium".
 
     Args:

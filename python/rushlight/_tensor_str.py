@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 
@@ -29,15 +33,20 @@ class _PrintOptions:
         self.threshold = 1000
         self.edgeitems = 3
         self.linewidth = 80
-        self.sci_mode = None
+        self.sci_mode: bool | None = None
 
 
 PRINT_OPTS = _PrintOptions()
 
 
 def set_printoptions(
-    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
-):
+    precision: Any = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
     """Set how tensors are printed.
 
     Args:

@@ -8,6 +8,8 @@ import rushlight
 from rushlight import _C
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from rushlight.types import Device
 
 __all__ = [
@@ -83,7 +85,7 @@ def _present(device: Device = None):
     return place
 
 
-def current_device_index():
+def current_device_index() -> Any:
     """The index of the current accelerator; RuntimeError if there is none.
 
     For an example see `accelerator.device_index`.
@@ -96,7 +98,7 @@ def current_device_index():
 current_device_idx = current_device_index
 
 
-def set_device_index(device):
+def set_device_index(device: Device) -> Any:
     """Make an accelerator the current one; RuntimeError if there is none.
 
     For an example see `accelerator.device_index`.
@@ -112,7 +114,7 @@ def set_device_index(device):
 set_device_idx = set_device_index
 
 
-def current_stream(device: Device = None):
+def current_stream(device: Device = None) -> Any:
     """The stream that new work is queued on; RuntimeError if there is no accelerator.
 
     Args:
@@ -125,7 +127,7 @@ def current_stream(device: Device = None):
     return _C._current_stream(_present(device))
 
 
-def set_stream(stream):
+def set_stream(stream: Any) -> None:
     """Make a stream the current one of its device, and that device the current device.
 
     Args:
@@ -168,7 +170,7 @@ def _memory(function: str, device: Device):
     return getattr(getattr(rushlight, place.type), function)(place)
 
 
-def memory_stats(device: Device = None, /):
+def memory_stats(device: Device = None, /) -> dict[str, Any]:
     """The counters of the allocator by name; RuntimeError without an accelerator.
 
     Args:
@@ -181,7 +183,7 @@ def memory_stats(device: Device = None, /):
     return _memory("memory_stats", device)
 
 
-def memory_allocated(device: Device = None, /):
+def memory_allocated(device: Device = None, /) -> int:
     """The bytes of all tensors on an accelerator.
 
     Args:
@@ -194,7 +196,7 @@ def memory_allocated(device: Device = None, /):
     return _memory("memory_allocated", device)
 
 
-def max_memory_allocated(device: Device = None, /):
+def max_memory_allocated(device: Device = None, /) -> int:
     """The largest number of bytes that tensors on an accelerator have had.
 
     Args:
@@ -207,7 +209,7 @@ def max_memory_allocated(device: Device = None, /):
     return _memory("max_memory_allocated", device)
 
 
-def memory_reserved(device: Device = None, /):
+def memory_reserved(device: Device = None, /) -> int:
     """The bytes that the allocator of an accelerator holds.
 
     Args:
@@ -220,7 +222,7 @@ def memory_reserved(device: Device = None, /):
     return _memory("memory_reserved", device)
 
 
-def max_memory_reserved(device: Device = None, /):
+def max_memory_reserved(device: Device = None, /) -> int:
     """The largest number of bytes that the allocator of an accelerator has held.
 
     Args:
@@ -259,7 +261,7 @@ def reset_accumulated_memory_stats(device: Device = None, /):
     _memory("reset_accumulated_memory_stats", device)
 
 
-def get_memory_info(device: Device = None, /):
+def get_memory_info(device: Device = None, /) -> Any:
     """The free bytes and all bytes of an accelerator's memory.
 
     Args:
@@ -284,7 +286,7 @@ class device_index:
         ...         print(torch.accelerator.current_device_index())
     """
 
-    def __init__(self, device) -> None:
+    def __init__(self, device: Device) -> None:
         self.index = device
 
     def __enter__(self):

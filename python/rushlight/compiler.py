@@ -12,12 +12,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C, nn
 from rushlight._lazy import later
 from rushlight.utils import _pytree
+
+if TYPE_CHECKING:
+    from rushlight.nn import Module
 
 _graphs = later("rushlight._dynamo._graphs")
 _capture = later("rushlight._dynamo._capture")
@@ -68,16 +71,16 @@ _BACKENDS = frozenset(
 
 
 def compile(
-    model=None,
+    model: Module | None = None,
     *,
     fullgraph: bool = False,
-    dynamic=None,
-    backend="inductor",
-    mode=None,
-    options=None,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: Any = None,
     disable: bool = False,
-    name=None,
-):
+    name: str | None = None,
+) -> Any:
     """Return `model` in a wrapper whose calls compute chains of pointwise ops in one pass.
 
     A module comes back as an `OptimizedModule`, whose state has the prefix `_orig_mod.`; without
@@ -140,7 +143,7 @@ def compile(
     return call_model
 
 
-def capture(step, check: int = 2):
+def capture(step: Any, check: int = 2) -> Any:
     """Return a function that records a step, and replays it without Python.
 
     A step is a function that does the same ops at each call: forward, backward, clipping, an
@@ -333,7 +336,9 @@ def is_exporting():
     return _exporting
 
 
-def disable(fn=None, recursive: bool = True, *, reason=None):
+def disable(
+    fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None
+) -> Any:
     """Return the function in a wrapper whose ops run at once, where `compile` is on too.
 
     Args:
@@ -389,8 +394,11 @@ def assume_constant_result(fn: Callable[..., Any]):
 
 
 def substitute_in_graph(
-    original_fn, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
-):
+    original_fn: Callable[..., Any],
+    *,
+    can_constant_fold_through: bool = False,
+    skip_signature_check: bool = False,
+) -> Any:
     """A decorator that returns its function unchanged: the original is never replaced.
 
     Args:
@@ -405,7 +413,7 @@ def substitute_in_graph(
     return lambda function: function
 
 
-def wrap_numpy(fn: Callable[..., Any]):
+def wrap_numpy(fn: Callable[..., Any]) -> Any:
     """Turn a function of arrays into one of tensors.
 
     Args:
@@ -449,7 +457,7 @@ def reset():
     _capture.forget_recordings()
 
 
-def list_backends(exclude_tags=("debug", "experimental")):
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     """The names of compilers: none. `compile` accepts those of PyTorch all the same.
 
     Args:
@@ -481,7 +489,11 @@ class set_stance:
     """
 
     def __init__(
-        self, stance="default", *, skip_guard_eval_unsafe: bool = False, force_backend=None
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
+        force_backend: Any = None,
     ) -> None:
         if stance not in _STANCES + _MORE_STANCES:
             raise RuntimeError(

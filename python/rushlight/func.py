@@ -94,7 +94,7 @@ def functional_call(
     )
 
 
-def replace_all_batch_norm_modules_(root):
+def replace_all_batch_norm_modules_(root: Module) -> Module:
     """Remove the running statistics of all batch normalisations in a module, for `vmap`.
 
     Args:

@@ -25,7 +25,7 @@ class Future(Generic[_T]):
         42
     """
 
-    def __init__(self, *, devices=None) -> None:
+    def __init__(self, *, devices: Any = None) -> None:
         self._condition = threading.Condition()
         self._done = False
         self._value: Any = None
@@ -94,7 +94,7 @@ class Future(Generic[_T]):
         return after
 
 
-def collect_all(futures):
+def collect_all(futures: Any) -> Any:
     """A future of the list of futures, which is done when all of them are.
 
     Args:
@@ -128,7 +128,7 @@ def collect_all(futures):
     return all_done
 
 
-def wait_all(futures):
+def wait_all(futures: Any) -> Any:
     """Wait for all futures and return their results.
 
     Args:

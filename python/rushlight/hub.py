@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import errno
 import hashlib
 import importlib.util
@@ -12,12 +13,18 @@ import sys
 import tempfile
 import uuid
 import zipfile
+from typing import TYPE_CHECKING
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
 import rushlight
 from rushlight._warnings import warn
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight.nn import Module
 
 __all__ = [
     "download_url_to_file",
@@ -51,7 +58,7 @@ def get_dir():
     return _hub_dir if _hub_dir is not None else os.path.join(_get_torch_home(), "hub")
 
 
-def set_dir(d):
+def set_dir(d: Any) -> None:
     """Set the folder of downloads.
 
     Args:
@@ -68,7 +75,9 @@ def set_dir(d):
     _hub_dir = os.path.expanduser(d)
 
 
-def download_url_to_file(url, dst, hash_prefix=None, progress: bool = True):
+def download_url_to_file(
+    url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
+) -> None:
     """Download a file; it appears under its name only when it is complete.
 
     Raises:
@@ -139,14 +148,14 @@ def _make_folder(path):
 
 
 def load_state_dict_from_url(
-    url,
-    model_dir=None,
-    map_location=None,
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
     progress: bool = True,
     check_hash: bool = False,
-    file_name=None,
+    file_name: str | None = None,
     weights_only: bool = False,
-):
+) -> Any:
     """Load a file of weights, downloaded once into `hub/checkpoints`.
 
     With `check_hash` the name must hold the beginning of the content's SHA-256. Only data is ever
@@ -274,12 +283,12 @@ def _entry(module, name):
 
 
 def list(
-    github,
+    github: str,
     force_reload: bool = False,
     skip_validation: bool = False,
-    trust_repo=None,
+    trust_repo: Any = None,
     verbose: bool = True,
-):
+) -> builtins.list[str]:
     """The names of the models of a repository.
 
     For an example see `hub.load`, which works without a network.
@@ -299,7 +308,13 @@ def list(
     return [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
 
 
-def help(github, model, force_reload: bool = False, skip_validation: bool = False, trust_repo=None):
+def help(
+    github: str,
+    model: Module,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: Any = None,
+) -> str | None:
     """The docstring of a model of a repository.
 
     For an example see `hub.load`, which works without a network.
@@ -319,16 +334,16 @@ def help(github, model, force_reload: bool = False, skip_validation: bool = Fals
 
 
 def load(
-    repo_or_dir,
-    model,
-    *args,
+    repo_or_dir: str,
+    model: Module,
+    *args: Any,
     source: str = "github",
-    trust_repo=None,
+    trust_repo: Any = None,
     force_reload: bool = False,
     verbose: bool = True,
     skip_validation: bool = False,
-    **kwargs,
-):
+    **kwargs: Any,
+) -> Any:
     """Call the function `model` of a repository's hubconf.py with these arguments and return its
     result.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C
 from rushlight._library import gradients, keys, registry, simple_registry
@@ -19,6 +19,9 @@ from rushlight._library.infer_schema import infer_schema
 from rushlight._library.opcheck import opcheck
 from rushlight._library.tags import listed
 from rushlight._ops import OpOverload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "CustomOpDef",
@@ -61,7 +64,14 @@ def _found(op) -> registry.CustomOverload:
     return found
 
 
-def define(qualname, schema, alias_analysis: str = "", *, lib=None, tags=()):
+def define(
+    qualname: str,
+    schema: str,
+    alias_analysis: str = "",
+    *,
+    lib: Any = None,
+    tags: Sequence[str] = (),
+) -> Any:
     """Define an op, "namespace::name", with its schema; `impl` registers its implementation.
 
     With a `Library` instead of a name, a decorator of what the op does on all devices.
@@ -95,7 +105,7 @@ def define(qualname, schema, alias_analysis: str = "", *, lib=None, tags=()):
     return None
 
 
-def impl(qualname, types, func=None, *, lib=None):
+def impl(qualname: str, types: Any, func: Any = None, *, lib: Any = None) -> Any:
     """A decorator that registers the implementation of an op for devices: "cpu", "cuda", "default"
     or several.
 
@@ -140,7 +150,9 @@ def impl(qualname, types, func=None, *, lib=None):
     return register_all if func is None else register_all(func)
 
 
-def register_kernel(op, device_types, func=None, /, *, lib=None):
+def register_kernel(
+    op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None
+) -> Any:
     """A decorator that registers the implementation of an op for devices.
 
     Args:
@@ -167,8 +179,14 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
 
 
 def register_fake(
-    op, func=None, /, *, lib=None, _stacklevel: int = 1, allow_override: bool = False
-):
+    op: Any,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Any = None,
+    _stacklevel: int = 1,
+    allow_override: bool = False,
+) -> Any:
     """A decorator that registers the results of an op for meta and fake tensors.
 
     Args:
@@ -196,7 +214,9 @@ def register_fake(
     return register if func is None else register(func)
 
 
-def impl_abstract(qualname, func=None, *, lib=None, _stacklevel: int = 1):
+def impl_abstract(
+    qualname: str, func: Callable[..., Any] | None = None, *, lib: Any = None, _stacklevel: int = 1
+) -> Any:
     """Deprecated name of `register_fake`.
 
     For an example see `library.register_fake`.
@@ -213,7 +233,14 @@ def impl_abstract(qualname, func=None, *, lib=None, _stacklevel: int = 1):
     return register_fake(qualname, func, lib=lib)
 
 
-def register_autograd(op, backward, /, *, setup_context=None, lib=None):
+def register_autograd(
+    op: Any,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., Any] | None = None,
+    lib: Any = None,
+) -> Any:
     """Register the backward of an op, as `CustomOpDef.register_autograd` does.
 
     Args:
@@ -244,7 +271,7 @@ def _take_back_with(lib, number):
         lib._undo.append(lambda: _C._library_take_back(number))
 
 
-def register_vmap(op, func=None, /, *, lib=None):
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """A decorator that registers an op's function for vmap, as `CustomOpDef.register_vmap` does.
 
     Args:
@@ -273,7 +300,7 @@ def register_vmap(op, func=None, /, *, lib=None):
     return register if func is None else register(func)
 
 
-def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> Any:
     """Register a dtype to which autocast on a device casts floating-point tensors before the op.
 
     Args:
@@ -299,7 +326,14 @@ def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
     _take_back_with(lib, found.implement(key, function))
 
 
-def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
+def register_torch_dispatch(
+    op: Any,
+    torch_dispatch_class: type,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Any = None,
+) -> Any:
     """A decorator that registers what a class of modes or tensors does with an op.
 
     For an example see `library.register_kernel`, which registers in the same way.
@@ -372,7 +406,7 @@ class Library:
         tensor([4.0000, 1.5000])
     """
 
-    def __init__(self, ns, kind, dispatch_key: str = "") -> None:
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
         if ns == "prim":
@@ -389,7 +423,7 @@ class Library:
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
-    def define(self, schema, alias_analysis: str = "", *, tags=()):
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Sequence[str] = ()) -> Any:
         """Define an op by its schema, "name(Tensor x) -> Tensor"; returns the name.
 
         Raises:
@@ -438,13 +472,13 @@ class Library:
 
     def impl(
         self,
-        op_name,
+        op_name: str,
         fn: Callable[..., Any],
-        dispatch_key: str = "",
+        dispatch_key: Any = "",
         *,
         with_keyset: bool = False,
         allow_override: bool = True,
-    ):
+    ) -> Any:
         """Register the implementation of an op.
 
         Args:
@@ -556,7 +590,7 @@ def _values(kernel, args, kwargs):
     return kernel.op_handle._values(args, kwargs)
 
 
-def get_kernel(op, dispatch_key):
+def get_kernel(op: Any, dispatch_key: str) -> Any:
     """The implementation of an op of the table on a device, whether or not it is overridden later.
 
     Args:
@@ -601,7 +635,14 @@ def _scoped_library(*args, **kwargs):
 # ---- ops of Triton's kernels ----
 
 
-def triton_op(name: str, fn=None, /, *, mutates_args, schema=None):
+def triton_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: Any,
+    schema: str | None = None,
+) -> Any:
     """Define an op from a function that starts Triton kernels; without `fn`, a decorator.
 
     Its body says what fake tensors become as well.
@@ -627,7 +668,7 @@ def triton_op(name: str, fn=None, /, *, mutates_args, schema=None):
     return define_op if fn is None else define_op(fn)
 
 
-def wrap_triton(triton_kernel, /):
+def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
     """Return the Triton kernel itself, because nothing is traced.
 
     Args:

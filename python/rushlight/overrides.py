@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-def is_tensor_like(inp):
+def is_tensor_like(inp: Any) -> bool:
     """Whether an object is a Tensor or has `__torch_function__`.
 
     Args:
@@ -96,7 +96,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **({} if kwargs is None else kwargs))
 
 
-def wrap_torch_function(dispatcher):
+def wrap_torch_function(dispatcher: Callable[..., Any]) -> Any:
     """A decorator that offers calls of a function to the arguments that `dispatcher(*args)`
     returns.
 
@@ -230,7 +230,7 @@ def _overridable():
     return out
 
 
-def get_overridable_functions():
+def get_overridable_functions() -> Any:
     """A dict from modules and classes to their functions that `__torch_function__` can override.
 
     Example:
@@ -256,7 +256,7 @@ def get_ignored_functions():
     return ignored
 
 
-def get_testing_overrides():
+def get_testing_overrides() -> Any:
     """A dict from functions to lambdas that take the same arguments and return -1.
 
     Example:
@@ -293,7 +293,7 @@ def _names():
     }
 
 
-def resolve_name(f):
+def resolve_name(f: Callable[..., Any]) -> Any:
     """The name of an overridable function, "torch.Tensor.add"; None for others.
 
     Args:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rushlight import _C
 from rushlight._C import Generator, default_generator
 from rushlight._warnings import warn
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
 
 __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -65,7 +69,7 @@ def get_rng_state():
     return default_generator.get_state()
 
 
-def set_rng_state(new_state):
+def set_rng_state(new_state: Tensor) -> None:
     """Set the default generator to a state from `get_rng_state`.
 
     Args:

@@ -7,8 +7,15 @@ from __future__ import annotations
 
 import json
 import os
+from typing import TYPE_CHECKING
 
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from rushlight import Tensor
 
 __all__ = [
     "load",
@@ -35,7 +42,9 @@ def _copy_to_device(tensors, device):
     return {name: tensor.to(device) for name, tensor in tensors}
 
 
-def save_file(tensors, filename, metadata=None):
+def save_file(
+    tensors: Mapping[str, Tensor], filename: str, metadata: Mapping[str, Any] | None = None
+) -> None:
     """Save tensors under their names; an existing file is replaced in one step.
 
     Args:
@@ -53,7 +62,7 @@ def save_file(tensors, filename, metadata=None):
     _C._save_safetensors(*_pairs(tensors, metadata), os.fsdecode(os.fspath(filename)))
 
 
-def save(tensors, metadata=None):
+def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = None) -> bytes:
     """The bytes of a safetensors file.
 
     Args:
@@ -68,7 +77,7 @@ def save(tensors, metadata=None):
     return _C._save_safetensors(*_pairs(tensors, metadata), None)
 
 
-def load_file(filename, device="cpu", *, mmap: bool = True):
+def load_file(filename: str, device: str = "cpu", *, mmap: bool = True) -> dict[str, Tensor]:
     """Load the tensors of a file as a dict.
 
     Args:
@@ -89,7 +98,7 @@ def load_file(filename, device="cpu", *, mmap: bool = True):
     return _copy_to_device(_C._load_safetensors(os.fsdecode(os.fspath(filename)), mmap)[0], device)
 
 
-def load(data):
+def load(data: Any) -> dict[str, Tensor]:
     """Load tensors from the bytes of a file as a dict.
 
     Args:
@@ -105,7 +114,7 @@ def load(data):
     return _copy_to_device(_C._load_safetensors(data, False)[0], "cpu")
 
 
-def metadata(filename):
+def metadata(filename: str) -> Any:
     """The metadata strings of a file.
 
     Args:
@@ -138,7 +147,12 @@ def _shards(tensors, most):
     return shards
 
 
-def save_sharded(tensors, folder, max_shard_size: int = 5_000_000_000, metadata=None):
+def save_sharded(
+    tensors: Mapping[str, Tensor],
+    folder: Any,
+    max_shard_size: int = 5_000_000_000,
+    metadata: Mapping[str, Any] | None = None,
+) -> Any:
     """Save tensors in several files of limited size, with an index of their places.
 
     The index is written last: until then a folder that had one goes on meaning the old files, if
@@ -176,7 +190,7 @@ def save_sharded(tensors, folder, max_shard_size: int = 5_000_000_000, metadata=
     os.replace(path + ".part", path)
 
 
-def load_sharded(path, device="cpu", *, mmap: bool = True):
+def load_sharded(path: str, device: str = "cpu", *, mmap: bool = True) -> dict[str, Tensor]:
     """Load the tensors of several files as a dict.
 
     Args:

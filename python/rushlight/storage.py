@@ -169,7 +169,9 @@ class TypedStorage:
 
     dtype: _C.dtype
 
-    def __init__(self, *args, wrap_storage=None, dtype: Any = None, device: Device = None) -> None:
+    def __init__(
+        self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Device = None
+    ) -> None:
         _warn_typed_storage_removal()
         dtype = _C.ops.get_default_dtype() if dtype is None else dtype
         if len(args) > 1:

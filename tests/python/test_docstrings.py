@@ -121,6 +121,18 @@ def test_arguments_are_described_and_there_is_an_example(group):
     assert not {name: lacks for name, lacks in lacking.items() if lacks and name not in INNER}
 
 
+# Layers whose shapes are those of what they hold, and bases that compute nothing.
+WITHOUT_SHAPE = {
+    *("Container", "Identity", "Module", "ModuleDict", "ModuleList"),
+    *("ParameterDict", "ParameterList", "Sequential", "RNNBase", "RNNCellBase"),
+}
+
+
+def test_layers_say_their_shapes():
+    lacking = {n for n, cls in layers().items() if "\nShape: " not in inspect.cleandoc(cls.__doc__)}
+    assert {name.removeprefix("nn.") for name in lacking} == WITHOUT_SHAPE
+
+
 def test_what_is_used_most_is_described():
     lacking = {name: docstrings.missing(thing) for name, thing in most_used().items()}
     assert not {name: lacks for name, lacks in lacking.items() if lacks and name not in INNER}

@@ -1,12 +1,15 @@
 """Schedules one after the other and at once, against their rates written out."""
 
 import copy
+import inspect
 import itertools
 import math
+import re
 
 import pytest
 
 import rushlight as torch
+from docs import pictures
 from rushlight import nn, optim
 from rushlight.optim import lr_scheduler as s
 
@@ -212,3 +215,30 @@ def test_a_state_of_other_functions_is_refused(kind):
     with pytest.raises(ValueError, match=r"has 1 functions, .* the state is of 2"):
         ours.load_state_dict(state)
     assert ours.__dict__ == before
+
+
+# ---- what docstrings say ----
+
+
+@pytest.mark.parametrize("name", pictures.SCHEDULES)
+def test_docstrings_say_the_rate_and_when_to_step(name):
+    """A formula of a docstring gives the rates that the schedule sets."""
+    cls = getattr(s, name, None) or getattr(optim.swa_utils, name)
+    said = " ".join(cls.__doc__.partition("Args:")[0].split())
+    assert "When to step: after each" in said
+    formula = re.search(r"Rate after t steps: `([^`]+)`(?:, with `(\w+) = ([^`]+)`)?", said)
+    if formula is None:  # in words
+        assert "Rate after t steps: " in said
+        return
+    given = inspect.signature(cls).bind(None, **pictures.values_of(pictures.SCHEDULES[name]))
+    given.apply_defaults()
+    for t, rate in enumerate(pictures.rates(name)):
+        names = {**given.arguments, "lr": 1.0, "t": t, "cos": math.cos, "pi": math.pi}
+        if formula[2]:
+            names[formula[2]] = eval(formula[3], names)
+        assert rate == pytest.approx(eval(formula[1], names)), t
+
+
+def test_every_schedule_says_when_to_step():
+    for name in s.__all__:
+        assert "When to step: after each" in getattr(s, name).__doc__, name

@@ -36,7 +36,7 @@ def _torch_name(name):
     return name
 
 
-def add_safe_globals(safe_globals):
+def add_safe_globals(safe_globals: Any) -> None:
     """Functions and classes that `load` may call when a file asks for it, from now on.
 
     Each is the function or class, or a pair of it and its full name in files.
@@ -86,7 +86,7 @@ class safe_globals:
         [<class 'datetime.date'>]
     """
 
-    def __init__(self, safe_globals):
+    def __init__(self, safe_globals: Any) -> None:
         self._added = safe_globals
 
     def __enter__(self):

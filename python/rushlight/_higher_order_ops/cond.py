@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight import Tensor
 from rushlight._higher_order_ops import utils
 from rushlight.utils import _pytree
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 __all__ = ["cond"]
 
 
-def cond(pred, true_fn, false_fn, operands=()):
+def cond(
+    pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()
+) -> Any:
     """`true_fn(*operands)` where `pred` is true, else `false_fn(*operands)`.
 
     Args:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight import Tensor
 from rushlight._higher_order_ops import utils
 from rushlight.utils import _pytree
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 __all__ = ["while_loop"]
 
 
-def while_loop(cond_fn, body_fn, carried_inputs):
+def while_loop(
+    cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any
+) -> Any:
     """What `body_fn` makes of its own results while `cond_fn` of them is true.
 
     Args:

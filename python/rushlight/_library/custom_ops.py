@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight._library import gradients, registry, simple_registry
 from rushlight._library import schema as schemas
 from rushlight._library.infer_schema import infer_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def devices_of(device_types) -> tuple:
@@ -49,7 +52,14 @@ class CustomOpDef:
         <CustomOpDef(docs_def::halve)>
     """
 
-    def __init__(self, namespace: str, name: str, schema: str, fn=None, tags=()) -> None:
+    def __init__(
+        self,
+        namespace: str,
+        name: str,
+        schema: str,
+        fn: Callable[..., Any] | None = None,
+        tags: Sequence[str] = (),
+    ) -> None:
         self._namespace, self._name, self._schema = namespace, name, schema
         self._qualname = f"{namespace}::{name}"
         earlier = registry.find(self._qualname)
@@ -148,7 +158,16 @@ class CustomOpDef:
         return register if fn is None else register(fn)
 
 
-def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
+def custom_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: Any,
+    device_types: Any = None,
+    schema: str | None = None,
+    tags: Sequence[str] | None = None,
+) -> Any:
     """Make a function an op, `ops.NAMESPACE.NAME`; without `fn`, a decorator.
 
     Args:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+from typing import TYPE_CHECKING
 
 import rushlight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _SCHEMA_TYPES = {
     rushlight.Tensor: "Tensor",
@@ -19,7 +24,9 @@ _SCHEMA_TYPES = {
 }
 
 
-def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
+def infer_schema(
+    prototype_function: Callable[..., Any], /, *, mutates_args: Any, op_name: str | None = None
+) -> str:
     """The schema that a function's annotations say: "(Tensor x, float y) -> Tensor".
 
     Args:

@@ -1,6 +1,13 @@
 """Whether arguments want to see a call by `__torch_function__`, and offering it to them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "handle_torch_function",
@@ -10,7 +17,7 @@ __all__ = [
 ]
 
 
-def has_torch_function(relevant_args):
+def has_torch_function(relevant_args: Any) -> bool:
     """Whether one of the arguments, or a mode, wants to see the call.
 
     Args:
@@ -23,7 +30,7 @@ def has_torch_function(relevant_args):
     return _C._has_torch_function(*relevant_args)
 
 
-def has_torch_function_variadic(*args):
+def has_torch_function_variadic(*args: Any) -> bool:
     """The same with the arguments given one by one.
 
     Args:
@@ -36,7 +43,7 @@ def has_torch_function_variadic(*args):
     return _C._has_torch_function(*args)
 
 
-def has_torch_function_unary(argument):
+def has_torch_function_unary(argument: Any) -> bool:
     """The same for one argument.
 
     Args:
@@ -49,7 +56,7 @@ def has_torch_function_unary(argument):
     return _C._has_torch_function(argument)
 
 
-def handle_torch_function(public_api, relevant_args, *args, **kwargs):
+def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
     """Offers a call to the modes and the arguments that have `__torch_function__`.
 
     For an example see `overrides.wrap_torch_function`, which offers calls as well.

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import rushlight
 from rushlight import _C
 from rushlight._library import registry
 from rushlight._library import schema as schemas
 from rushlight._ops import _overload, ops
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["_overload", "ops"]
 
@@ -135,7 +140,7 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
 @_op("sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()")
-def sym_constrain_range(size, *, min=None, max=None):
+def sym_constrain_range(size: Any, *, min: Any = None, max: Any = None) -> None:
     """RuntimeError if a number is not from `min` to `max`."""
     low = _LOWEST if min is None else min
     high = _HIGHEST if max is None else max
@@ -146,7 +151,7 @@ def sym_constrain_range(size, *, min=None, max=None):
 
 
 @_op("sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()")
-def sym_constrain_range_for_size(size, *, min=None, max=None):
+def sym_constrain_range_for_size(size: Any, *, min: Any = None, max: Any = None) -> None:
     """The same of a size, which is not negative; `max` is above 2."""
     if max is not None and max <= 2:
         raise RuntimeError(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight import _C, _KINDS, Tensor, device
 from rushlight._warnings import warn
 from rushlight.cuda.devices import is_available
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _NAMES = {f"{kind}Tensor": dtype for kind, dtype in _KINDS.items()}
 
@@ -119,7 +124,7 @@ def parse_type(value):
     )
 
 
-def set_default_tensor_type(t):
+def set_default_tensor_type(t: Any) -> None:
     """The older form of `set_default_dtype` and `set_default_device`, by a tensor type or its name.
 
     Args:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class finfo:
@@ -18,7 +22,7 @@ class finfo:
         (65504.0, 1.1920928955078125e-07)
     """
 
-    def __init__(self, type=None) -> None:
+    def __init__(self, type: Any = None) -> None:
         dtype = _C.ops.get_default_dtype() if type is None else type
         if not isinstance(dtype, _C.dtype):
             raise TypeError(
@@ -58,7 +62,7 @@ class iinfo:
         (127, 8)
     """
 
-    def __init__(self, type) -> None:
+    def __init__(self, type: Any) -> None:
         if not isinstance(type, _C.dtype):
             raise TypeError(
                 f"iinfo(): argument 'type' must be torch.dtype, not {type.__class__.__name__}"

@@ -9,13 +9,16 @@ PyTorch, and programs say `dequantize()`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rushlight
 from rushlight import _C, Tensor
 from rushlight._lazy import later
 from rushlight._quantized.fake import choose_qparams
 from rushlight.storage import CODES, TypedStorage
+
+if TYPE_CHECKING:
+    from rushlight.types import _dtype
 
 __all__ = [
     "QuantizedTensor",
@@ -233,7 +236,7 @@ def _codes_of(input: Tensor, scale, zero_point, dtype) -> Tensor:
     return places.clamp_(first, last).to(CODES[dtype])
 
 
-def quantize_per_tensor(input, scale, zero_point, dtype) -> Any:
+def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype) -> Any:
     """Codes under one scale and one zero point.
 
     Args:
@@ -265,7 +268,7 @@ def quantize_per_tensor(input, scale, zero_point, dtype) -> Any:
     return _wrap_codes(_codes_of(input.detach(), step, zero, dtype), about)
 
 
-def quantize_per_tensor_dynamic(input, dtype, reduce_range) -> Any:
+def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype, reduce_range: Any) -> Any:
     """Codes under the scale that the numbers of the tensor ask for.
 
     Args:
@@ -286,7 +289,9 @@ def quantize_per_tensor_dynamic(input, dtype, reduce_range) -> Any:
     return quantize_per_tensor(input, scale, zero_point, dtype)
 
 
-def quantize_per_channel(input, scales, zero_points, axis, dtype):
+def quantize_per_channel(
+    input: Tensor, scales: Tensor, zero_points: Tensor, axis: Any, dtype: _dtype
+) -> Tensor:
     """Codes with a scale and a zero point for each index of a dimension.
 
     Args:
@@ -476,7 +481,9 @@ def scheme_of(input):
     return _expect_quantized(input, "qscheme")._quantizer.scheme
 
 
-def choose_qparams_optimized(input, numel, n_bins, ratio, bit_width):
+def choose_qparams_optimized(
+    input: Tensor, numel: int, n_bins: int, ratio: float, bit_width: int
+) -> tuple[Tensor, Tensor]:
     """The smaller range of numbers whose codes lose the least, by trying narrower ones.
 
     Args:

@@ -3,8 +3,13 @@ have, which is how networks are trained for them."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import rushlight
 from rushlight.autograd import Function
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
 
 __all__ = [
     "choose_qparams",
@@ -62,7 +67,9 @@ def _check_zero_points(fit) -> None:
         raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
 
 
-def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Tensor | float, zero_point: Tensor | int, quant_min: int, quant_max: int
+) -> Tensor:
     """A tensor rounded to codes of one scale.
 
     Args:
@@ -83,13 +90,16 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
         _check_zero_points(quant_min > quant_max or quant_min <= zero_point <= quant_max)
         scale = rushlight.tensor(float(scale), dtype=rushlight.float32, device=input.device)
         zero_point = rushlight.tensor(float(zero_point), device=input.device)
+    zero_point = rushlight.as_tensor(zero_point)
     for t in (scale, zero_point):
         if t.numel() != 1:
             raise RuntimeError(f"a Tensor with {t.numel()} elements cannot be converted to Scalar")
     return _fake_quantize(input, scale.reshape(()), zero_point.reshape(()), quant_min, quant_max)
 
 
-def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
+) -> Tensor:
     """A tensor rounded to codes with a scale for each index of a dimension.
 
     Args:
@@ -194,20 +204,20 @@ def _observe(
 
 
 def fused_moving_avg_obs_fake_quant(
-    input,
-    observer_on,
-    fake_quant_on,
-    running_min,
-    running_max,
-    scale,
-    zero_point,
-    averaging_const,
-    quant_min,
-    quant_max,
-    ch_axis,
-    per_row_fake_quant=False,
-    symmetric_quant=False,
-):
+    input: Tensor,
+    observer_on: Tensor,
+    fake_quant_on: Tensor,
+    running_min: Tensor,
+    running_max: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    averaging_const: float,
+    quant_min: int,
+    quant_max: int,
+    ch_axis: int,
+    per_row_fake_quant: bool = False,
+    symmetric_quant: bool = False,
+) -> Tensor:
     """Moving averages of the smallest and the largest number, codes from them, and a tensor rounded
     to those.
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
 from rushlight.utils import _pytree
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
 
 Argnums = int | tuple[int, ...]
 
@@ -347,7 +350,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     return wrapper
 
 
-def debug_unwrap(tensor, *, recurse: bool = True):
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Any:
     """The value of a tensor in `vmap`, with the batch in front; other tensors unchanged.
 
     Args:

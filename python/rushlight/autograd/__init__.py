@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
@@ -20,6 +20,11 @@ from rushlight.autograd.grad_mode import (
 )
 from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
 from rushlight.autograd.variable import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight import Tensor
 
 __all__ = [
     "Function",
@@ -90,13 +95,13 @@ def _gradients(given, n):
 
 
 def backward(
-    tensors,
-    grad_tensors=None,
-    retain_graph=None,
+    tensors: Sequence[Tensor],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
     create_graph: bool = False,
-    grad_variables=None,
-    inputs=None,
-):
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
     """Add the gradients of `tensors` to the `.grad` of the leaves, or only to that of `inputs`.
 
     Args:
@@ -143,16 +148,16 @@ def backward(
 
 
 def grad(
-    outputs,
-    inputs,
-    grad_outputs=None,
-    retain_graph=None,
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,
-    allow_unused=None,
+    allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-):
+) -> Any:
     """Return the sums of gradients of `outputs` with respect to each of `inputs`.
 
     Args:

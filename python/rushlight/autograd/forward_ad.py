@@ -7,11 +7,16 @@ gives both. Tangents may require grad, and what they are computed by is recorded
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import rushlight
 from rushlight import _C
 from rushlight.autograd.grad_mode import ContextDecorator
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight import Tensor
 
 __all__ = [
     "UnpackedDualTensor",
@@ -69,7 +74,7 @@ def enter_dual_level():
     return _current_level
 
 
-def exit_dual_level(*, level=None):
+def exit_dual_level(*, level: int | None = None) -> None:
     """Close a level: dual tensors keep their values and lose their tangents.
 
     For an example see `autograd.forward_ad.enter_dual_level`.
@@ -111,7 +116,7 @@ def _find_level(level):
     return _level if level == 0 else None
 
 
-def make_dual(tensor, tangent, *, level=None):
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
     """A view of a tensor that has a tangent of the same size.
 
     For an example see `autograd.forward_ad.dual_level`.
@@ -140,7 +145,7 @@ def make_dual(tensor, tangent, *, level=None):
     return _C._make_dual(tensor, tangent, number)
 
 
-def unpack_dual(tensor, *, level=None):
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> Any:
     """The value and the tangent of a dual tensor.
 
     For an example see `autograd.forward_ad.dual_level`.

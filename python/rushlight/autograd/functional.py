@@ -133,7 +133,13 @@ _INPUT_SCALAR = "the argument of the function"
 _OUTPUT_SCALAR = "the result of the function"
 
 
-def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
+def vjp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
     """Return `func(*inputs)` and vᵀ J with the Jacobian J; v has the structure of the output.
 
     Args:
@@ -157,7 +163,13 @@ def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, st
     return _result(outputs, several_out, create_graph), _result(products, several_in, create_graph)
 
 
-def jvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
+def jvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
     """Return `func(*inputs)` and J v; v has the structure of the inputs. It runs backward twice.
 
     Args:
@@ -186,12 +198,12 @@ def jvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, st
 
 def jacobian(
     func: Callable[..., Any],
-    inputs,
+    inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
     strategy: str = "reverse-mode",
-):
+) -> Any:
     """Return the Jacobian: for each output and input a tensor with the shapes of both, one after
     the other.
 
@@ -340,12 +352,12 @@ def _scalar(func, function):
 
 def hessian(
     func: Callable[..., Any],
-    inputs,
+    inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
-):
+) -> Any:
     """Return the second derivatives of a scalar function: a tensor, or tuples indexed by input.
 
     Args:
@@ -393,7 +405,13 @@ def _check_twice(output, gradients, inputs):
             raise _second("the jacobian of the user-provided function", i)
 
 
-def vhp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
+def vhp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
     """Return `func(*inputs)` and vᵀ H with the Hessian H; v has the structure of the inputs.
 
     Args:
@@ -420,7 +438,13 @@ def vhp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, st
     return _result(outputs, False, create_graph), _result(products, several, create_graph)
 
 
-def hvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
+def hvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
     """Return `func(*inputs)` and H v. It costs one backward more than `vhp`, which gives the same
     values.
 

@@ -35,7 +35,7 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 def gradcheck(
     func: Callable[..., Any],
-    inputs,
+    inputs: Any,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -49,8 +49,8 @@ def gradcheck(
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
-    masked=None,
-):
+    masked: bool | None = None,
+) -> bool:
     """Whether derivatives of `func` agree with central differences of width `eps`.
 
     Args:
@@ -120,8 +120,8 @@ def gradcheck(
 
 def gradgradcheck(
     func: Callable[..., Any],
-    inputs,
-    grad_outputs=None,
+    inputs: Any,
+    grad_outputs: Any = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -136,7 +136,7 @@ def gradgradcheck(
     check_rev_over_rev: bool = True,
     fast_mode: bool = False,
     masked: bool = False,
-):
+) -> bool:
     """Run `gradcheck` on the gradients of `func`, as functions of the inputs and of `grad_outputs`.
 
     Args:

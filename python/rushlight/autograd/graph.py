@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rushlight
 from rushlight import _C
 from rushlight.utils.hooks import RemovableHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight import Tensor
 
 __all__ = [
     "GradientEdge",
@@ -43,7 +48,7 @@ class GradientEdge(NamedTuple):
     output_nr: int
 
 
-def get_gradient_edge(tensor):
+def get_gradient_edge(tensor: Tensor) -> Any:
     """The edge of a tensor; it replaces the tensor in `backward` and `grad` without keeping it
     alive.
 
@@ -62,7 +67,7 @@ def get_gradient_edge(tensor):
     return GradientEdge(*_C._gradient_edge(tensor))
 
 
-def increment_version(tensor):
+def increment_version(tensor: Tensor) -> None:
     """Count a write that autograd did not see, for one tensor or several.
 
     Nothing is counted for tensors made in inference mode, which no graph can have saved.
@@ -95,7 +100,7 @@ class saved_tensors_hooks:
         >>> y.sum().backward()
     """
 
-    def __init__(self, pack_hook, unpack_hook) -> None:
+    def __init__(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
@@ -209,7 +214,7 @@ def allow_mutation_on_saved_tensors():
             context.clear()
 
 
-def set_warn_on_accumulate_grad_stream_mismatch(enabled):
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """A no-op: gradients are accumulated on the stream that computed them.
 
     Args:
@@ -235,7 +240,9 @@ class _MultiHandle(RemovableHandle):
         self.handles = handles
 
 
-def register_multi_grad_hook(tensors, fn: Callable[..., Any], *, mode: str = "all"):
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
+) -> Any:
     """Call `fn` when the gradients of all tensors are computed, or the first (`mode="any"`).
 
     With "all", fn gets a list of them, None for those that a backward does not compute. "Not

@@ -106,7 +106,7 @@ def index_of(device):
     return current_device() if place.index is None else place.index
 
 
-def current_device():
+def current_device() -> int:
     """The index of the GPU that "cuda" means on this thread.
 
     Example:
@@ -116,7 +116,7 @@ def current_device():
     return _C._current_device("cuda")
 
 
-def set_device(device):
+def set_device(device: Device) -> None:
     """Make a GPU the current one of this thread; a negative index is a no-op.
 
     Args:
@@ -140,7 +140,7 @@ class device:
         ...     pass
     """
 
-    def __init__(self, device) -> None:
+    def __init__(self, device: Device) -> None:
         self.idx = -1 if device is None or device == -1 else index_of(device)
         self.prev_idx = -1
 
@@ -184,7 +184,7 @@ def synchronize(device: Device = None):
     _C._synchronize(rushlight.device("cuda", index_of(device)))
 
 
-def get_device_name(device: Device = None):
+def get_device_name(device: Device = None) -> str:
     """The name of a GPU.
 
     Args:
@@ -244,7 +244,7 @@ def get_device_capability(device: Device = None):
     return found.major, found.minor
 
 
-def can_device_access_peer(device, peer_device):
+def can_device_access_peer(device: Device, peer_device: Device) -> bool:
     """Whether one GPU can read the memory of another directly.
 
     Args:
@@ -271,7 +271,7 @@ def is_bf16_supported(including_emulation: bool = True):
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
-def get_arch_list():
+def get_arch_list() -> list[str]:
     """The architectures of this build's kernels ("sm_90") and PTX ("compute_80"); empty without a
     GPU.
 

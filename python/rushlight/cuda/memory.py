@@ -10,6 +10,8 @@ from rushlight.cuda import _library as lib
 from rushlight.cuda import devices
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from rushlight.types import Device
 
 __all__ = [
@@ -40,7 +42,7 @@ def empty_cache():
         lib.call("empty_cache")
 
 
-def memory_stats(device: Device = None):
+def memory_stats(device: Device = None) -> dict[str, Any]:
     """The counters of a GPU's allocator by name, such as `allocated_bytes.all.current`.
 
     Empty without a GPU.
@@ -63,7 +65,7 @@ def _count(name, device):
     return memory_stats(device).get(name, 0)
 
 
-def memory_allocated(device: Device = None):
+def memory_allocated(device: Device = None) -> int:
     """The bytes of all tensors on a GPU.
 
     Args:
@@ -76,7 +78,7 @@ def memory_allocated(device: Device = None):
     return _count("allocated_bytes.all.current", device)
 
 
-def max_memory_allocated(device: Device = None):
+def max_memory_allocated(device: Device = None) -> int:
     """The largest number of bytes of all tensors, since the start or `reset_peak_memory_stats`.
 
     Args:
@@ -89,7 +91,7 @@ def max_memory_allocated(device: Device = None):
     return _count("allocated_bytes.all.peak", device)
 
 
-def memory_reserved(device: Device = None):
+def memory_reserved(device: Device = None) -> int:
     """The bytes that the allocator has got from the driver.
 
     Args:
@@ -102,7 +104,7 @@ def memory_reserved(device: Device = None):
     return _count("reserved_bytes.all.current", device)
 
 
-def max_memory_reserved(device: Device = None):
+def max_memory_reserved(device: Device = None) -> int:
     """The largest number of bytes that the allocator has got from the driver.
 
     Args:

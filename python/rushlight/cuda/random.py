@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C
 from rushlight.cuda import devices
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
 
 __all__ = [
     "default_generators",
@@ -89,7 +92,7 @@ def seed_all():
         _C._seed_devices(generator_of().seed())
 
 
-def initial_seed():
+def initial_seed() -> int:
     """The last seed of the current GPU's generator.
 
     Example:
@@ -99,7 +102,7 @@ def initial_seed():
     return generator_of().initial_seed()
 
 
-def get_rng_state(device: _C.device | str | int = "cuda"):
+def get_rng_state(device: _C.device | str | int = "cuda") -> Tensor:
     """The state of a GPU's generator: seed and offset in 16 bytes of a uint8 tensor.
 
     Args:
@@ -112,7 +115,7 @@ def get_rng_state(device: _C.device | str | int = "cuda"):
     return generator_of(device).get_state()
 
 
-def set_rng_state(new_state, device: _C.device | str | int = "cuda"):
+def set_rng_state(new_state: Tensor, device: _C.device | str | int = "cuda") -> None:
     """Set a GPU's generator to a state from `get_rng_state`.
 
     Args:
@@ -135,7 +138,7 @@ def get_rng_state_all():
     return [get_rng_state(i) for i in range(devices.device_count())]
 
 
-def set_rng_state_all(new_states):
+def set_rng_state_all(new_states: Sequence[Tensor]) -> None:
     """Set the generators of all GPUs to these states.
 
     Args:

@@ -113,7 +113,7 @@ class Event(_C.Event):
         )
 
 
-def current_stream(device: Device = None):
+def current_stream(device: Device = None) -> Any:
     """The stream on which this thread queues work for a GPU.
 
     Args:
@@ -126,7 +126,7 @@ def current_stream(device: Device = None):
     return Stream(place, _id=_C._current_stream(place).stream_id)
 
 
-def default_stream(device: Device = None):
+def default_stream(device: Device = None) -> Any:
     """The stream that is current at first.
 
     Args:
@@ -138,7 +138,7 @@ def default_stream(device: Device = None):
     return Stream(device, _id=0)
 
 
-def set_stream(stream):
+def set_stream(stream: Any) -> None:
     """Make a stream the current one of this thread for its GPU.
 
     Args:
@@ -163,7 +163,7 @@ class StreamContext:
         ...     pass
     """
 
-    def __init__(self, stream) -> None:
+    def __init__(self, stream: Any) -> None:
         self.stream = stream
 
     def __enter__(self):
@@ -175,7 +175,7 @@ class StreamContext:
             self.stream.__exit__(*error)
 
 
-def stream(stream):
+def stream(stream: Any) -> Any:
     """A context manager in which work is queued on a stream: `with stream(s):`.
 
     Args:

@@ -116,7 +116,7 @@ def _check_root_list(given, is_root, name, role):
         raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{role} ranks.")
 
 
-def _peer(group, rank, group_rank, default=None):
+def _peer(group: Any, rank: int | None, group_rank: int | None, default: int | None = None) -> int:
     """The number within the group of a process that is given by either number."""
     if rank is not None and group_rank is not None:
         raise ValueError("Can't specify both a global rank and a group rank")

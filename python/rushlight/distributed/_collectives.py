@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import rushlight
 from rushlight.distributed import _kinds
 from rushlight.distributed._calls import (
@@ -24,6 +26,14 @@ from rushlight.distributed._world import (
     _rank_not_in_group,
     _warn_not_in_group,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+    from typing import Any
+
+    from rushlight import Tensor
+    from rushlight.distributed import ProcessGroup, Work
 
 __all__ = [
     "P2POp",
@@ -52,7 +62,13 @@ __all__ = [
 ]
 
 
-def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
+def broadcast(
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
     """Send one process's tensor to all processes.
 
     Args:
@@ -77,7 +93,12 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     return _finish(group.broadcast([tensor], opts), async_op)
 
 
-def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
+def all_reduce(
+    tensor: Tensor,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Reduce all tensors in all processes.
 
     Args:
@@ -103,7 +124,12 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     return _finish(_group(group).allreduce([_as_real(tensor)], opts), async_op)
 
 
-def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
+def all_reduce_coalesced(
+    tensors: Sequence[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Any:
     """`all_reduce` of several tensors.
 
     Args:
@@ -133,7 +159,14 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
     return _finish_coalesced(work, async_op)
 
 
-def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
+def reduce(
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
     """Reduce all tensors in one process.
 
     Args:
@@ -163,7 +196,12 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     return _finish(group.reduce([_as_real(tensor)], opts), async_op)
 
 
-def all_gather(tensor_list, tensor, group=None, async_op=False):
+def all_gather(
+    tensor_list: Sequence[Tensor],
+    tensor: Tensor,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Gather the list of all tensors in all processes.
 
     Args:
@@ -191,7 +229,12 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     return _finish(work, async_op)
 
 
-def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
+def all_gather_into_tensor(
+    output_tensor: Tensor,
+    input_tensor: Tensor,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Gather all tensors in one tensor, concatenated or stacked, in all processes.
 
     Args:
@@ -218,7 +261,12 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     return _finish(work, async_op)
 
 
-def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
+def all_gather_single(
+    output_tensor: Tensor,
+    input_tensor: Tensor,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Alias of `all_gather_into_tensor`.
 
     For an example see `distributed.all_gather_into_tensor`.
@@ -234,7 +282,12 @@ def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
     return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
 
 
-def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
+def all_gather_coalesced(
+    output_tensor_lists: Any,
+    input_tensor_list: Sequence[Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Any:
     """`all_gather` of several tensors: output_tensor_lists[i] has the tensors of process i.
 
     Args:
@@ -268,7 +321,14 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
     return _finish_coalesced(work, async_op)
 
 
-def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
+def gather(
+    tensor: Tensor,
+    gather_list: Sequence[Tensor] | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
     """Gather the list of all tensors in one process.
 
     Args:
@@ -307,7 +367,14 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
     return _finish(group.gather(outputs, [_as_real(tensor)], opts), async_op)
 
 
-def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
+def scatter(
+    tensor: Tensor,
+    scatter_list: Sequence[Tensor] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
     """Send each process its tensor of one process's list.
 
     Args:
@@ -346,7 +413,13 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
     return _finish(group.scatter([_as_real(tensor)], inputs, opts), async_op)
 
 
-def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
+def reduce_scatter(
+    output: Tensor,
+    input_list: Sequence[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Reduce lists of tensors elementwise; each process gets its tensor.
 
     Args:
@@ -376,7 +449,13 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     return _finish(_group(group).reduce_scatter([_as_real(output)], inputs, opts), async_op)
 
 
-def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+def reduce_scatter_tensor(
+    output: Tensor,
+    input: Tensor,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Reduce all tensors; each process gets its rows.
 
     Args:
@@ -405,7 +484,13 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     return _finish(work, async_op)
 
 
-def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+def reduce_scatter_single(
+    output: Tensor,
+    input: Tensor,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Alias of `reduce_scatter_tensor`.
 
     For an example see `distributed.reduce_scatter_tensor`.
@@ -423,8 +508,13 @@ def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 
 def all_to_all_single(
-    output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
-):
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Send each process its rows of every process's tensor.
 
     Args:
@@ -459,7 +549,12 @@ def all_to_all_single(
     return _finish(work, async_op)
 
 
-def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
+def all_to_all(
+    output_tensor_list: Sequence[Tensor],
+    input_tensor_list: Sequence[Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
     """Send each process its tensor of every process's list.
 
     Args:
@@ -490,7 +585,12 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
     return _finish(work, async_op)
 
 
-def barrier(group=None, async_op=False, device_ids=None, timeout=None):
+def barrier(
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    device_ids: Sequence[int | str | Any] | None = None,
+    timeout: timedelta | None = None,
+) -> None:
     """Wait until all processes have called this, at most for `timeout`, by default the group's.
 
     Args:

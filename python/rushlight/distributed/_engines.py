@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight.distributed import _kinds
@@ -13,6 +14,13 @@ from rushlight.distributed._process_group import (
     Work,
 )
 from rushlight.futures import Future
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+    from typing import Any
+
+    from rushlight.distributed import Store
 
 __all__ = ["ProcessGroupGloo", "ProcessGroupMPI", "ProcessGroupNCCL"]
 
@@ -30,7 +38,13 @@ class ProcessGroupGloo(_EngineGroup):
     _name_of_engine = "gloo"
     _Options = Options = _GlooOptions
 
-    def __init__(self, store, rank, size, timeout=default_pg_timeout):
+    def __init__(
+        self,
+        store: Store,
+        rank: int,
+        size: int | Sequence[int],
+        timeout: timedelta = default_pg_timeout,
+    ) -> None:
         super().__init__(store, rank, size)
         interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
         hostname = ""
@@ -66,7 +80,13 @@ class ProcessGroupMPI(_EngineGroup):
 
     _name_of_engine = "mpi"
 
-    def __init__(self, store, rank, size, timeout=default_pg_timeout):
+    def __init__(
+        self,
+        store: Store,
+        rank: int,
+        size: int | Sequence[int],
+        timeout: timedelta = default_pg_timeout,
+    ) -> None:
         super().__init__(store, rank, size)
         if isinstance(timeout, ProcessGroup.Options):
             timeout = timeout._timeout
@@ -125,7 +145,14 @@ class ProcessGroupNCCL(_EngineGroup):
     _work = _QueuedWork
     Options = _NCCLOptions
 
-    def __init__(self, store, rank, size, timeout=default_pg_timeout, options=None):
+    def __init__(
+        self,
+        store: Store,
+        rank: int,
+        size: int | Sequence[int],
+        timeout: timedelta = default_pg_timeout,
+        options: Any = None,
+    ) -> None:
         super().__init__(store, rank, size)
         if isinstance(timeout, ProcessGroup.Options):
             options, timeout = timeout, timeout._timeout

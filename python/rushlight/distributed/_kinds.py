@@ -76,7 +76,7 @@ class ReduceOp(metaclass=_ReduceOpType):
     BXOR: ClassVar[ReduceOp]
     PREMUL_SUM: ClassVar[ReduceOp]
 
-    def __init__(self, op, factor: Any = 1.0):
+    def __init__(self, op: Any, factor: Any = 1.0) -> None:
         self.name = op.name if isinstance(op, ReduceOp) else op
         self.factor = op.factor if isinstance(op, ReduceOp) else factor
 
@@ -442,7 +442,7 @@ class BackendConfig:
         cpu:gloo,cuda:nccl
     """
 
-    def __init__(self, backend):
+    def __init__(self, backend: str) -> None:
         text = str(backend)
         self.device_backend_map: dict[str, Backend] = {}
         if text == Backend.UNDEFINED:

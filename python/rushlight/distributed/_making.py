@@ -9,7 +9,7 @@ import re
 import socket
 import time
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight._warnings import warn
@@ -35,6 +35,12 @@ from rushlight.distributed._world import (
     is_backend_available,
 )
 from rushlight.distributed.rendezvous import rendezvous
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight.distributed import Store
+    from rushlight.types import Device
 
 __all__ = [
     "destroy_process_group",
@@ -202,16 +208,16 @@ def _store_based_barrier(rank, store, group_name, rendezvous_count, timeout, log
 
 
 def init_process_group(
-    backend=None,
-    init_method=None,
+    backend: str | None = None,
+    init_method: str | None = None,
     timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
-    store=None,
+    store: Store | None = None,
     group_name: str = "",
-    pg_options=None,
-    device_id=None,
-):
+    pg_options: Any = None,
+    device_id: Device | None = None,
+) -> None:
     """Make the default group of all processes: every process calls it once.
 
     They find each other by `init_method` (env://, tcp://host:port, file:///path) or by a `store`.
@@ -261,9 +267,9 @@ def init_process_group(
     else:
         init_method = init_method or "env://"
         found = rendezvous(init_method, rank, world_size, timeout=timeout)
-        store, rank, world_size = next(iter(found))
-        store.set_timeout(timeout)
-        store = _types.PrefixStore("default_pg", store)
+        made, rank, world_size = next(iter(found))
+        made.set_timeout(timeout)
+        store = _types.PrefixStore("default_pg", made)
     if not 0 <= rank < world_size:
         raise ValueError(f"rank {rank} is not in a world of {world_size}")
     _last_words.sign(rank)
@@ -308,7 +314,7 @@ def _mpi_rendezvous(rank, world_size, timeout):
     return store, rank, world_size
 
 
-def destroy_process_group(group=None):
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
     """Destroy a group; without one all groups, after which a new default group can be made.
 
     Args:
@@ -343,16 +349,16 @@ def destroy_process_group(group=None):
 
 
 def new_group(
-    ranks=None,
+    ranks: Sequence[int] | None = None,
     timeout: timedelta | None = None,
-    backend=None,
-    pg_options=None,
+    backend: str | None = None,
+    pg_options: Any = None,
     use_local_synchronization: bool = False,
-    group_desc=None,
-    device_id=None,
+    group_desc: str | None = None,
+    device_id: Device | None = None,
     sort_ranks: bool = True,
-    group_name=None,
-):
+    group_name: str | None = None,
+) -> Any:
     """Make a group of some processes. All processes call it in the same order, members or not.
 
     With `use_local_synchronization` the members alone call it.
@@ -428,8 +434,12 @@ def new_group(
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list, timeout=None, backend=None, pg_options=None, group_desc=None
-):
+    ranks_per_subgroup_list: Any,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> Any:
     """Make groups of disjoint lists of ranks: (this process's group, all groups).
 
     Args:
@@ -467,13 +477,13 @@ def new_subgroups_by_enumeration(
 
 
 def new_subgroups(
-    group_size=None,
-    group=None,
-    timeout=None,
-    backend=None,
-    pg_options=None,
-    group_desc=None,
-):
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> Any:
     """Make groups of neighbours of equal size: (this process's group, all groups).
 
     Args:
@@ -512,8 +522,13 @@ def new_subgroups(
 
 
 def split_group(
-    parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, **_
-):
+    parent_pg: ProcessGroup | None = None,
+    split_ranks: Sequence[Sequence[int]] | None = None,
+    timeout: timedelta | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    **_: Any,
+) -> Any:
     """The part of a group that this process is in, of lists of ranks within that group.
 
     Args:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.distributed._calls import (
     _as_real,
     _check_tensor,
@@ -16,6 +18,13 @@ from rushlight.distributed._world import (
     _warn_not_in_group,
     get_global_rank,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight import Tensor
+    from rushlight.distributed import ProcessGroup, Work
 
 __all__ = [
     "P2POp",
@@ -44,7 +53,15 @@ class P2POp:
         ValueError: `op` is another function, or no process is named.
     """
 
-    def __init__(self, op, tensor, peer=None, group=None, tag: int = 0, group_peer=None):
+    def __init__(
+        self,
+        op: Any,
+        tensor: Tensor,
+        peer: int | None = None,
+        group: ProcessGroup | None = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
         if op not in (isend, irecv):
             raise ValueError(f"Invalid ``op``: a P2POp does isend or irecv, not {op}")
         _check_tensor(tensor, "tensor")
@@ -73,7 +90,13 @@ def _send(tensor, dst, group, tag, group_dst):
     return group.send([_as_real(tensor)], to, tag)
 
 
-def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
+def isend(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work | None:
     """Send a tensor to a process asynchronously.
 
     For an example see the page distributed.
@@ -96,7 +119,13 @@ def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
     return work
 
 
-def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
+def irecv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work | None:
     """Receive a tensor asynchronously; from any process if none is given.
 
     For an example see the page distributed.
@@ -123,7 +152,13 @@ def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
     return work
 
 
-def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
+def send(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
     """Send a tensor to a process.
 
     For an example see the page distributed.
@@ -143,7 +178,13 @@ def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
         work.wait()
 
 
-def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
+def recv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
     """Receive a tensor; returns the rank that sent it.
 
     For an example see the page distributed.
@@ -167,7 +208,7 @@ def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
     return source if group is None else get_global_rank(group, source)
 
 
-def batch_isend_irecv(p2p_op_list):
+def batch_isend_irecv(p2p_op_list: Sequence[Any]) -> list[Work]:
     """Send and receive several tensors; returns their works.
 
     For an example see the page distributed.

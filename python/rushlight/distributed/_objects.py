@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight.distributed import _calls, _collectives, _messages, _monitored
@@ -14,6 +14,13 @@ from rushlight.distributed._world import (
     _warn_not_in_group,
     get_process_group_ranks,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from rushlight.distributed import ProcessGroup
+    from rushlight.types import Device
 
 __all__ = [
     "all_gather_object",
@@ -45,7 +52,7 @@ def _tensor_to_object(tensor, tensor_size, group=None):
     return pickle.loads(tensor.cpu().numpy().tobytes()[: int(tensor_size)])
 
 
-def all_gather_object(object_list, obj, group=None) -> None:
+def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
     """Gather every process's object in a list. Objects are pickled.
 
     Args:
@@ -79,7 +86,13 @@ def all_gather_object(object_list, obj, group=None) -> None:
     return None
 
 
-def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None) -> None:
+def gather_object(
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    group_dst: int | None = None,
+) -> None:
     """Gather every process's object in a list of one process. Objects are pickled.
 
     Args:
@@ -142,7 +155,13 @@ def _unpack(object_list, sizes, data):
         begin += length
 
 
-def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None) -> None:
+def broadcast_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Device | None = None,
+    group_src: int | None = None,
+) -> None:
     """Send one process's objects to all processes. Objects are pickled.
 
     Args:
@@ -178,11 +197,11 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 
 
 def scatter_object_list(
-    scatter_object_output_list,
-    scatter_object_input_list=None,
-    src=None,
-    group=None,
-    group_src=None,
+    scatter_object_output_list: Sequence[Any],
+    scatter_object_input_list: Sequence[Any] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    group_src: int | None = None,
 ) -> None:
     """Send each process its object of one process's list. Objects are pickled.
 
@@ -247,8 +266,13 @@ def _pass_on(way, message, other, group, group_other, use_batch):
 
 
 def send_object_list(
-    object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False
-):
+    object_list: list[Any],
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Device | None = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
     """Send a list of objects to a process. Objects are pickled.
 
     For an example see the page distributed.
@@ -269,8 +293,13 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list, src=None, group=None, device=None, group_src=None, use_batch=False
-):
+    object_list: list[Any],
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    device: Device | None = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int | None:
     """Receive a list of objects; returns the rank that sent it. Objects are pickled.
 
     For an example see the page distributed.
@@ -296,7 +325,11 @@ def recv_object_list(
     return sender
 
 
-def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+def monitored_barrier(
+    group: ProcessGroup | None = None,
+    timeout: timedelta | None = None,
+    wait_all_ranks: bool = False,
+) -> None:
     """A barrier that names, on rank 0, the processes that are missing.
 
     Args:

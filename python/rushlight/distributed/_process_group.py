@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
@@ -37,7 +37,7 @@ class Work:
 
     _is_part = False  # of a group of calls, whose work is waited for
 
-    def __init__(self, handle=None, outputs=None, keep=None):
+    def __init__(self, handle: Any = None, outputs: Any = None, keep: Any = None) -> None:
         self._handle = handle
         self._outputs = outputs
         self._keep = keep
@@ -138,6 +138,10 @@ def _as_list(tensors):
 class _Calls:
     """The calls of PyTorch's engines that others are made of."""
 
+    if TYPE_CHECKING:  # an engine's own calls
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def allreduce_coalesced(self, tensors, opts=None):
         raise NotImplementedError
 
@@ -180,7 +184,7 @@ class ProcessGroup(_Calls):
             self.global_ranks_in_group: list[int] = []
             self.group_name = ""
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         *store, rank, size = args
         self._store: Any = store[0] if store else None
         self._rank = rank

@@ -7,10 +7,16 @@ Once backward has ended, the reductions are waited for and the gradients written
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight.distributed._kinds import AllreduceOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rushlight import Tensor
+    from rushlight.distributed import ProcessGroup
 
 __all__ = ["GradBucket", "Reducer"]
 
@@ -20,7 +26,9 @@ FIRST_BUCKET_BYTES = 1024 * 1024
 class GradBucket:
     """A bucket of gradients, as a communication hook sees it."""
 
-    def __init__(self, index, buffer, parameters, last):
+    def __init__(
+        self, index: int, buffer: Tensor, parameters: Iterable[Tensor], last: bool
+    ) -> None:
         self._index = index
         self._buffer = buffer
         self._parameters = parameters
@@ -149,14 +157,14 @@ class Reducer:
 
     def __init__(
         self,
-        parameters,
-        names,
-        process_group,
-        limits,
-        find_unused=False,
-        as_view=False,
-        static=False,
-    ):
+        parameters: Iterable[Tensor],
+        names: Sequence[str],
+        process_group: ProcessGroup,
+        limits: Any,
+        find_unused: bool = False,
+        as_view: bool = False,
+        static: bool = False,
+    ) -> None:
         self.parameters = list(parameters)
         self.names = names
         self.pg = process_group

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Any, NewType
+from typing import TYPE_CHECKING, Any, NewType
 
 import rushlight
 from rushlight import _C
 from rushlight._warnings import warn
 from rushlight.distributed import _kinds
 from rushlight.distributed._kinds import Backend, BackendConfig
+
+if TYPE_CHECKING:
+    from rushlight.distributed import ProcessGroup
 
 __all__ = [
     "GroupMember",
@@ -147,7 +150,7 @@ def is_torchelastic_launched() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
-def get_node_local_rank(fallback_rank=None) -> int:
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """The rank of this process on its machine, from LOCAL_RANK.
 
     Args:
@@ -170,7 +173,7 @@ def get_node_local_rank(fallback_rank=None) -> int:
     )
 
 
-def get_default_backend_for_device(device) -> str:
+def get_default_backend_for_device(device: Any) -> str:
     """The default backend of a device type.
 
     Args:
@@ -217,7 +220,7 @@ def _warn_not_in_group(what) -> None:
     warn(f"{what} does nothing on global rank {rank}, which does not belong to the given group")
 
 
-def _group(group):
+def _group(group: ProcessGroup | None) -> ProcessGroup:
     """The given group, or that of all."""
     return _get_default_group() if group is None else group
 
@@ -231,7 +234,7 @@ def _expect_member(group):
     return group
 
 
-def get_rank(group=None) -> int:
+def get_rank(group: ProcessGroup | None = None) -> int:
     """The rank of this process in a group; -1 if it is not a member.
 
     Args:
@@ -252,7 +255,7 @@ def get_rank(group=None) -> int:
     return get_group_rank(group, default.rank())
 
 
-def get_world_size(group=None) -> int:
+def get_world_size(group: ProcessGroup | None = None) -> int:
     """The number of processes of a group; -1 if this process is not a member.
 
     Args:
@@ -270,7 +273,7 @@ def get_world_size(group=None) -> int:
     return _group(group).size()
 
 
-def get_group_rank(group, global_rank: int) -> int:
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     """The rank within a group of a process with a global rank.
 
     Args:
@@ -295,7 +298,7 @@ def get_group_rank(group, global_rank: int) -> int:
     return ranks[global_rank]
 
 
-def get_global_rank(group, group_rank: int) -> int:
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     """The global rank of a process of a group.
 
     Args:
@@ -320,7 +323,7 @@ def get_global_rank(group, group_rank: int) -> int:
     raise ValueError(f"Group rank {group_rank} is not part of group {group}")
 
 
-def get_process_group_ranks(group=None) -> list[int]:
+def get_process_group_ranks(group: ProcessGroup | None = None) -> list[int]:
     """The global ranks of a group's processes.
 
     Args:
@@ -349,7 +352,7 @@ def get_pg_count() -> int:
     return len(_pg_map)
 
 
-def get_backend(group=None) -> str:
+def get_backend(group: ProcessGroup | None = None) -> str:
     """The name of a group's backend.
 
     Args:
@@ -368,7 +371,7 @@ def get_backend(group=None) -> str:
     return Backend(_pg_map[_expect_member(group)][0])
 
 
-def get_backend_config(group=None) -> str:
+def get_backend_config(group: ProcessGroup | None = None) -> str:
     """The backends of a group, by device type.
 
     Args:

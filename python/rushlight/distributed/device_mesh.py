@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import rushlight
 from rushlight.distributed import _making, _world
 from rushlight.distributed._process_group import ProcessGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "DeviceMesh",
@@ -39,13 +42,13 @@ class DeviceMesh:
     def __init__(
         self,
         device_type: str,
-        mesh,
+        mesh: Any,
         *,
-        mesh_dim_names: tuple[str, ...] | None = None,
-        backend_override=None,
+        mesh_dim_names: Sequence[str] | None = None,
+        backend_override: Any = None,
         _init_backend: bool = True,
         _rank: int | None = None,
-    ):
+    ) -> None:
         if isinstance(mesh, rushlight.Tensor) and mesh.device.type != "cpu":
             raise ValueError(f"`mesh` must be a CPU tensor, got {mesh}")
         self.device_type = device_type
@@ -430,7 +433,11 @@ def _remade(device_type: str, ranks, names, root) -> DeviceMesh:
 
 
 def init_device_mesh(
-    device_type: str, mesh_shape, *, mesh_dim_names=None, backend_override=None
+    device_type: str,
+    mesh_shape: Sequence[int],
+    *,
+    mesh_dim_names: Sequence[str] | None = None,
+    backend_override: Any = None,
 ) -> DeviceMesh:
     """Make a mesh of the processes 0, 1, 2 and so on; the default group is made if there is
     none.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlparse
 
 from rushlight import _C
 from rushlight.distributed._kinds import default_pg_timeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["register_rendezvous_handler", "rendezvous"]
 
@@ -24,7 +27,7 @@ _LAUNCHERS = (
 )
 
 
-def register_rendezvous_handler(scheme, handler):
+def register_rendezvous_handler(scheme: str, handler: Callable[..., Any]) -> None:
     """Register `handler(url, timeout=…)` for `init_method="scheme://…"`.
 
     For an example see `distributed.init_process_group`, whose addresses these are.
@@ -44,7 +47,7 @@ def register_rendezvous_handler(scheme, handler):
     _handlers[scheme] = handler
 
 
-def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs):
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Any:
     """Yield (store, rank, world_size) for a URL.
 
     Args:

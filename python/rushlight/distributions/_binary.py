@@ -39,6 +39,11 @@ class _Binary(ProbsOrLogits):
 class Bernoulli(_Binary, ExponentialFamily):
     """The Bernoulli distribution: 1 with a given probability, else 0.
 
+    Probability: `probs**x * (1 - probs)**(1 - x)`.
+    Mean: `probs`.
+    Variance: `probs * (1 - probs)`.
+    Support: 0 and 1.
+
     Args:
         probs: the probability of 1.
         logits: log(p / (1 - p)), instead of `probs`.
@@ -114,7 +119,11 @@ class Bernoulli(_Binary, ExponentialFamily):
 class ContinuousBernoulli(_Binary, ExponentialFamily):
     """The continuous Bernoulli distribution (Loaiza-Ganem, Cunningham 2019).
 
-    Its density on [0, 1] is C(p) p^x (1 - p)^(1 - x).
+    Density: `c * probs**x * (1 - probs)**(1 - x)`, with
+        `c = 2 * atanh(1 - 2 * probs) / (1 - 2 * probs)`, which is 2 at probs 0.5.
+    Mean: `probs / (2 * probs - 1) + 1 / (2 * atanh(1 - 2 * probs))`.
+    Variance: `(probs - 1) * probs / (1 - 2 * probs)**2 + 1 / (2 * atanh(1 - 2 * probs))**2`.
+    Support: 0 to 1.
 
     Args:
         probs: p.
@@ -296,6 +305,12 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
 
 class RelaxedBernoulli(RelaxedDistribution):
     """Numbers in (0, 1), near 0 or 1, whose samples are differentiable (Maddison, Mnih, Teh 2017).
+
+    Density: `t * r * (x * (1 - x))**(-t - 1) / (r * x**-t + (1 - x)**-t)**2`, with
+        `t = temperature` and `r = probs / (1 - probs)`.
+    Mean: not known in closed form: `mean` raises NotImplementedError.
+    Variance: not known in closed form.
+    Support: 0 to 1.
 
     Args:
         temperature: a tensor; the lower, the closer to 0 or 1 samples are.

@@ -34,6 +34,11 @@ _CHOICES: dict[str, Any] = {"probs": constraints.simplex, "logits": constraints.
 class Categorical(ProbsOrLogits, Distribution):
     """One of n choices, as an integer below n.
 
+    Probability: the number of `probs` at place x.
+    Mean: none, for choices are no amounts (nan).
+    Variance: none (nan).
+    Support: 0, 1, …, n - 1.
+
     Args:
         probs: the probabilities in the last dimension, not negative; they are divided by their sum.
         logits: their logarithms, up to a constant, instead of `probs`.
@@ -155,6 +160,11 @@ class _OfCategorical(Distribution):
 class OneHotCategorical(_OfCategorical):
     """One of n categories, as a one-hot vector.
 
+    Probability: `prod(probs**x)`.
+    Mean: `probs`.
+    Variance: of each element `probs * (1 - probs)`.
+    Support: vectors with one 1 among zeros.
+
     Args:
         probs: the probabilities in the last dimension, not negative; they are divided by their sum.
         logits: their logarithms, up to a constant, instead of `probs`.
@@ -212,6 +222,11 @@ class OneHotCategorical(_OfCategorical):
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """`OneHotCategorical` whose draws have the gradient of the probabilities (Bengio et al. 2013).
 
+    Probability: `prod(probs**x)`.
+    Mean: `probs`.
+    Variance: of each element `probs * (1 - probs)`.
+    Support: vectors with one 1 among zeros.
+
     Args:
         probs: as for `OneHotCategorical`.
         logits: as for `OneHotCategorical`.
@@ -234,6 +249,11 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 class Multinomial(_OfCategorical):
     """The counts of n categories in total_count draws.
+
+    Probability: `gamma(total_count + 1) / prod(gamma(x + 1)) * prod(probs**x)`.
+    Mean: `total_count * probs`.
+    Variance: of each count `total_count * probs * (1 - probs)`.
+    Support: n counts whose sum is total_count.
 
     Args:
         total_count: how many draws: an int.
@@ -348,6 +368,12 @@ class ExpRelaxedCategorical(_OfCategorical):
 
 class RelaxedOneHotCategorical(RelaxedDistribution):
     """Probabilities near one choice, with gradients (Maddison, Mnih, Teh 2017).
+
+    Density: `gamma(n) * t**(n - 1) * prod(probs * x**(-t - 1)) / sum(probs * x**-t)**n`, with
+        `t = temperature` and `n = probs.shape[-1]`.
+    Mean: not known in closed form: `mean` raises NotImplementedError.
+    Variance: not known in closed form.
+    Support: n numbers from 0 to 1 whose sum is 1.
 
     Args:
         temperature: a tensor; the lower, the closer to a corner samples are.

@@ -23,6 +23,11 @@ class Independent(Distribution):
     `Independent(Normal(loc, scale), 1)` has the batch and event shapes of a multivariate normal
     distribution.
 
+    Density: the product of those of the base distribution over the dimensions of an event.
+    Mean: the base distribution's.
+    Variance: the base distribution's.
+    Support: the base distribution's, in all elements of an event.
+
     Args:
         base_distribution: the distribution.
         reinterpreted_batch_ndims: how many dimensions; ValueError if the batch has fewer.
@@ -122,7 +127,10 @@ class Independent(Distribution):
 class TransformedDistribution(Distribution):
     """The distribution of transformed samples of another distribution.
 
-    With y = t(x) the density is p(x) / |dy / dx|.
+    Density: p(x) / abs(dy / dx) at y = t(x), with p the base distribution's.
+    Mean: not known in general: `mean` raises NotImplementedError.
+    Variance: not known in general.
+    Support: what the last transform gives.
 
     Args:
         base_distribution: of x.

@@ -36,6 +36,11 @@ class _Trials(ProbsOrLogits):
 class Binomial(_Trials, Distribution):
     """The number of successes in total_count trials.
 
+    Probability: `binomial(total_count, x) * probs**x * (1 - probs)**(total_count - x)`.
+    Mean: `total_count * probs`.
+    Variance: `total_count * probs * (1 - probs)`.
+    Support: 0, 1, …, total_count.
+
     Args:
         total_count: the number of trials.
         probs: the probability that one succeeds.
@@ -113,6 +118,11 @@ class Binomial(_Trials, Distribution):
 class Geometric(ProbsOrLogits, Distribution):
     """The number of failures before the first success.
 
+    Probability: `(1 - probs)**x * probs`.
+    Mean: `1 / probs - 1`.
+    Variance: `(1 - probs) / probs**2`.
+    Support: 0, 1, 2, ….
+
     Args:
         probs: the probability that one succeeds, above 0.
         logits: log(p / (1 - p)), instead of `probs`.
@@ -171,6 +181,12 @@ class Geometric(ProbsOrLogits, Distribution):
 
 class NegativeBinomial(_Trials, Distribution):
     """The number of successes before total_count failures.
+
+    Probability: `gamma(r + x) / (gamma(r) * gamma(x + 1)) * (1 - probs)**r * probs**x`, with
+        `r = total_count`.
+    Mean: `r * probs / (1 - probs)`.
+    Variance: `r * probs / (1 - probs)**2`.
+    Support: 0, 1, 2, ….
 
     Args:
         total_count: the number of failures; need not be an integer.
@@ -235,7 +251,12 @@ class NegativeBinomial(_Trials, Distribution):
 
 
 class Poisson(ExponentialFamily):
-    """The Poisson distribution: rate^k exp(-rate) / k!.
+    """The Poisson distribution, of how often something happens.
+
+    Probability: `rate**x * exp(-rate) / gamma(x + 1)`.
+    Mean: `rate`.
+    Variance: `rate`.
+    Support: 0, 1, 2, ….
 
     Args:
         rate: the mean, not negative.

@@ -30,7 +30,12 @@ _SHAPE_RATE: dict[str, Any] = {
 
 
 class Gamma(ExponentialFamily):
-    """The gamma distribution, of density rate^a x^(a - 1) exp(-rate x) / gamma(a).
+    """The gamma distribution, of positive numbers.
+
+    Density: `rate**a * x**(a - 1) * exp(-rate * x) / gamma(a)`, with `a = concentration`.
+    Mean: `a / rate`.
+    Variance: `a / rate**2`.
+    Support: x >= 0.
 
     Args:
         concentration: a, positive.
@@ -101,6 +106,11 @@ class Gamma(ExponentialFamily):
 class Chi2(Gamma):
     """The sum of the squares of df standard normal numbers: Gamma(df / 2, 1 / 2).
 
+    Density: `x**(df / 2 - 1) * exp(-x / 2) / (2**(df / 2) * gamma(df / 2))`.
+    Mean: `df`.
+    Variance: `2 * df`.
+    Support: x >= 0.
+
     Args:
         df: degrees of freedom, positive.
         validate_args: see `Distribution`.
@@ -127,6 +137,11 @@ class Chi2(Gamma):
 
 class InverseGamma(TransformedDistribution):
     """Numbers whose reciprocals are gamma numbers.
+
+    Density: `rate**a * x**(-a - 1) * exp(-rate / x) / gamma(a)`, with `a = concentration`.
+    Mean: `rate / (a - 1)` for a above 1.
+    Variance: `rate**2 / ((a - 1)**2 * (a - 2))` for a above 2.
+    Support: x > 0.
 
     Args:
         concentration: of the  gamma distribution, positive.
@@ -193,7 +208,12 @@ class InverseGamma(TransformedDistribution):
 
 
 class Exponential(ExponentialFamily):
-    """The exponential distribution, of density rate exp(-rate x).
+    """The exponential distribution, of the time until something happens.
+
+    Density: `rate * exp(-rate * x)`.
+    Mean: `1 / rate`.
+    Variance: `1 / rate**2`.
+    Support: x >= 0.
 
     Args:
         rate: the inverse of the mean, positive.
@@ -266,7 +286,13 @@ def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -
 
 
 class Dirichlet(ExponentialFamily):
-    """The Dirichlet distribution of n probabilities, of density prod x_i^(a_i - 1) / B(a).
+    """The Dirichlet distribution, of n probabilities.
+
+    Density: `gamma(total) / prod(gamma(a)) * prod(x**(a - 1))`, with `a = concentration` and
+        `total = sum(a)`.
+    Mean: `a / total[..., None]`.
+    Variance: `m * (1 - m) / (total[..., None] + 1)`, with `m = a / total[..., None]`.
+    Support: n numbers from 0 to 1 whose sum is 1.
 
     Args:
         concentration: a, positive: (batch, n).
@@ -339,7 +365,13 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """The beta distribution, of density x^(a - 1) (1 - x)^(b - 1) / B(a, b).
+    """The beta distribution, of numbers between 0 and 1.
+
+    Density: `x**(a - 1) * (1 - x)**(b - 1) / beta(a, b)`, with `a = concentration1` and
+        `b = concentration0`.
+    Mean: `a / (a + b)`.
+    Variance: `a * b / ((a + b)**2 * (a + b + 1))`.
+    Support: 0 to 1.
 
     Args:
         concentration1: a, positive.
@@ -415,6 +447,12 @@ class Beta(ExponentialFamily):
 
 class FisherSnedecor(Distribution):
     """The F distribution: of the ratio of two chi-squared numbers over their degrees of freedom.
+
+    Density: `(df1 * x / s)**(df1 / 2) * (df2 / s)**(df2 / 2) / (x * beta(df1 / 2, df2 / 2))`, with
+        `s = df1 * x + df2`.
+    Mean: `df2 / (df2 - 2)` for df2 above 2.
+    Variance: `2 * df2**2 * (df1 + df2 - 2) / (df1 * (df2 - 2)**2 * (df2 - 4))` for df2 above 4.
+    Support: x > 0.
 
     Args:
         df1: degrees of freedom of the numerator, positive.

@@ -60,7 +60,12 @@ class LocationScale(Distribution):
 
 
 class Cauchy(LocationScale):
-    """The Cauchy distribution, of density 1 / (pi scale (1 + ((x - loc) / scale)^2)).
+    """The Cauchy distribution, whose tails are so heavy that it has no mean.
+
+    Density: `1 / (pi * scale * (1 + z**2))`, with `z = (x - loc) / scale`.
+    Mean: none (nan).
+    Variance: infinite.
+    Support: all numbers.
 
     Args:
         loc: the median.
@@ -111,6 +116,11 @@ class Cauchy(LocationScale):
 class HalfCauchy(FoldedDistribution):
     """Absolute values of Cauchy numbers around 0.
 
+    Density: `2 / (pi * scale * (1 + (x / scale)**2))`.
+    Mean: infinite.
+    Variance: infinite.
+    Support: x >= 0.
+
     Args:
         scale: half of the width of the Cauchy distribution, positive.
         validate_args: see `Distribution`.
@@ -151,7 +161,12 @@ class HalfCauchy(FoldedDistribution):
 
 
 class Gumbel(TransformedDistribution):
-    """The Gumbel distribution of maxima: cdf exp(-exp(-(x - loc) / scale)).
+    """The Gumbel distribution, of maxima.
+
+    Density: `exp(-z - exp(-z)) / scale`, with `z = (x - loc) / scale`.
+    Mean: `loc + 0.5772156649 * scale`.
+    Variance: `(pi * scale)**2 / 6`.
+    Support: all numbers.
 
     Args:
         loc: the mode.
@@ -226,7 +241,12 @@ def _to_gumbel(loc: Tensor, scale: Tensor) -> list[Any]:
 
 
 class Laplace(LocationScale):
-    """The Laplace distribution, of density exp(-|x - loc| / scale) / (2 scale).
+    """The Laplace distribution: two exponential distributions, back to back.
+
+    Density: `exp(-abs(x - loc) / scale) / (2 * scale)`.
+    Mean: `loc`.
+    Variance: `2 * scale**2`.
+    Support: all numbers.
 
     Args:
         loc: the mean.
@@ -279,6 +299,12 @@ class Laplace(LocationScale):
 
 class StudentT(Distribution):
     """Student's t distribution: a normal number over the root of chi-squared / df.
+
+    Density: `c * (1 + z**2 / df)**(-(df + 1) / 2)`, with `z = (x - loc) / scale` and
+        `c = gamma((df + 1) / 2) / (gamma(df / 2) * sqrt(pi * df) * scale)`.
+    Mean: `loc` for df above 1.
+    Variance: `scale**2 * df / (df - 2)` for df above 2.
+    Support: all numbers.
 
     Args:
         df: degrees of freedom, positive.
@@ -347,7 +373,12 @@ class StudentT(Distribution):
 
 
 class VonMises(Distribution):
-    """The von Mises distribution of angles, of density exp(k cos(x - loc)) / (2 pi I0(k)).
+    """The von Mises distribution, of angles.
+
+    Density: `exp(concentration * cos(x - loc)) / (2 * pi * i0(concentration))`.
+    Mean: `loc`, as an angle.
+    Variance: `1 - i1(concentration) / i0(concentration)`, that of directions.
+    Support: angles; draws are from -pi to pi.
 
     Args:
         loc: the mode, an angle in radians.

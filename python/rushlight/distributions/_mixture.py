@@ -18,6 +18,11 @@ __all__ = ["MixtureSameFamily"]
 class MixtureSameFamily(Distribution):
     """A mixture of distributions of one family.
 
+    Density: the sum of those of the components, each times its probability.
+    Mean: the same sum of the means.
+    Variance: that within components, and that of their means.
+    Support: that of the components.
+
     Args:
         mixture_distribution: a `Categorical` whose batch shape is the mixture's: how probable each
             component is.

@@ -126,6 +126,11 @@ def _log_2pi(normal: Distribution) -> float:
 class MultivariateNormal(_ByMatrix):
     """The multivariate normal distribution.
 
+    Density: exp(-(x - loc)ᵀ Σ⁻¹ (x - loc) / 2) / sqrt(det(2 π Σ)), with Σ the covariance matrix.
+    Mean: `loc`.
+    Variance: of each element `covariance_matrix.diagonal(dim1=-2, dim2=-1)`.
+    Support: vectors of n numbers.
+
     Args:
         loc: the mean: (batch, n).
         covariance_matrix: (batch, n, n), positive definite; or
@@ -235,6 +240,11 @@ class LowRankMultivariateNormal(Distribution):
     """Normal vectors whose covariance is cov_factor cov_factor^T + diag(cov_diag).
 
     Nothing of the size n x n is made for draws and densities.
+
+    Density: as of `MultivariateNormal`.
+    Mean: `loc`.
+    Variance: of each element `(cov_factor**2).sum(-1) + cov_diag`.
+    Support: vectors of n numbers.
 
     Args:
         loc: the mean: (batch, n).

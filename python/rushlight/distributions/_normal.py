@@ -20,7 +20,12 @@ __all__ = ["HalfNormal", "LogNormal", "LogisticNormal", "Normal"]
 
 
 class Normal(LocationScale, ExponentialFamily):
-    """The normal distribution, of density exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)).
+    """The normal distribution.
+
+    Density: `exp(-((x - loc) / scale)**2 / 2) / (scale * sqrt(2 * pi))`.
+    Mean: `loc`.
+    Variance: `scale**2`.
+    Support: all numbers.
 
     Args:
         loc: the mean.
@@ -85,6 +90,11 @@ class Normal(LocationScale, ExponentialFamily):
 class LogNormal(TransformedDistribution):
     """Numbers whose logarithms are normal.
 
+    Density: `exp(-((log(x) - loc) / scale)**2 / 2) / (x * scale * sqrt(2 * pi))`.
+    Mean: `exp(loc + scale**2 / 2)`.
+    Variance: `(exp(scale**2) - 1) * exp(2 * loc + scale**2)`.
+    Support: x > 0.
+
     Args:
         loc: the mean of the logarithm.
         scale: the standard deviation of the logarithm, positive.
@@ -137,6 +147,11 @@ class LogNormal(TransformedDistribution):
 class HalfNormal(FoldedDistribution):
     """Absolute values of normal numbers around 0.
 
+    Density: `sqrt(2 / pi) / scale * exp(-((x / scale)**2) / 2)`.
+    Mean: `scale * sqrt(2 / pi)`.
+    Variance: `scale**2 * (1 - 2 / pi)`.
+    Support: x >= 0.
+
     Args:
         scale: the standard deviation of the normal numbers, positive.
         validate_args: see `Distribution`.
@@ -172,6 +187,11 @@ class HalfNormal(FoldedDistribution):
 
 class LogisticNormal(TransformedDistribution):
     """Probabilities that `StickBreakingTransform` makes of normal numbers.
+
+    Density: that of the normal numbers over the determinant of the transform.
+    Mean: not known in closed form: `mean` raises NotImplementedError.
+    Variance: not known in closed form.
+    Support: n + 1 numbers from 0 to 1 whose sum is 1.
 
     Args:
         loc: the means, n of them in the last dimension: samples have n + 1 probabilities.

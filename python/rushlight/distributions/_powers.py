@@ -24,6 +24,11 @@ __all__ = ["GeneralizedPareto", "Kumaraswamy", "Pareto", "Uniform", "Weibull"]
 class Uniform(Distribution):
     """The uniform distribution of [low, high).
 
+    Density: `1 / (high - low)`.
+    Mean: `(low + high) / 2`.
+    Variance: `(high - low)**2 / 12`.
+    Support: low <= x < high.
+
     Args:
         low: where the interval begins.
         high: where it ends, above low.
@@ -108,7 +113,13 @@ def _power_moment(a: Tensor, b: Tensor, n: int) -> Tensor:
 
 
 class Kumaraswamy(TransformedDistribution):
-    """Kumaraswamy's distribution, of cdf 1 - (1 - x^a)^b on [0, 1].
+    """Kumaraswamy's distribution, which resembles the beta distribution.
+
+    Density: `a * b * x**(a - 1) * (1 - x**a)**(b - 1)`, with `a = concentration1` and
+        `b = concentration0`.
+    Mean: `b * beta(1 + 1 / a, b)`.
+    Variance: `b * beta(1 + 2 / a, b) - (b * beta(1 + 1 / a, b))**2`.
+    Support: 0 to 1.
 
     Args:
         concentration1: a, positive.
@@ -188,7 +199,12 @@ class Kumaraswamy(TransformedDistribution):
 
 
 class Pareto(TransformedDistribution):
-    """Pareto's distribution, of density alpha scale^alpha / x^(alpha + 1) above scale.
+    """Pareto's distribution, of numbers above a threshold.
+
+    Density: `alpha * scale**alpha / x**(alpha + 1)`.
+    Mean: `alpha * scale / (alpha - 1)` for alpha above 1, else infinite.
+    Variance: `scale**2 * alpha / ((alpha - 1)**2 * (alpha - 2))` for alpha above 2, else infinite.
+    Support: x > scale.
 
     Args:
         scale: the least value, positive.
@@ -248,6 +264,12 @@ class GeneralizedPareto(Distribution):
 
     With z = (x - loc) / scale >= 0 its survival function is (1 + k z)^(-1 / k), exp(-z) for k = 0;
     for negative k it ends at z = -1 / k.
+
+    Density: `exp(-(1 + 1 / k) * log(1 + k * z)) / scale`, with `z = (x - loc) / scale` and
+        `k = concentration`; exp(-z) / scale for k = 0.
+    Mean: `loc + scale / (1 - k)` for k below 1.
+    Variance: `scale**2 / ((1 - k)**2 * (1 - 2 * k))` for k below 1/2.
+    Support: x >= loc, and for negative k up to loc - scale / k.
 
     Args:
         loc: the threshold.
@@ -338,7 +360,12 @@ class GeneralizedPareto(Distribution):
 
 
 class Weibull(TransformedDistribution):
-    """The Weibull distribution, of cdf 1 - exp(-(x / scale)^k).
+    """The Weibull distribution, of the time until something fails.
+
+    Density: `k / scale * z**(k - 1) * exp(-(z**k))`, with `z = x / scale` and `k = concentration`.
+    Mean: `scale * gamma(1 + 1 / k)`.
+    Variance: `scale**2 * (gamma(1 + 2 / k) - gamma(1 + 1 / k)**2)`.
+    Support: x > 0.
 
     Args:
         scale: positive.

@@ -37,6 +37,12 @@ def _mvdigamma(x: Tensor, p: int) -> Tensor:
 class Wishart(_ByMatrix, ExponentialFamily):
     """The Wishart distribution: of sums X^T X of df normal vectors with mean 0.
 
+    Density: det(X)^((df - p - 1) / 2) exp(-tr(V⁻¹ X) / 2) over its integral, for p x p matrices,
+        with V the covariance matrix.
+    Mean: `df[..., None, None] * covariance_matrix`.
+    Variance: of each element df (Vᵢⱼ² + Vᵢᵢ Vⱼⱼ).
+    Support: positive definite matrices.
+
     Args:
         df: degrees of freedom, above n - 1; need not be an integer.
         covariance_matrix: of the vectors, (batch, n, n), positive definite; or
@@ -192,6 +198,12 @@ class Wishart(_ByMatrix, ExponentialFamily):
 
 class LKJCholesky(Distribution):
     """Cholesky factors of correlation matrices, whose density is det^(concentration - 1).
+
+    Density: as of the matrix L Lᵀ, det(L Lᵀ)^(concentration - 1) over its integral, in coordinates
+        of L.
+    Mean: not known here: `mean` raises NotImplementedError.
+    Variance: not known here.
+    Support: lower triangular matrices with positive diagonals and rows of norm 1.
 
     Args:
         dim: how many rows the matrices have, at least 2.

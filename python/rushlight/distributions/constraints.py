@@ -282,7 +282,7 @@ class _IntegerInterval(Constraint):
     is_discrete = True
     _shown = ("lower_bound", "upper_bound")
 
-    def __init__(self, lower_bound, upper_bound):
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
 
@@ -330,7 +330,7 @@ class _Multinomial(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, upper_bound):
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
     def check(self, value):
@@ -360,7 +360,7 @@ class _GreaterThan(Constraint):
 
     _shown = ("lower_bound",)
 
-    def __init__(self, lower_bound):
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
     def check(self, value):
@@ -380,7 +380,7 @@ class _GreaterThanEq(Constraint):
 
     _shown = ("lower_bound",)
 
-    def __init__(self, lower_bound):
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
     def check(self, value):
@@ -400,7 +400,7 @@ class _LessThan(Constraint):
 
     _shown = ("upper_bound",)
 
-    def __init__(self, upper_bound):
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
     def check(self, value):
@@ -421,7 +421,7 @@ class _Interval(Constraint):
 
     _shown = ("lower_bound", "upper_bound")
 
-    def __init__(self, lower_bound, upper_bound):
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
 
@@ -443,7 +443,7 @@ class _HalfOpenInterval(Constraint):
 
     _shown = ("lower_bound", "upper_bound")
 
-    def __init__(self, lower_bound, upper_bound):
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
 

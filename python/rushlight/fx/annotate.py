@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.fx.proxy import Proxy
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["annotate"]
 
 
-def annotate(val, type):
+def annotate(val: Any, type: Any) -> Any:
     """Return the value; if it is a proxy, its node keeps the type.
 
     Args:

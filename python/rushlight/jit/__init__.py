@@ -13,7 +13,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rushlight import Tensor
 from rushlight._C import JITException as Error
@@ -45,6 +45,11 @@ from rushlight.jit._script import (  # noqa: F401
     TracerWarning,
 )
 from rushlight.utils import _pytree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight.nn import Module
 
 _compiling = later("rushlight.jit._scripts")
 _freezing = later("rushlight.jit._freeze")
@@ -114,7 +119,7 @@ class CompilationUnit:
         tensor([3., 8.])
     """
 
-    def __init__(self, lang=None, _frames_up: int = 0) -> None:
+    def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
         self._functions: dict[str, Any] = {}
         if lang is not None:
             self.define(lang, _frames_up=_frames_up + 1)
@@ -152,7 +157,13 @@ def _deprecate(function: str, instead: str) -> None:
     warn(f"`torch.jit.{function}` is deprecated: {instead}", DeprecationWarning)
 
 
-def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inputs=None) -> Any:
+def script(
+    obj: Any,
+    optimize: bool | None = None,
+    _frames_up: int = 0,
+    _rcb: Any = None,
+    example_inputs: Any = None,
+) -> Any:
     """Compile a function, a class or a module, with all that it calls.
 
     Args:
@@ -211,7 +222,9 @@ def script_if_tracing(fn: Callable[..., Any]) -> Any:
     return wrapper
 
 
-def freeze(mod, preserved_attrs=None, optimize_numerics=True):
+def freeze(
+    mod: Module, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
+) -> Module:
     """A module whose attributes are constants of its program, which is one graph.
 
     Args:
@@ -230,7 +243,7 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
     return _freezing.freeze(mod, preserved_attrs or (), optimize_numerics)
 
 
-def optimize_for_inference(mod, other_methods=None):
+def optimize_for_inference(mod: Module, other_methods: Sequence[str] | None = None) -> Module:
     """A frozen module whose batch norms are part of its convolutions.
 
     Args:
@@ -247,7 +260,7 @@ def optimize_for_inference(mod, other_methods=None):
     return _freezing.optimize_for_inference(mod, other_methods or ())
 
 
-def save(m, f, _extra_files=None):
+def save(m: Module, f: Callable[..., Any], _extra_files: Any = None) -> None:
     """Write a program as an archive, which PyTorch's `jit.load` reads as well.
 
     Args:
@@ -276,7 +289,12 @@ def save(m, f, _extra_files=None):
     _programs.save(m, f, _extra_files)
 
 
-def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
+def load(
+    f: Callable[..., Any],
+    map_location: Any = None,
+    _extra_files: Any = None,
+    _restore_shapes: bool = False,
+) -> Any:
     """Load a module that PyTorch's `jit.save` has written.
 
     Args:
@@ -314,7 +332,7 @@ def _unwrap_optional(x):
     return x
 
 
-def fork(func, *args, **kwargs) -> Future:
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
     """A future of `func(*args, **kwargs)`, which runs at once.
 
     Args:
@@ -376,7 +394,7 @@ class strict_fusion:
         pass
 
 
-def set_fusion_strategy(strategy):
+def set_fusion_strategy(strategy: str) -> Any:
     """A no-op: nothing is fused. Returns the previous strategy, which is always empty.
 
     Args:

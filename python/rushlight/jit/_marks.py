@@ -79,7 +79,7 @@ def unused(fn: _F) -> _F:
     return _mark(fn, "unused")
 
 
-def ignore(drop: Any = False, **kwargs) -> Any:
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """Marks a function that stays Python code, which compiled code calls back.
 
     Args:
@@ -165,7 +165,7 @@ def _overload_method(func: _F) -> _F:
     return _overload(func)
 
 
-def annotate(the_type, the_value):
+def annotate(the_type: Any, the_value: Any) -> Any:
     """Return the value; the type is for the compiler.
 
     Args:
@@ -219,7 +219,7 @@ def _fits(value: Any, kind: Any) -> bool:
     return True
 
 
-def isinstance(obj, target_type) -> bool:
+def isinstance(obj: Any, target_type: Any) -> bool:
     """`isinstance` that looks into containers: `isinstance(x, List[int])`.
 
     Args:

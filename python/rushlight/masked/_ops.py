@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight._checks import wrap_dim
 from rushlight._texts.docstrings import with_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight import Tensor
+    from rushlight.types import _dtype
 
 _SCANS = ("cumsum", "cumprod")
 _NORMALISATIONS = ("softmax", "log_softmax", "softmin", "normalize")
@@ -172,7 +180,14 @@ def _of_any_layout(needs_mask):
 
 
 @_of_any_layout(needs_mask=False)
-def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def sum(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The sum of the elements in the mask.
 
     Example:
@@ -186,7 +201,14 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 @_of_any_layout(needs_mask=True)
-def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def prod(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The product of the elements in the mask.
 
     Example:
@@ -200,7 +222,13 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return result
 
 
-def cumsum(input, dim, *, dtype=None, mask=None):
+def cumsum(
+    input: Tensor,
+    dim: int | Sequence[int],
+    *,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """Running sums along a dimension, past the elements outside of the mask.
 
     Example:
@@ -213,7 +241,13 @@ def cumsum(input, dim, *, dtype=None, mask=None):
     return rushlight.cumsum(_combine_input_and_mask(cumsum, input, mask), dim, dtype=input.dtype)
 
 
-def cumprod(input, dim, *, dtype=None, mask=None):
+def cumprod(
+    input: Tensor,
+    dim: int | Sequence[int],
+    *,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """Running products along a dimension, past the elements outside of the mask.
 
     Example:
@@ -233,7 +267,14 @@ def _numbers(name, input):
 
 
 @_of_any_layout(needs_mask=True)
-def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def amax(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The largest of the elements in the mask; the lowest number of the dtype where none is.
 
     Example:
@@ -247,7 +288,14 @@ def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 @_of_any_layout(needs_mask=True)
-def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def amin(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The smallest of the elements in the mask; the greatest number of the dtype where none is.
 
     Example:
@@ -260,7 +308,14 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return rushlight.amin(filled, _canonical_dim(dim, input.ndim), bool(keepdim))
 
 
-def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def argmax(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """Where the largest of the elements in the mask stands.
 
     Example:
@@ -273,7 +328,14 @@ def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return rushlight.argmax(filled, dim, bool(keepdim)).to(input.dtype)  # PyTorch's dtype
 
 
-def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def argmin(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """Where the smallest of the elements in the mask stands.
 
     Example:
@@ -287,7 +349,14 @@ def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 @_of_any_layout(needs_mask=False)
-def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def mean(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The mean of the elements in the mask.
 
     Example:
@@ -309,7 +378,14 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return total / _count(mask, dim, keepdim)
 
 
-def median(input, dim: int = -1, *, keepdim=False, dtype=None, mask=None):
+def median(
+    input: Tensor,
+    dim: int = -1,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The median of the elements in the mask along a dimension, the lower one of two.
 
     NaN in the mask are passed over. ValueError if no element of a row of integers is in it.
@@ -336,7 +412,14 @@ def median(input, dim: int = -1, *, keepdim=False, dtype=None, mask=None):
     return result.to(dtype)
 
 
-def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def logsumexp(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The logarithm of the sum of the exponentials of the elements in the mask.
 
     Example:
@@ -350,7 +433,14 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return rushlight.logsumexp(filled, dims, bool(keepdim)).to(input.dtype)
 
 
-def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+def logaddexp(
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: _dtype | None = None,
+    input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:
     """The logarithm of the sum of two exponentials, each taken where its mask is True.
 
     Args:
@@ -369,7 +459,15 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     return rushlight.logaddexp(first, second)
 
 
-def norm(input, ord: float = 2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+def norm(
+    input: Tensor,
+    ord: float = 2.0,
+    dim: int | Sequence[int] | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The vector norm of the elements in the mask.
 
     Args:
@@ -407,7 +505,16 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask):
     return (total / (count - correction).clamp(min=0)).to(total.dtype)
 
 
-def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+def var(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    unbiased: bool | None = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The variance of the elements in the mask.
 
     Example:
@@ -418,7 +525,16 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask)
 
 
-def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+def std(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    unbiased: bool | None = None,
+    *,
+    correction: Any = None,
+    keepdim: bool = False,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The standard deviation of the elements in the mask.
 
     Example:
@@ -434,7 +550,13 @@ def _call_along_dim(op, function, input, dim, dtype, mask):
     return function(_combine_input_and_mask(op, input.to(dtype or input.dtype), mask), dim)
 
 
-def softmax(input, dim, *, dtype=None, mask=None):
+def softmax(
+    input: Tensor,
+    dim: int | Sequence[int],
+    *,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """`softmax` over the elements in the mask; 0 elsewhere.
 
     Example:
@@ -445,7 +567,13 @@ def softmax(input, dim, *, dtype=None, mask=None):
     return _call_along_dim(softmax, rushlight.softmax, input, dim, dtype, mask)
 
 
-def log_softmax(input, dim, *, dtype=None, mask=None):
+def log_softmax(
+    input: Tensor,
+    dim: int | Sequence[int],
+    *,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """`log_softmax` over the elements in the mask; -inf elsewhere.
 
     Example:
@@ -456,7 +584,13 @@ def log_softmax(input, dim, *, dtype=None, mask=None):
     return _call_along_dim(log_softmax, rushlight.log_softmax, input, dim, dtype, mask)
 
 
-def softmin(input, dim, *, dtype=None, mask=None):
+def softmin(
+    input: Tensor,
+    dim: int | Sequence[int],
+    *,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """`softmax` of the negative over the elements in the mask; 0 elsewhere.
 
     Example:
@@ -467,7 +601,15 @@ def softmin(input, dim, *, dtype=None, mask=None):
     return _call_along_dim(softmin, rushlight.nn.functional.softmin, input, dim, dtype, mask)
 
 
-def normalize(input, ord, dim, *, eps: float = 1e-12, dtype=None, mask=None):
+def normalize(
+    input: Tensor,
+    ord: Any,
+    dim: int | Sequence[int],
+    *,
+    eps: float = 1e-12,
+    dtype: _dtype | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The elements in the mask over their norm along a dimension, or over `eps` if that is less.
 
     Args:

@@ -65,7 +65,7 @@ def get_all_sharing_strategies():
     return set(_STRATEGIES)
 
 
-def get_sharing_strategy():
+def get_sharing_strategy() -> str:
     """The name that was last set.
 
     Example:
@@ -75,7 +75,7 @@ def get_sharing_strategy():
     return _strategy
 
 
-def set_sharing_strategy(new_strategy):
+def set_sharing_strategy(new_strategy: str) -> None:
     """A no-op: memory is always shared by file descriptors.
 
     Args:

@@ -12,10 +12,13 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight._raised import is_of_another
 from rushlight._warnings import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "ProcessContext",
@@ -59,7 +62,7 @@ class ProcessRaisedException(ProcessException):
         1
     """
 
-    def __init__(self, msg, error_index, error_pid) -> None:
+    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
         super().__init__(msg, error_index, error_pid)
 
 
@@ -79,7 +82,14 @@ class ProcessExitedException(ProcessException):
         3
     """
 
-    def __init__(self, msg, error_index, error_pid, exit_code, signal_name=None) -> None:
+    def __init__(
+        self,
+        msg: str,
+        error_index: int,
+        error_pid: int,
+        exit_code: int,
+        signal_name: str | None = None,
+    ) -> None:
         super().__init__(msg, error_index, error_pid)
         self.exit_code = exit_code
         self.signal_name = signal_name
@@ -119,7 +129,7 @@ class ProcessContext:
         error_files: where each writes the error that ended it.
     """
 
-    def __init__(self, processes, error_files) -> None:
+    def __init__(self, processes: Sequence[Any], error_files: Sequence[Any]) -> None:
         self.processes = processes
         self.error_files = error_files
         self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
@@ -219,13 +229,13 @@ class SpawnContext(ProcessContext):
 
 def start_processes(
     fn: Callable[..., Any],
-    args=(),
+    args: Any = (),
     nprocs: int = 1,
     join: bool = True,
     daemon: bool = False,
     start_method: str = "spawn",
-    numa_options=None,
-):
+    numa_options: Any = None,
+) -> Any:
     """Run `fn(i, *args)` in `nprocs` processes; wait for them with `join=True`, else return
     them.
 
@@ -266,12 +276,12 @@ def start_processes(
 
 def spawn(
     fn: Callable[..., Any],
-    args=(),
+    args: Any = (),
     nprocs: int = 1,
     join: bool = True,
     daemon: bool = False,
     start_method: str = "spawn",
-):
+) -> Any:
     """`start_processes` with the start method "spawn".
 
     Args:

@@ -7,8 +7,16 @@ ops.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import rushlight
 from rushlight import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight.types import Device, _dtype, _layout
 
 __all__ = [
     "as_nested_tensor",
@@ -28,7 +36,13 @@ def _check_layout(layout):
 
 
 def nested_tensor(
-    tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+    tensor_list: Sequence[Tensor],
+    *,
+    dtype: _dtype | None = None,
+    layout: _layout | None = None,
+    device: Device | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A nested tensor of copies of a list of tensors or of lists of numbers; it is a leaf.
 
@@ -62,7 +76,12 @@ def nested_tensor(
     return made.requires_grad_(requires_grad)
 
 
-def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> Tensor:
+def as_nested_tensor(
+    ts: Any,
+    dtype: _dtype | None = None,
+    device: Device | None = None,
+    layout: _layout | None = None,
+) -> Tensor:
     """A nested tensor of a list of tensors, or of the slices of a tensor; gradients flow through.
 
     A nested tensor of this layout is given back as it is.
@@ -122,7 +141,12 @@ def _of_list(parts, dtype, layout, device):
 
 
 def nested_tensor_from_jagged(
-    values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None, max_seqlen=None
+    values: Tensor,
+    offsets: Tensor | None = None,
+    lengths: Tensor | None = None,
+    jagged_dim: int | None = None,
+    min_seqlen: int | None = None,
+    max_seqlen: int | None = None,
 ) -> Tensor:
     """A jagged nested tensor on the memory of `values`; gradients flow through.
 
@@ -159,7 +183,13 @@ def nested_tensor_from_jagged(
     )
 
 
-def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
+def narrow(
+    tensor: Tensor,
+    dim: int,
+    start: int,
+    length: Any,
+    layout: _layout = rushlight.strided,
+) -> Tensor:
     """A nested tensor of slices along `dim`, one for each row of a tensor.
 
     Args:
@@ -188,7 +218,7 @@ def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
     return as_nested_tensor(tensor.narrow(dim, start, length), layout=layout)
 
 
-def masked_select(tensor, mask) -> Tensor:
+def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
     """The jagged nested tensor of the elements of each row for which a mask is True.
 
     Args:
@@ -214,7 +244,9 @@ def masked_select(tensor, mask) -> Tensor:
     return nested_tensor_from_jagged(tensor.masked_select(mask), offsets)
 
 
-def to_padded_tensor(input, padding, output_size=None, out=None) -> Tensor:
+def to_padded_tensor(
+    input: Tensor, padding: float, output_size: int | Sequence[int] | None = None, out: Any = None
+) -> Tensor:
     """A plain tensor of the components of `input`, each padded to the largest size.
 
     Args:

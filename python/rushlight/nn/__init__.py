@@ -1,5 +1,7 @@
 """Layers, losses and containers: `rushlight.nn`."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy as _lazy
@@ -19,6 +21,9 @@ from .parameter import (
     UninitializedParameter as UninitializedParameter,
 )
 
+if TYPE_CHECKING:
+    from typing import Any
+
 if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
     __all__ = [
         *modules.__all__,
@@ -35,7 +40,7 @@ if not TYPE_CHECKING:  # checkers take what stars import, and read no list that 
     ]
 
 
-def factory_kwargs(kwargs):
+def factory_kwargs(kwargs: Any) -> Any:
     """The arguments device, dtype and memory_format of a module, for tensor factories.
 
     They may also lie in a dict `factory_kwargs`; TypeError for others and for what is given twice.

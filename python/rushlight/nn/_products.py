@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
+    from rushlight.types import _dtype
 
 __all__ = ["ScalingType", "SwizzleType", "grouped_mm", "linear_cross_entropy", "scaled_mm"]
 
@@ -34,7 +38,14 @@ class SwizzleType(enum.IntEnum):
 # ---- groups ----
 
 
-def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
+def grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Any = None,
+    bias: Tensor | None = None,
+    out_dtype: _dtype | None = None,
+) -> Tensor:
     """Products of groups: of rows, of columns, or of the sum, where offsets say; or of a batch.
 
     Args:
@@ -119,19 +130,19 @@ def _check_scale(scale: Any, recipe: Any, wanted: tuple[int, int]) -> None:
 
 
 def scaled_mm(
-    mat_a,
-    mat_b,
-    scale_a,
-    scale_recipe_a,
-    scale_b,
-    scale_recipe_b,
-    swizzle_a=None,
-    swizzle_b=None,
-    bias=None,
-    output_dtype=rushlight.bfloat16,
-    contraction_dim=(),
-    use_fast_accum=False,
-):
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Tensor,
+    scale_recipe_a: Any,
+    scale_b: Tensor,
+    scale_recipe_b: Any,
+    swizzle_a: Any = None,
+    swizzle_b: Any = None,
+    bias: Tensor | None = None,
+    output_dtype: _dtype = rushlight.bfloat16,
+    contraction_dim: Any = (),
+    use_fast_accum: bool = False,
+) -> Tensor:
     """mat_a @ mat_b of 8-bit floats, each times its scales, summed in float32.
 
     Args:
@@ -220,17 +231,17 @@ def _scaled_mm(
 
 
 def linear_cross_entropy(
-    input,
-    linear_weight,
-    target,
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
     *,
-    linear_bias=None,
-    weight=None,
-    reduction="mean",
-    ignore_index=None,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-    options=None,
-):
+    options: Any = None,
+) -> Tensor:
     """`cross_entropy` after a linear layer.
 
     Args:

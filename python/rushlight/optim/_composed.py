@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 class ReduceLROnPlateau(LRScheduler):
     """Lowers the learning rate when a metric stops improving.
 
+    Rate after t steps: lr times factor, each time that the metric has not improved for more than
+        `patience` steps.
+    When to step: after each epoch, with what is to improve: `step(validation_loss)`.
+
     Args:
         mode: "min" if a smaller metric is better, "max" if a larger one is.
         factor: the factor of the learning rate.
@@ -179,6 +183,10 @@ class SequentialLR(LRScheduler):
     Each schedule begins at its own epoch 0. With `last_epoch` the rates are those that this many
     steps and one more lead to.
 
+    Rate after t steps: that of the schedule whose turn it is.
+    When to step: after each epoch or batch, as its schedules want; they are not stepped
+        themselves.
+
     Args:
         optimizer: the optimiser whose learning rates are changed.
         schedulers: the schedules, all of one optimiser.
@@ -292,6 +300,10 @@ class ChainedScheduler(LRScheduler):
 
     A `SequentialLR` among them is a factor on what the others make of the rates: it is stepped
     with rates of its own, its `get_last_lr()`.
+
+    Rate after t steps: that of the last schedule, which begins from what the others have set in
+        this step.
+    When to step: after each epoch or batch; its schedules are not stepped themselves.
 
     Args:
         schedulers: the schedules, all of one optimiser.

@@ -21,6 +21,10 @@ class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the initial learning rate to `eta_min` in `T_max` epochs, then back, and
     so on.
 
+    Rate after t steps: `eta_min + (lr - eta_min) * (1 + cos(pi * t / T_max)) / 2` (Loshchilov,
+        Hutter 2017).
+    When to step: after each epoch, or after each batch where the arguments count batches.
+
     Args:
         optimizer: the optimiser whose learning rates are changed.
         T_max: the number of epochs of half a cosine.
@@ -75,6 +79,12 @@ class CosineAnnealingLR(LRScheduler):
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine to `eta_min` in `T_0` epochs, then again with `T_mult` times as many.
+
+    Rate after t steps: eta_min + (lr - eta_min) (1 + cos(pi s / T)) / 2, with s the steps since
+        the last restart and T the length of that period: T_0, T_0 T_mult, … (Loshchilov, Hutter
+        2017).
+    When to step: after each epoch, or after each batch with a fraction:
+        `step(epoch + batch / batches)`.
 
     Args:
         optimizer: the optimiser whose learning rates are changed.

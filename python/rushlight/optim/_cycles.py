@@ -66,6 +66,11 @@ def _line_between(start: Any, end: Any, part: float) -> Any:
 class OneCycleLR(LRScheduler):
     """One cycle: from `max_lr / div_factor` up to `max_lr`, then down to almost nothing.
 
+    Rate after t steps: from max_lr / div_factor to max_lr along half a cosine, or a line, in the
+        first pct_start of total_steps; then down to max_lr / div_factor / final_div_factor (Smith,
+        Topin 2019).
+    When to step: after each batch, not after each epoch: `total_steps` counts batches.
+
     Args:
         max_lr: the highest learning rate, or one for each group.
         total_steps: length of the cycle, or else `epochs` times `steps_per_epoch`.
@@ -214,6 +219,10 @@ class OneCycleLR(LRScheduler):
 
 class CyclicLR(LRScheduler):
     """The rate between `base_lr` and `max_lr`, up and down again and again.
+
+    Rate after t steps: base_lr + (max_lr - base_lr) s, with s rising from 0 to 1 in
+        step_size_up steps and falling back in step_size_down (Smith 2017).
+    When to step: after each batch, not after each epoch.
 
     Args:
         base_lr: the lowest learning rate, or one for each group.

@@ -82,6 +82,9 @@ def _enable_get_lr_call(scheduler: LRScheduler) -> Iterator[Any]:
 class LRScheduler:
     """The base class of learning-rate schedules.
 
+    Rate after t steps: what `get_lr` of a subclass returns.
+    When to step: after each epoch or batch, always after the optimiser's own `step()`.
+
     Args:
         optimizer: the optimiser whose learning rates are changed.
         last_epoch: number of steps already done; -1 to start from the groups' present rates.

@@ -53,6 +53,9 @@ _LRScheduler = LRScheduler
 class LambdaLR(LRScheduler):
     """Sets the learning rate to its initial value times a function of the epoch.
 
+    Rate after t steps: `lr * lr_lambda(t)`.
+    When to step: after each epoch, or after each batch where the arguments count batches.
+
     Args:
         lr_lambda: the function, or one for each group.
         optimizer: the optimiser whose learning rates are changed.
@@ -115,6 +118,9 @@ class LambdaLR(LRScheduler):
 class MultiplicativeLR(LambdaLR):
     """Multiplies the learning rate by a function of the epoch.
 
+    Rate after t steps: lr times the product of lr_lambda(1) to lr_lambda(t).
+    When to step: after each epoch, or after each batch where the arguments count batches.
+
     Args:
         optimizer: the optimiser whose learning rates are changed.
         lr_lambda: the function, or one for each group.
@@ -145,6 +151,9 @@ class MultiplicativeLR(LambdaLR):
 
 class StepLR(LRScheduler):
     """Multiplies the learning rate by `gamma` every `step_size` epochs.
+
+    Rate after t steps: `lr * gamma**(t // step_size)`.
+    When to step: after each epoch, or after each batch where the arguments count batches.
 
     Args:
         optimizer: the optimiser whose learning rates are changed.
@@ -185,6 +194,9 @@ class StepLR(LRScheduler):
 
 class MultiStepLR(LRScheduler):
     """Multiplies the learning rate by `gamma` at each of the epochs `milestones`.
+
+    Rate after t steps: `lr * gamma**n`, with `n = sum(m <= t for m in milestones)`.
+    When to step: after each epoch, or after each batch where the arguments count batches.
 
     Args:
         optimizer: the optimiser whose learning rates are changed.
@@ -231,6 +243,9 @@ class MultiStepLR(LRScheduler):
 
 class ConstantLR(LRScheduler):
     """Multiplies the learning rate by `factor` until epoch `total_iters`.
+
+    Rate after t steps: `lr * factor if t < total_iters else lr`.
+    When to step: after each epoch, or after each batch where the arguments count batches.
 
     Args:
         optimizer: the optimiser whose learning rates are changed.
@@ -281,6 +296,10 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """Multiplies the learning rate by a factor from `start_factor` to `end_factor` in `total_iters`
     epochs.
+
+    Rate after t steps: `lr * (start_factor + (end_factor - start_factor) * min(t, total_iters) /
+        total_iters)`.
+    When to step: after each epoch, or after each batch where the arguments count batches.
 
     Args:
         optimizer: the optimiser whose learning rates are changed.
@@ -346,6 +365,9 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """Multiplies the learning rate by `gamma` every epoch.
 
+    Rate after t steps: `lr * gamma**t`.
+    When to step: after each epoch, or after each batch where the arguments count batches.
+
     Args:
         optimizer: the optimiser whose learning rates are changed.
         gamma: the factor.
@@ -380,6 +402,9 @@ class ExponentialLR(LRScheduler):
 
 class PolynomialLR(LRScheduler):
     """The initial learning rate times (1 - epoch / total_iters) ** power, zero after that.
+
+    Rate after t steps: `lr * (1 - min(t, total_iters) / total_iters)**power`.
+    When to step: after each epoch, or after each batch where the arguments count batches.
 
     Args:
         optimizer: the optimiser whose learning rates are changed.

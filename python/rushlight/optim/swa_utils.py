@@ -225,6 +225,10 @@ def update_bn(loader: Iterable[Any], model: nn.Module, device: Device = None) ->
 class SWALR(LRScheduler):
     """Anneals the learning rates to constant ones.
 
+    Rate after t steps: from lr to swa_lr in anneal_epochs steps, along half a cosine or a line;
+        then swa_lr.
+    When to step: after each epoch, once weights are averaged.
+
     Args:
         optimizer: the optimiser whose learning rates are changed.
         swa_lr: the final learning rate, for all groups or one for each.

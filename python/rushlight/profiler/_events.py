@@ -11,9 +11,13 @@ import json
 import os
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.profiler._table import format_time, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
@@ -105,17 +109,17 @@ class FunctionEvent(_Times):
 
     def __init__(
         self,
-        id,
-        name,
-        thread,
-        start_us,
-        end_us,
-        overload_name="",
-        fwd_thread=None,
-        input_shapes=None,
-        stack=None,
+        id: int,
+        name: str,
+        thread: int,
+        start_us: float,
+        end_us: float,
+        overload_name: str = "",
+        fwd_thread: int | None = None,
+        input_shapes: Any = None,
+        stack: Sequence[Any] | None = None,
         scope: int = 0,
-        use_device=None,
+        use_device: Any = None,
         cpu_memory_usage: int = 0,
         device_memory_usage: int = 0,
         is_async: bool = False,
@@ -123,15 +127,15 @@ class FunctionEvent(_Times):
         sequence_nr: int = -1,
         node_id: int = -1,
         is_legacy: bool = False,
-        flops=None,
-        concrete_inputs=None,
+        flops: float | None = None,
+        concrete_inputs: Any = None,
         is_user_annotation: bool = False,
         is_python_function: bool = False,
         python_id: int = -1,
         python_parent_id: int = -1,
         python_module_id: int = -1,
-        module_hierarchy=None,
-    ):
+        module_hierarchy: Any = None,
+    ) -> None:
         self.id = id
         self.name = self.trace_name = name
         self.thread = thread
@@ -149,7 +153,7 @@ class FunctionEvent(_Times):
         self.sequence_nr = sequence_nr
         self.node_id = node_id
         self.is_legacy = is_legacy
-        self.flops = flops or 0
+        self.flops: float = flops or 0.0
         self.concrete_inputs = concrete_inputs or []
         self.is_range = self.is_user_annotation = is_user_annotation
         self.is_python_function = is_python_function
@@ -217,7 +221,7 @@ class FunctionEventAvg(_Times):
         2
     """
 
-    def __init__(self, key=None):
+    def __init__(self, key: str | None = None) -> None:
         self.key = key
         self.count = 0
         self.cpu_time_total = self.self_cpu_time_total = 0.0
@@ -305,7 +309,11 @@ class EventList(list):
     """
 
     def __init__(
-        self, *args, profile_memory: bool = False, with_flops: bool = False, use_device=None
+        self,
+        *args: Any,
+        profile_memory: bool = False,
+        with_flops: bool = False,
+        use_device: Any = None,
     ) -> None:
         super().__init__(*args)
         self._profile_memory = profile_memory

@@ -91,8 +91,14 @@ def _default_schedule_fn(_step):
 
 
 def schedule(
-    *, wait, warmup: int, active, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
-):
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
+) -> Any:
     """A function from a step's number to an action: which steps to skip, to warm up with and to
     record.
 
@@ -138,7 +144,9 @@ def schedule(
     return action
 
 
-def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip: bool = False):
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Any:
     """A function for `on_trace_ready` that writes a trace into a folder for each cycle.
 
     Args:
@@ -191,7 +199,7 @@ class record_function:
         True
     """
 
-    def __init__(self, name: str, args=None) -> None:
+    def __init__(self, name: str, args: Any = None) -> None:
         self.name = name
         self.args = args
 
@@ -304,20 +312,20 @@ class profile(_Recorder):
     def __init__(
         self,
         *,
-        activities=None,
-        schedule=None,
-        on_trace_ready=None,
+        activities: Any = None,
+        schedule: Any = None,
+        on_trace_ready: Callable[..., Any] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
         with_stack: bool = False,
         with_flops: bool = False,
         with_modules: bool = False,
-        experimental_config=None,
-        execution_trace_observer=None,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
         acc_events: bool = False,
-        use_cuda=None,
-        custom_trace_id_callback=None,
-        post_processing_timeout_s=None,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Any = None,
+        post_processing_timeout_s: int | None = None,
     ) -> None:
         self.activities = supported_activities() if activities is None else set(activities)
         unknown = [a for a in self.activities if not isinstance(a, ProfilerActivity)]

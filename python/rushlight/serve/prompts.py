@@ -28,7 +28,7 @@ def prompt_of(metadata: Mapping[str, Any], messages: Messages, names: Mapping[st
     template = template if isinstance(template, str) else ""
     if template:
         try:
-            from jinja2.sandbox import ImmutableSandboxedEnvironment  # type: ignore[import-not-found]
+            from jinja2.sandbox import ImmutableSandboxedEnvironment
         except ImportError:
             pass
         else:

@@ -13,7 +13,11 @@ from rushlight import _C
 from rushlight._texts.docstrings import with_arguments
 
 if TYPE_CHECKING:
-    from rushlight.types import Device
+    from collections.abc import Callable
+    from typing import Any
+
+    from rushlight import Tensor
+    from rushlight.types import Device, _layout
 
 _ops = _C.ops
 
@@ -32,7 +36,9 @@ __all__ = [
 ]
 
 
-def _window(name, M, sym, options, values):
+def _window(
+    name: str, M: int, sym: bool, options: Any, values: Callable[[Any, int], Any]
+) -> Tensor:
     """`values(points, period)` for M points; one point is 1.
 
     `options` are dtype, layout, device and requires_grad.
@@ -61,16 +67,16 @@ def _positive(name, what, value):
 
 
 def exponential(
-    M,
+    M: int,
     *,
-    center=None,
+    center: float | None = None,
     tau: float = 1.0,
     sym: bool = True,
     dtype: _C.dtype | None = None,
-    layout=None,
+    layout: _layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """The exponential window: exp(-|n - center| / tau).
 
     Args:
@@ -94,14 +100,14 @@ def exponential(
 
 
 def cosine(
-    M,
+    M: int,
     *,
     sym: bool = True,
     dtype: _C.dtype | None = None,
-    layout=None,
+    layout: _layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """The cosine window: half a period of a sine.
 
     Example:
@@ -118,15 +124,15 @@ def cosine(
 
 
 def gaussian(
-    M,
+    M: int,
     *,
     std: float = 1.0,
     sym: bool = True,
     dtype: _C.dtype | None = None,
-    layout=None,
+    layout: _layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """The Gaussian window: exp of minus half of the squared distance from the middle, in units of
     std.
 
@@ -148,15 +154,15 @@ def gaussian(
 
 
 def kaiser(
-    M,
+    M: int,
     *,
     beta: float = 12.0,
     sym: bool = True,
     dtype: _C.dtype | None = None,
-    layout=None,
+    layout: _layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """The Kaiser window: the Bessel function i0 over an arc of height beta.
 
     Args:
@@ -178,15 +184,15 @@ def kaiser(
 
 
 def general_cosine(
-    M,
+    M: int,
     *,
-    a,
+    a: Any,
     sym: bool = True,
     dtype: _C.dtype | None = None,
-    layout=None,
+    layout: _layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """A window of cosines: a[0] - a[1] cos(t) + a[2] cos(2 t) - ..., over one period of t.
 
     Args:
@@ -208,7 +214,7 @@ def general_cosine(
     return _window("general_cosine", M, sym, (dtype, layout, device, requires_grad), values)
 
 
-def general_hamming(M, *, alpha: float = 0.54, sym: bool = True, **options):
+def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
     """The general Hamming window: alpha - (1 - alpha) cos.
 
     Args:
@@ -221,7 +227,7 @@ def general_hamming(M, *, alpha: float = 0.54, sym: bool = True, **options):
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
 
 
-def hamming(M, *, sym: bool = True, **options):
+def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """The Hamming window: 0.54 - 0.46 cos.
 
     Example:
@@ -231,7 +237,7 @@ def hamming(M, *, sym: bool = True, **options):
     return general_hamming(M, sym=sym, **options)
 
 
-def hann(M, *, sym: bool = True, **options):
+def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """The Hann window: 0.5 - 0.5 cos.
 
     Example:
@@ -241,7 +247,7 @@ def hann(M, *, sym: bool = True, **options):
     return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
-def blackman(M, *, sym: bool = True, **options):
+def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """The Blackman window: 0.42 - 0.5 cos + 0.08 cos of the doubled angle.
 
     Example:
@@ -251,7 +257,7 @@ def blackman(M, *, sym: bool = True, **options):
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
-def nuttall(M, *, sym: bool = True, **options):
+def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """The Nuttall window: four cosines with small side lobes.
 
     Example:
@@ -262,14 +268,14 @@ def nuttall(M, *, sym: bool = True, **options):
 
 
 def bartlett(
-    M,
+    M: int,
     *,
     sym: bool = True,
     dtype: _C.dtype | None = None,
-    layout=None,
+    layout: _layout | None = None,
     device: Device = None,
     requires_grad: bool = False,
-):
+) -> Tensor:
     """The Bartlett window: a triangle.
 
     Example:

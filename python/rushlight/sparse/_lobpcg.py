@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import rushlight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from rushlight import Tensor
 
 __all__ = ["lobpcg"]
 
@@ -56,21 +64,21 @@ def _one(a, b, x, k, preconditioner, niter, tol, largest, tracker):
 
 
 def lobpcg(
-    A,
-    k=None,
-    B=None,
-    X=None,
-    n=None,
-    iK=None,
-    niter=None,
-    tol=None,
-    largest=None,
-    method=None,
-    tracker=None,
-    ortho_iparams=None,
-    ortho_fparams=None,
-    ortho_bparams=None,
-):
+    A: Tensor,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    tracker: Callable[..., Any] | None = None,
+    ortho_iparams: Any = None,
+    ortho_fparams: Any = None,
+    ortho_bparams: Any = None,
+) -> tuple[Tensor, Tensor]:
     """The k largest or smallest eigenvalues of a symmetric matrix, and their vectors.
 
     Args:
@@ -124,7 +132,7 @@ def lobpcg(
 
     if A.dim() == 2:
         return run(A, B, X, iK)
-    batch = A.shape[:-2]
+    batch = rushlight.Size(A.shape[:-2])
 
     count = batch.numel()
 

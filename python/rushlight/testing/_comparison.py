@@ -5,9 +5,13 @@ from __future__ import annotations
 import cmath
 import numbers
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight import Tensor
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["assert_allclose", "assert_close"]
 
@@ -37,19 +41,19 @@ def default_tolerances(*values, of_dtypes=_TOLERANCES):
 
 
 def assert_close(
-    actual,
-    expected,
+    actual: Any,
+    expected: Any,
     *,
     allow_subclasses: bool = True,
-    rtol=None,
-    atol=None,
+    rtol: float | None = None,
+    atol: float | None = None,
     equal_nan: bool = False,
     check_device: bool = True,
     check_dtype: bool = True,
     check_layout: bool = True,
     check_stride: bool = False,
-    msg=None,
-):
+    msg: str | None = None,
+) -> None:
     """Raise unless `actual` is close to `expected`: |a - e| <= atol + rtol |e| for all elements.
 
     Tensors, arrays, numbers and booleans are compared, and sequences and mappings of such, item
@@ -104,7 +108,14 @@ def assert_close(
         raise AssertionError(error)
 
 
-def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan: bool = True, msg: str = ""):
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
     """`assert_close` under its old name, with wider tolerances and no check of the dtype.
 
     Args:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import rushlight
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight import Tensor
+    from rushlight.types import _dtype
 
 __all__ = ["make_tensor"]
 
@@ -12,16 +19,16 @@ _UNSIGNED = (rushlight.uint8,)
 
 
 def make_tensor(
-    *shape,
-    dtype,
-    device="cpu",
-    low=None,
-    high=None,
+    *shape: Any,
+    dtype: _dtype,
+    device: str = "cpu",
+    low: Any = None,
+    high: Any = None,
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
-    memory_format=None,
-):
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor of values drawn evenly from [low, high).
 
     By default floats lie in [-9, 9), integers from -9 to 9 (unsigned from 0 to 9).

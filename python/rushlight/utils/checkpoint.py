@@ -7,7 +7,7 @@ import enum
 import functools
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
@@ -17,6 +17,11 @@ from rushlight.autograd import Function
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.utils._python_dispatch import TorchDispatchMode
 from rushlight.utils._pytree import keystr, tree_leaves_with_path, tree_map_only
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight import Tensor
 
 __all__ = [
     "SAC_IGNORED_OPS",
@@ -124,7 +129,7 @@ class DefaultDeviceType:
         return DefaultDeviceType._default
 
 
-def get_device_states(*args):
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     """The accelerators of the tensors among the arguments, and their random states.
 
     Args:
@@ -140,7 +145,7 @@ def get_device_states(*args):
     return devices, [rushlight.cuda.get_rng_state(d) for d in devices]
 
 
-def set_device_states(devices, states, *, device_type=None):
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
     """Restore random states from `get_device_states`.
 
     Args:
@@ -155,7 +160,7 @@ def set_device_states(devices, states, *, device_type=None):
         rushlight.cuda.set_rng_state(state, device)
 
 
-def detach_variable(inputs):
+def detach_variable(inputs: Any) -> tuple[Any, ...]:
     """Detach the tensors of a tuple, and keep their requires_grad.
 
     Args:
@@ -178,7 +183,7 @@ def detach_variable(inputs):
     )
 
 
-def check_backward_validity(inputs):
+def check_backward_validity(inputs: Any) -> None:
     """Warn if no input requires grad.
 
     Args:
@@ -235,14 +240,14 @@ class _StartState:
 
 def checkpoint(
     function: Callable[..., Any],
-    *args,
-    use_reentrant=None,
-    context_fn=noop_context_fn,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Any = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
-    **kwargs,
-):
+    **kwargs: Any,
+) -> Any:
     """Call `function(*args, **kwargs)` and save only its arguments for backward, which calls it
     again.
 
@@ -323,7 +328,7 @@ class CheckpointFunction(Function):
         with rushlight.enable_grad(), ctx.start.restore():
             outputs = ctx.function(*arguments)
         outputs = (outputs,) if isinstance(outputs, _C.TensorBase) else outputs
-        pairs = [
+        pairs: list[Any] = [
             (o, g)
             for o, g in zip(outputs, grads, strict=True)
             if isinstance(o, _C.TensorBase) and o.requires_grad
@@ -484,7 +489,7 @@ class SelectiveCheckpointContext:
         True
     """
 
-    def __init__(self, *, is_recompute) -> None:
+    def __init__(self, *, is_recompute: bool) -> None:
         self.is_recompute = is_recompute
 
 
@@ -540,8 +545,8 @@ class _CachedTorchDispatchMode(_SelectiveMode):
 
 
 def create_selective_checkpoint_contexts(
-    policy_fn_or_list, allow_cache_entry_mutation: bool = False
-):
+    policy_fn_or_list: Callable[..., Any], allow_cache_entry_mutation: bool = False
+) -> Any:
     """Contexts for `context_fn` that keep the results of some ops and recompute the others.
 
     Args:
@@ -584,7 +589,13 @@ def _policy_of_ops(ops: list[Any]) -> Callable[..., CheckpointPolicy]:
     return lambda context, op, *args, **kwargs: must.get(op, CheckpointPolicy.PREFER_RECOMPUTE)
 
 
-def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+def checkpoint_sequential(
+    functions: Sequence[Any],
+    segments: int,
+    input: Tensor,
+    use_reentrant: bool | None = None,
+    **kwargs: Any,
+) -> Any:
     """Call functions in sequence, in `segments` groups, each but the last checkpointed.
 
     Args:

@@ -9,6 +9,9 @@ import rushlight
 from rushlight import _C
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight import Tensor
     from rushlight.types import Device
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
@@ -39,7 +42,7 @@ class DLDeviceType(enum.IntEnum):
     kDLMAIA = 17
 
 
-def to_dlpack(tensor):
+def to_dlpack(tensor: Tensor) -> Any:
     """A capsule that shares the tensor's memory; it can be consumed once.
 
     Raises:
@@ -85,7 +88,7 @@ def _dlpack_device(tensor):
     raise ValueError(f"Unknown device type {kind} for Dlpack")
 
 
-def from_dlpack(ext_tensor, *, device: Device = None, copy=None):
+def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of an object with `__dlpack__`, or of a capsule.
 
     Args:
@@ -106,7 +109,7 @@ def from_dlpack(ext_tensor, *, device: Device = None, copy=None):
                 "device and copy kwargs not supported for a capsule: pass what it was made of"
             )
         return _C._from_dlpack(ext_tensor, True)
-    kwargs = {"max_version": (1, 0)}
+    kwargs: dict[str, Any] = {"max_version": (1, 0)}
     if copy is not None:
         kwargs["copy"] = copy
     if device is not None:

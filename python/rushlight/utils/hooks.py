@@ -9,9 +9,16 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight._warnings import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from rushlight.nn import Module
 
 __all__ = ["BackwardHook", "RemovableHandle"]
 
@@ -33,7 +40,7 @@ class RemovableHandle:
 
     next_id = 0
 
-    def __init__(self, hooks_dict, *, extra_dict=None) -> None:
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
         extra = [extra_dict] if isinstance(extra_dict, dict) else extra_dict or ()
         self.hooks_dict_ref, *more = map(weakref.ref, (hooks_dict, *extra))
         self.extra_dict_ref = tuple(more)
@@ -104,7 +111,12 @@ class BackwardHook:
         module: the module.
     """
 
-    def __init__(self, module, user_hooks, user_pre_hooks) -> None:
+    def __init__(
+        self,
+        module: Module,
+        user_hooks: Sequence[Callable[..., Any]],
+        user_pre_hooks: Sequence[Callable[..., Any]],
+    ) -> None:
         self.module = module
         self.user_hooks = user_hooks
         self.user_pre_hooks = user_pre_hooks

@@ -20,7 +20,7 @@ class CheckpointException(BaseException):
         {}
     """
 
-    def __init__(self, msg: str, failures: dict):
+    def __init__(self, msg: str, failures: dict) -> None:
         super().__init__(msg, failures)
         self._failures = failures
 

@@ -329,14 +329,14 @@ class FileSystemWriter(_FileSystemWriter):
 
     def __init__(
         self,
-        path,
+        path: str,
         single_file_per_rank: bool = True,
         sync_files: bool = True,
         thread_count: int = 1,
         per_thread_copy_ahead: int = 10_000_000,
         cache_staged_state_dict: bool = False,
         overwrite: bool = True,
-        _extensions=None,
+        _extensions: Any = None,
         serialization_format: SerializationFormat = SerializationFormat.TORCH_SAVE,
     ) -> None:
         super().__init__(
@@ -373,7 +373,7 @@ class FileSystemReader(StorageReader):
         ['weight']
     """
 
-    def __init__(self, path, _extension_registry=None) -> None:
+    def __init__(self, path: str, _extension_registry: Any = None) -> None:
         if _extension_registry is not None:
             raise NotImplementedError("rushlight has no extensions of FileSystemReader")
         self.fs: Any = FileSystem()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight._warnings import warn
 from rushlight.distributed.checkpoint.default_planner import (
@@ -13,16 +13,21 @@ from rushlight.distributed.checkpoint.state_dict_saver import _is_alone, _storag
 from rushlight.distributed.checkpoint.stateful import Stateful
 from rushlight.distributed.checkpoint.utils import _all_keys, _DistWrapper
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushlight.distributed import ProcessGroup
+
 __all__ = ["load", "load_state_dict"]
 
 
 def load(
     state_dict: dict[str, Any],
     *,
-    checkpoint_id=None,
-    storage_reader=None,
-    planner=None,
-    process_group=None,
+    checkpoint_id: Any = None,
+    storage_reader: Any = None,
+    planner: Any = None,
+    process_group: ProcessGroup | None = None,
     no_dist: bool = False,
 ) -> None:
     """Load a checkpoint into a state: tensors are filled in place, objects are replaced.
@@ -72,12 +77,12 @@ def load(
 
 
 def load_state_dict(
-    state_dict,
-    storage_reader,
-    process_group=None,
+    state_dict: Mapping[str, Any],
+    storage_reader: Any,
+    process_group: ProcessGroup | None = None,
     coordinator_rank: int = 0,
     no_dist: bool = False,
-    planner=None,
+    planner: Any = None,
 ) -> None:
     """Deprecated form of `load`.
 

@@ -6,7 +6,7 @@ import dataclasses
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight._warnings import warn
 from rushlight.distributed import _making, _world
@@ -16,6 +16,11 @@ from rushlight.distributed.checkpoint.metadata import Metadata
 from rushlight.distributed.checkpoint.staging import copy_to_cpu
 from rushlight.distributed.checkpoint.stateful import Stateful
 from rushlight.distributed.checkpoint.utils import _DistWrapper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rushlight.distributed import ProcessGroup
 
 __all__ = [
     "AsyncCheckpointerType",
@@ -79,10 +84,10 @@ def _stateful_to_state_dict(state_dict: dict[str, Any]) -> dict[str, Any]:
 def save(
     state_dict: dict[str, Any],
     *,
-    checkpoint_id=None,
-    storage_writer=None,
-    planner=None,
-    process_group=None,
+    checkpoint_id: Any = None,
+    storage_writer: Any = None,
+    planner: Any = None,
+    process_group: ProcessGroup | None = None,
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
@@ -121,12 +126,12 @@ def save(
 
 
 def save_state_dict(
-    state_dict,
-    storage_writer,
-    process_group=None,
+    state_dict: Mapping[str, Any],
+    storage_writer: Any,
+    process_group: ProcessGroup | None = None,
     coordinator_rank: int = 0,
     no_dist: bool = False,
-    planner=None,
+    planner: Any = None,
 ) -> Metadata:
     """Deprecated form of `save`.
 
@@ -212,15 +217,15 @@ def _group_of_its_own(group):
 def async_save(
     state_dict: dict[str, Any],
     *,
-    checkpoint_id=None,
-    storage_writer=None,
-    planner=None,
-    process_group=None,
+    checkpoint_id: Any = None,
+    storage_writer: Any = None,
+    planner: Any = None,
+    process_group: ProcessGroup | None = None,
     async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
-    async_stager=None,
+    async_stager: Any = None,
     no_dist: bool = False,
     use_collectives: bool = True,
-):
+) -> Any:
     """Copy a state and save it in the background; returns a future of the checkpoint's metadata.
 
     Args:

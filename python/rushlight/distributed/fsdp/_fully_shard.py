@@ -95,7 +95,7 @@ class UnshardHandle:
         >>> torch.distributed.destroy_process_group()
     """
 
-    def __init__(self, units=()):
+    def __init__(self, units: Any = ()) -> None:
         self._units = units
 
     def wait(self) -> None:

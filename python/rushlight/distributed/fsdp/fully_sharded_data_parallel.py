@@ -7,7 +7,7 @@ states of modules, `_optim_states.py` those of optimisers, `wrap.py` what is wra
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import nn
@@ -31,6 +31,13 @@ from rushlight.distributed.fsdp.api import (
     StateDictSettings,
     StateDictType,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rushlight.distributed import ProcessGroup
+    from rushlight.distributed.device_mesh import DeviceMesh
+    from rushlight.types import Device
 
 __all__ = ["FlatParameter", "FullyShardedDataParallel"]
 __all__ += api.__all__
@@ -74,22 +81,22 @@ class FullyShardedDataParallel(nn.Module):
     def __init__(
         self,
         module: nn.Module,
-        process_group=None,
+        process_group: ProcessGroup | None = None,
         sharding_strategy: ShardingStrategy | None = None,
-        cpu_offload=None,
-        auto_wrap_policy=None,
-        backward_prefetch=BackwardPrefetch.BACKWARD_PRE,
-        mixed_precision=None,
-        ignored_modules=None,
-        param_init_fn=None,
-        device_id=None,
+        cpu_offload: Any = None,
+        auto_wrap_policy: Any = None,
+        backward_prefetch: Any = BackwardPrefetch.BACKWARD_PRE,
+        mixed_precision: Any = None,
+        ignored_modules: Any = None,
+        param_init_fn: Callable[..., Any] | None = None,
+        device_id: Device | None = None,
         sync_module_states: bool = False,
         forward_prefetch: bool = False,
         limit_all_gathers: bool = True,
         use_orig_params: bool = False,
-        ignored_states=None,
-        device_mesh=None,
-    ):
+        ignored_states: Any = None,
+        device_mesh: DeviceMesh | None = None,
+    ) -> None:
         super().__init__()
         self._check(module, ignored_modules, ignored_states, mixed_precision)
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD

@@ -304,7 +304,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         stream = io.BytesIO()
         rushlight.save(self.optim.state_dict(), stream)
         here = self.rank == to
-        parts = [None] * self.world_size if here else None
+        parts: Any = [None] * self.world_size if here else None
         _objects.gather_object(stream.getvalue(), parts, group=self.process_group, group_dst=to)
         self._all_state_dicts = []
         for part in parts or ():

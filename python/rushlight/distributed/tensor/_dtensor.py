@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import Tensor
@@ -33,6 +33,12 @@ from rushlight.distributed.tensor.placement_types import (
     _NormPartial,
     _StridedShard,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rushlight.nn import Module
+    from rushlight.types import _dtype, _layout
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor"]
 
@@ -341,7 +347,7 @@ def _check_alike(local, mesh, placements):
 def distribute_tensor(
     tensor: Tensor,
     device_mesh: DeviceMesh | None = None,
-    placements=None,
+    placements: Any = None,
     *,
     src_data_rank: int | None = 0,
 ) -> DTensor:
@@ -408,8 +414,12 @@ def distribute_tensor(
 
 
 def distribute_module(
-    module, device_mesh: DeviceMesh | None = None, partition_fn=None, input_fn=None, output_fn=None
-):
+    module: Module,
+    device_mesh: DeviceMesh | None = None,
+    partition_fn: Callable[..., Any] | None = None,
+    input_fn: Callable[..., Any] | None = None,
+    output_fn: Callable[..., Any] | None = None,
+) -> Module:
     """Distribute the parameters and buffers of a module, in place; returns the module.
 
     Args:
@@ -526,15 +536,15 @@ randn = _factory("randn", "of draws from the standard normal distribution")
 
 
 def full(
-    size,
-    fill_value,
+    size: int | Sequence[int],
+    fill_value: Any,
     *,
-    dtype=None,
-    layout=None,
-    requires_grad=False,
-    device_mesh=None,
-    placements=None,
-):
+    dtype: _dtype | None = None,
+    layout: _layout | None = None,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Any = None,
+) -> Tensor:
     """A distributed tensor of one value; the other arguments are those of `zeros`.
 
     Args:

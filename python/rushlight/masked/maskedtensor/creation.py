@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.masked.maskedtensor.core import AsMasked, MaskedTensor
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight import Tensor
 
 __all__ = ["as_masked_tensor", "masked_tensor"]
 
 
-def masked_tensor(data, mask, requires_grad=False):
+def masked_tensor(data: Any, mask: Tensor, requires_grad: bool = False) -> Tensor:
     """A masked tensor with copies of `data` and `mask`; it is a leaf, as `tensor(data)` is.
 
     Args:
@@ -30,7 +37,7 @@ def masked_tensor(data, mask, requires_grad=False):
     return MaskedTensor(data, mask, requires_grad)
 
 
-def as_masked_tensor(data, mask):
+def as_masked_tensor(data: Any, mask: Tensor) -> Tensor:
     """A masked tensor on the memory of `data` and `mask`; gradients flow to `data`.
 
     Shapes, layouts and errors are those of `masked_tensor`.

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import enum
+from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight import Tensor
 
 __all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPAParams", "SDPBackend", "sdpa_kernel"]
 
@@ -56,7 +62,16 @@ class SDPAParams:
         True
     """
 
-    def __init__(self, query, key, value, attn_mask, dropout, is_causal, enable_gqa) -> None:
+    def __init__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor,
+        dropout: Any,
+        is_causal: bool,
+        enable_gqa: bool,
+    ) -> None:
         self.query = query
         self.key = key
         self.value = value

@@ -131,6 +131,9 @@ class RNNCell(RNNCellBase):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: input (N, input_size) and hidden (N, hidden_size), or without N; to the new hidden
+        state.
+
     Example:
         >>> torch.nn.RNNCell(3, 4)(torch.zeros(2, 3)).shape
         torch.Size([2, 4])
@@ -165,6 +168,9 @@ class LSTMCell(RNNCellBase):
         bias: whether there is a bias.
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
+
+    Shape: input (N, input_size), hidden and cell (N, hidden_size), or without N; to the new hidden
+        and cell.
 
     Example:
         >>> hidden, cell = torch.nn.LSTMCell(3, 4)(torch.zeros(2, 3))
@@ -201,6 +207,9 @@ class GRUCell(RNNCellBase):
         bias: whether there is a bias.
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
+
+    Shape: input (N, input_size) and hidden (N, hidden_size), or without N; to the new hidden
+        state.
 
     Example:
         >>> torch.nn.GRUCell(3, 4)(torch.zeros(2, 3)).shape

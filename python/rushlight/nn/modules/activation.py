@@ -17,6 +17,8 @@ from .linear import NonDynamicallyQuantizableLinear  # noqa: F401  # PyTorch has
 from .module import Module
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from rushlight.types import Device
 
 if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
@@ -33,6 +35,8 @@ class Hardtanh(Module):
         min_value: deprecated name of `min_val`.
         max_value: deprecated name of `max_val`.
 
+    Shape: (*) to the same.
+
     Example:
         >>> torch.nn.Hardtanh()(torch.tensor([-3.0, 0.5, 3.0]))
         tensor([-1.0000,  0.5000,  1.0000])
@@ -43,8 +47,8 @@ class Hardtanh(Module):
         min_val: float = -1.0,
         max_val: float = 1.0,
         inplace: bool = False,
-        min_value=None,
-        max_value=None,
+        min_value: Any = None,
+        max_value: Any = None,
     ) -> None:
         super().__init__()
         for old, new, value in (
@@ -78,6 +82,8 @@ class ReLU6(Hardtanh):
     Args:
         inplace: whether the result is written into the input.
 
+    Shape: (*) to the same.
+
     Example:
         >>> torch.nn.ReLU6()(torch.tensor([-1.0, 3.0, 8.0]))
         tensor([0., 3., 6.])
@@ -98,6 +104,8 @@ class PReLU(Module):
         init: the factor at the start.
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
+
+    Shape: (*) to the same; with several parameters (N, num_parameters, *).
 
     Example:
         >>> torch.nn.PReLU(init=0.25)(torch.tensor([-1.0, 2.0])).detach()
@@ -130,7 +138,9 @@ class PReLU(Module):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W) or (C, H, W).
+    """Softmax over the channels of pictures.
+
+    Shape: (N, C, H, W) or (C, H, W) to the same.
 
     Example:
         >>> torch.nn.Softmax2d()(torch.zeros(1, 2, 1, 1)).flatten()

@@ -15,6 +15,8 @@ from .linear import Linear
 from .module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushlight.types import Device
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
@@ -47,6 +49,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: input (N, in_features) or (in_features), class indices (N) or (); output (N) or (), loss
+        a number.
+
     Example:
         >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 100, cutoffs=[10, 50])
         >>> result = layer(torch.zeros(8, 16), torch.arange(8))
@@ -58,7 +63,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self,
         in_features: int,
         n_classes: int,
-        cutoffs,
+        cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
         device: Device = None,

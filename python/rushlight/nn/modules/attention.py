@@ -24,6 +24,9 @@ _SEPARATE = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
 class MultiheadAttention(Module):
     """Attention of `num_heads` heads, each over its slice of the projected inputs.
 
+    Formula: softmax(Q Kᵀ / sqrt(d)) V for each head of d = embed_dim / num_heads, then a linear
+        layer (Vaswani et al. 2017).
+
     Args:
         embed_dim: width of the query and of the output; num_heads must divide it.
         dropout: probability that a weight is zeroed in training.
@@ -37,6 +40,9 @@ class MultiheadAttention(Module):
 
     Parameters: `in_proj_weight` (3 embed_dim, embed_dim), or `q_proj_weight`, `k_proj_weight` and
     `v_proj_weight`; `in_proj_bias`; `bias_k`, `bias_v`; `out_proj`.
+
+    Shape: query (L, N, embed_dim), key (S, N, kdim), value (S, N, vdim), or N first with
+        `batch_first`, or without N; output (L, N, embed_dim), weights (N, L, S).
 
     Example:
         >>> attention = torch.nn.MultiheadAttention(8, num_heads=2, batch_first=True)

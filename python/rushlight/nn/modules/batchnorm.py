@@ -15,6 +15,7 @@ from .module import Module
 from .utils import _documented
 
 if TYPE_CHECKING:
+    from rushlight.distributed import ProcessGroup
     from rushlight.types import Device
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
@@ -94,6 +95,9 @@ class _NormBase(Module):
 
 class _BatchNorm(_NormBase):
     """Normalises each channel over the batch, or by the running statistics in evaluation.
+
+    Formula: (x - mean) / sqrt(variance + eps) * weight + bias, of each channel (Ioffe, Szegedy
+        2015).
 
     Args:
         num_features: number of channels, the input's dimension 1.
@@ -197,6 +201,8 @@ class SyncBatchNorm(_BatchNorm):
         dtype: the dtype of the parameters; the default dtype if None.
         bias: whether there is a bias.
 
+    Shape: (N, C, *) to the same.
+
     Example:
         >>> torch.nn.SyncBatchNorm(3).eval()(torch.zeros(2, 3, 4)).shape
         torch.Size([2, 3, 4])
@@ -209,7 +215,7 @@ class SyncBatchNorm(_BatchNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        process_group=None,
+        process_group: ProcessGroup | None = None,
         device: Device = None,
         dtype: _C.dtype | None = None,
         *,

@@ -8,11 +8,15 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 from rushlight import Tensor, typename
 
 from ..parameter import Parameter
 from .module import Module, _addindent
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
@@ -28,7 +32,7 @@ class Container(Module):
         [('first', ReLU())]
     """
 
-    def __init__(self, **kwargs) -> None:
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__()
         for name, module in kwargs.items():
             self.add_module(name, module)
@@ -111,7 +115,7 @@ class Sequential(_Sequence):
         Linear(in_features=3, out_features=8, bias=True)
     """
 
-    def __init__(self, *args) -> None:
+    def __init__(self, *args: Any) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             named: dict = args[0]
@@ -202,7 +206,7 @@ class ModuleList(_Sequence):
 
     _instead_of_calling = _HOLDS + "loop over it where it is used, or take a Sequential"
 
-    def __init__(self, modules=None) -> None:
+    def __init__(self, modules: Any = None) -> None:
         super().__init__()
         if modules is not None:
             self += modules
@@ -262,7 +266,7 @@ class ModuleDict(Module):
 
     _instead_of_calling = _HOLDS + "call one of them by its name"
 
-    def __init__(self, modules=None) -> None:
+    def __init__(self, modules: Any = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
@@ -371,7 +375,7 @@ class ParameterList(Module):
         [True, True]
     """
 
-    def __init__(self, values=None) -> None:
+    def __init__(self, values: Tensor | None = None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:
@@ -436,7 +440,7 @@ class ParameterDict(Module):
         (True, ['scale'])
     """
 
-    def __init__(self, parameters=None) -> None:
+    def __init__(self, parameters: Any = None) -> None:
         super().__init__()
         self._keys = {}
         if parameters is not None:

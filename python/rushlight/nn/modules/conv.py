@@ -205,7 +205,9 @@ class _Conv(_ConvNd):
 class Conv1d(_Conv):
     __doc__ = _documented(
         _Conv,
-        """Shape: (N, C, L) or (C, L).
+        """Shape: (N, C, L) or (C, L), with C in_channels, to the same with out_channels.
+            A spatial size L becomes
+            floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1.
 
         Example:
             >>> torch.nn.Conv1d(3, 8, 3)(torch.zeros(2, 3, 10)).shape
@@ -221,7 +223,9 @@ class Conv1d(_Conv):
 class Conv2d(_Conv):
     __doc__ = _documented(
         _Conv,
-        """Shape: (N, C, H, W) or (C, H, W).
+        """Shape: (N, C, H, W) or (C, H, W), with C in_channels, to the same with out_channels.
+            A spatial size L becomes
+            floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1.
 
         Example:
             >>> torch.nn.Conv2d(3, 8, kernel_size=3, padding=1)(torch.zeros(2, 3, 32, 32)).shape
@@ -237,7 +241,9 @@ class Conv2d(_Conv):
 class Conv3d(_Conv):
     __doc__ = _documented(
         _Conv,
-        """Shape: (N, C, D, H, W) or (C, D, H, W).
+        """Shape: (N, C, D, H, W) or (C, D, H, W), with C in_channels, to the same with
+            out_channels. A spatial size L becomes
+            floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1.
 
         Example:
             >>> torch.nn.Conv3d(3, 8, 3)(torch.zeros(2, 3, 4, 4, 4)).shape
@@ -368,7 +374,9 @@ class _ConvTransposeMixin(_ConvTransposeNd):
 class ConvTranspose1d(_ConvTransposeNd):
     __doc__ = _documented(
         _ConvTransposeNd,
-        """Shape: (N, C, L) or (C, L).
+        """Shape: (N, C, L) or (C, L), with C in_channels, to the same with out_channels.
+            A spatial size L becomes
+            (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1.
 
         Example:
             >>> torch.nn.ConvTranspose1d(3, 8, 2, stride=2)(torch.zeros(2, 3, 10)).shape
@@ -384,7 +392,9 @@ class ConvTranspose1d(_ConvTransposeNd):
 class ConvTranspose2d(_ConvTransposeNd):
     __doc__ = _documented(
         _ConvTransposeNd,
-        """Shape: (N, C, H, W) or (C, H, W).
+        """Shape: (N, C, H, W) or (C, H, W), with C in_channels, to the same with out_channels.
+            A spatial size L becomes
+            (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1.
 
         Example:
             >>> torch.nn.ConvTranspose2d(3, 8, 2, stride=2)(torch.zeros(2, 3, 4, 4)).shape
@@ -400,7 +410,9 @@ class ConvTranspose2d(_ConvTransposeNd):
 class ConvTranspose3d(_ConvTransposeNd):
     __doc__ = _documented(
         _ConvTransposeNd,
-        """Shape: (N, C, D, H, W) or (C, D, H, W).
+        """Shape: (N, C, D, H, W) or (C, D, H, W), with C in_channels, to the same with
+            out_channels. A spatial size L becomes
+            (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1.
 
         Example:
             >>> torch.nn.ConvTranspose3d(3, 8, 2, stride=2)(torch.zeros(2, 3, 2, 2, 2)).shape

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight import Tensor
 
 from ._stateless.flatten import Flatten
 from .module import Module
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Flatten", "Unflatten"]
 
@@ -17,12 +22,14 @@ class Unflatten(Module):
         dim: the dimension, an index.
         unflattened_size: the sizes it is split into; one may be -1.
 
+    Shape: (*, n, *), with n the size of `dim`, to (*, *unflattened_size, *).
+
     Example:
         >>> torch.nn.Unflatten(1, (3, 4))(torch.zeros(2, 12)).shape
         torch.Size([2, 3, 4])
     """
 
-    def __init__(self, dim: int, unflattened_size) -> None:
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
         if not isinstance(dim, int):
             raise TypeError(

@@ -20,6 +20,9 @@ __all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 class _InstanceNorm(_NormBase):
     """Normalises each channel of each sample over its spatial dimensions.
 
+    Formula: (x - mean) / sqrt(variance + eps) * weight + bias, of each channel of a sample
+        (Ulyanov et al. 2016).
+
     Args:
         num_features: number of channels.
         eps: added to the variance.

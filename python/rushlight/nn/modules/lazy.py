@@ -114,6 +114,8 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: (*, n) to (*, out_features).
+
     Example:
         >>> layer = torch.nn.LazyLinear(2)
         >>> layer(torch.zeros(3, 5)).shape, layer.in_features

@@ -108,6 +108,8 @@ class Bilinear(Module):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: (*, in1_features) and (*, in2_features) to (*, out_features).
+
     Example:
         >>> torch.nn.Bilinear(3, 4, 2)(torch.zeros(5, 3), torch.zeros(5, 4)).shape
         torch.Size([5, 2])

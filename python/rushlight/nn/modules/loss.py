@@ -12,6 +12,13 @@ from ._stateless.loss import __all__ as _generated
 from .distance import PairwiseDistance
 from .linear import Linear
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from rushlight import Tensor
+    from rushlight.types import Device, _dtype
+
 if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
     __all__ = [
         *(name for name in _generated if not name.startswith("_")),
@@ -73,6 +80,8 @@ class LinearCrossEntropyLoss(_Loss):
         label_smoothing: as in `CrossEntropyLoss`.
         options: refused: the layer's result is made at once.
 
+    Shape: input (N, in_features) and class indices (N); with reduction='none' (N), else a number.
+
     Example:
         >>> torch.nn.LinearCrossEntropyLoss(4, 10)(torch.zeros(2, 4), torch.tensor([1, 2])).shape
         torch.Size([])
@@ -85,13 +94,13 @@ class LinearCrossEntropyLoss(_Loss):
         *,
         out_features: tuple[int, ...] = (),
         bias: bool = False,
-        device=None,
-        dtype=None,
+        device: Device | None = None,
+        dtype: _dtype | None = None,
         reduction: str = "mean",
-        weight=None,
+        weight: Tensor | None = None,
         ignore_index: int | None = None,
         label_smoothing: float = 0.0,
-        options=None,
+        options: Any = None,
     ) -> None:
         super().__init__(reduction=reduction)
         if options is not None:
@@ -137,6 +146,9 @@ class NLLLoss2d(NLLLoss):
     Args:
         weight, size_average, ignore_index, reduce, reduction: see `NLLLoss`.
 
+    Shape: input (N, C, H, W) and class indices (N, H, W); with reduction='none' (N, H, W), else a
+        number.
+
     Example:
         >>> torch.nn.NLLLoss2d()(
         ...     torch.full((1, 2, 1, 1), -0.5), torch.zeros(1, 1, 1, dtype=torch.int64)
@@ -154,6 +166,9 @@ class TripletMarginWithDistanceLoss(_Loss):
         swap: the negative may also be near the positive.
         reduction: what becomes of the losses of samples: "none", "mean" or "sum".
 
+    Shape: anchor, positive and negative (N, *); what the distance gives with reduction='none',
+        else a number.
+
     Example:
         >>> loss = torch.nn.TripletMarginWithDistanceLoss()
         >>> loss(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[0.0, 1.5]]))
@@ -163,7 +178,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     def __init__(
         self,
         *,
-        distance_function=None,
+        distance_function: Callable[..., Any] | None = None,
         margin: float = 1.0,
         swap: bool = False,
         reduction: str = "mean",

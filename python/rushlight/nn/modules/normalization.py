@@ -13,6 +13,8 @@ from ..parameter import new_parameter
 from .module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushlight.types import Device
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -44,6 +46,9 @@ class _AffineNorm(Module):
 class LayerNorm(_AffineNorm):
     """Normalises over the last dimensions, then scales and shifts.
 
+    Formula: (x - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions (Ba et al.
+        2016).
+
     Args:
         normalized_shape: sizes of the last dimensions; an int for one.
         eps: added to the variance.
@@ -52,6 +57,8 @@ class LayerNorm(_AffineNorm):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: (*, *normalized_shape) to the same.
+
     Example:
         >>> torch.nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).detach()
         tensor([[-1.0000,  1.0000]])
@@ -59,7 +66,7 @@ class LayerNorm(_AffineNorm):
 
     def __init__(
         self,
-        normalized_shape,
+        normalized_shape: int | Sequence[int],
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
@@ -88,6 +95,9 @@ class LayerNorm(_AffineNorm):
 class GroupNorm(_AffineNorm):
     """Normalises groups of channels of each sample, then scales and shifts each channel.
 
+    Formula: (x - mean) / sqrt(variance + eps) * weight + bias, over the channels of a group (Wu,
+        He 2018).
+
     Args:
         num_groups: number of groups; it divides the number of channels.
         num_channels: size of the input's dimension 1.
@@ -96,6 +106,8 @@ class GroupNorm(_AffineNorm):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
         bias: whether a shift is learnt, too.
+
+    Shape: (N, num_channels, *) to the same.
 
     Example:
         >>> torch.nn.GroupNorm(2, 4)(torch.zeros(1, 4, 8)).shape
@@ -138,12 +150,16 @@ class GroupNorm(_AffineNorm):
 class RMSNorm(_AffineNorm):
     """Divides by the root mean square over the last dimensions, then scales.
 
+    Formula: x / sqrt(mean(x^2) + eps) * weight (Zhang, Sennrich 2019).
+
     Args:
         normalized_shape: sizes of the last dimensions; an int for one.
         eps: added to the mean square; the dtype's machine epsilon if None.
         elementwise_affine: whether `weight` of that shape is learnt.
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
+
+    Shape: (*, *normalized_shape) to the same.
 
     Example:
         >>> torch.nn.RMSNorm(2)(torch.tensor([[3.0, 4.0]])).detach()
@@ -152,8 +168,8 @@ class RMSNorm(_AffineNorm):
 
     def __init__(
         self,
-        normalized_shape,
-        eps=None,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
         elementwise_affine: bool = True,
         device: Device = None,
         dtype: _C.dtype | None = None,
@@ -183,12 +199,14 @@ class LocalResponseNorm(Module):
         beta: the power.
         k: the constant.
 
+    Shape: (N, C, *) to the same.
+
     Example:
         >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 3)).shape
         torch.Size([1, 4, 3])
     """
 
-    def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size = size
         self.alpha = alpha
@@ -211,10 +229,12 @@ class CrossMapLRN2d(LocalResponseNorm):
         beta: the power.
         k: the constant.
 
+    Shape: (N, C, H, W) to the same.
+
     Example:
         >>> torch.nn.CrossMapLRN2d(2)(torch.ones(1, 4, 3, 3)).shape
         torch.Size([1, 4, 3, 3])
     """
 
-    def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)

@@ -78,7 +78,7 @@ class RNNBase(Module):
 
     def __init__(
         self,
-        mode,
+        mode: str,
         input_size: int,
         hidden_size: int,
         num_layers: int = 1,

@@ -89,12 +89,12 @@ class Embedding(_Table):
         self,
         num_embeddings: int,
         embedding_dim: int,
-        padding_idx=None,
-        max_norm=None,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
-        _weight=None,
+        _weight: Tensor | None = None,
         _freeze: bool = False,
         device: Device = None,
         dtype: _C.dtype | None = None,
@@ -166,6 +166,8 @@ class EmbeddingBag(_Table):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: indices (B, L) for B bags of L indices, or (n) and offsets (B); to (B, embedding_dim).
+
     Example:
         >>> bags = torch.nn.EmbeddingBag.from_pretrained(
         ...     torch.tensor([[1.0, 2.0], [3.0, 7.0]]), mode="sum"
@@ -179,14 +181,14 @@ class EmbeddingBag(_Table):
         self,
         num_embeddings: int,
         embedding_dim: int,
-        max_norm=None,
+        max_norm: float | None = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         mode: str = "mean",
         sparse: bool = False,
-        _weight=None,
+        _weight: Tensor | None = None,
         include_last_offset: bool = False,
-        padding_idx=None,
+        padding_idx: int | None = None,
         device: Device = None,
         dtype: _C.dtype | None = None,
     ) -> None:

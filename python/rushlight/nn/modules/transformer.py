@@ -198,6 +198,9 @@ class TransformerDecoderLayer(_Layer):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: tgt (T, N, d_model) and memory (S, N, d_model) to (T, N, d_model); N first with
+        `batch_first`, or without N.
+
     Example:
         >>> layer = torch.nn.TransformerDecoderLayer(
         ...     8, nhead=2, dim_feedforward=16, batch_first=True
@@ -265,6 +268,8 @@ class TransformerEncoder(_Stack):
         enable_nested_tensor: accepted, without effect.
         mask_check: accepted, without effect.
 
+    Shape: (S, N, d_model) to the same, or as the layers' `batch_first` says.
+
     Example:
         >>> layer = torch.nn.TransformerEncoderLayer(
         ...     8, nhead=2, dim_feedforward=16, batch_first=True
@@ -275,9 +280,9 @@ class TransformerEncoder(_Stack):
 
     def __init__(
         self,
-        encoder_layer,
+        encoder_layer: Module,
         num_layers: int,
-        norm=None,
+        norm: Module | None = None,
         enable_nested_tensor: bool = True,
         mask_check: bool = True,
     ) -> None:
@@ -301,6 +306,9 @@ class TransformerDecoder(_Stack):
         num_layers: the number of copies.
         norm: a module that is called at the end, or None.
 
+    Shape: tgt (T, N, d_model) and memory (S, N, d_model) to (T, N, d_model), or as the layers'
+        `batch_first` says.
+
     Example:
         >>> layer = torch.nn.TransformerDecoderLayer(
         ...     8, nhead=2, dim_feedforward=16, batch_first=True
@@ -310,7 +318,7 @@ class TransformerDecoder(_Stack):
         torch.Size([4, 3, 8])
     """
 
-    def __init__(self, decoder_layer, num_layers: int, norm=None) -> None:
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
@@ -352,6 +360,9 @@ class Transformer(Module):
         device: where parameters live, such as `"cpu"`; the default device if None.
         dtype: the dtype of the parameters; the default dtype if None.
 
+    Shape: src (S, N, d_model) and tgt (T, N, d_model) to (T, N, d_model); N first with
+        `batch_first`, or without N.
+
     Example:
         >>> net = torch.nn.Transformer(
         ...     8, nhead=2, num_encoder_layers=1, num_decoder_layers=1, batch_first=True
@@ -368,9 +379,9 @@ class Transformer(Module):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation="relu",
-        custom_encoder=None,
-        custom_decoder=None,
+        activation: str = "relu",
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,

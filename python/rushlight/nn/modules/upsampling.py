@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight import Tensor
 
 from .. import functional as F
 from .module import Module
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
@@ -37,11 +43,11 @@ class Upsample(Module):
 
     def __init__(
         self,
-        size=None,
-        scale_factor=None,
+        size: int | Sequence[int] | None = None,
+        scale_factor: Any = None,
         mode: str = "nearest",
-        align_corners=None,
-        recompute_scale_factor=None,
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
     ) -> None:
         super().__init__()
         self.name, self.size = type(self).__name__, size
@@ -76,12 +82,14 @@ class UpsamplingNearest2d(Upsample):
         size: the spatial sizes of the result.
         scale_factor: how many times larger each spatial dimension becomes.
 
+    Shape: (N, C, H, W) to (N, C, *size), or (N, C, H scale_factor, W scale_factor).
+
     Example:
         >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape
         torch.Size([1, 1, 4, 4])
     """
 
-    def __init__(self, size=None, scale_factor=None) -> None:
+    def __init__(self, size: int | Sequence[int] | None = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
@@ -92,10 +100,12 @@ class UpsamplingBilinear2d(Upsample):
         size: the spatial sizes of the result.
         scale_factor: how many times larger each spatial dimension becomes.
 
+    Shape: (N, C, H, W) to (N, C, *size), or (N, C, H scale_factor, W scale_factor).
+
     Example:
         >>> torch.nn.UpsamplingBilinear2d(size=(3, 3))(torch.ones(1, 1, 2, 2)).shape
         torch.Size([1, 1, 3, 3])
     """
 
-    def __init__(self, size=None, scale_factor=None) -> None:
+    def __init__(self, size: int | Sequence[int] | None = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 
@@ -10,6 +10,9 @@ from ..modules.module import Module
 from .parallel_apply import parallel_apply
 from .replicate import replicate
 from .scatter_gather import gather, scatter_kwargs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["DataParallel", "data_parallel"]
 
@@ -69,7 +72,13 @@ class DataParallel(Module):
         torch.Size([3, 1])
     """
 
-    def __init__(self, module, device_ids=None, output_device=None, dim: int = 0) -> None:
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Sequence[int | str | Any] | None = None,
+        output_device: Any = None,
+        dim: int = 0,
+    ) -> None:
         super().__init__()
         cuda = getattr(rushlight, "cuda", None)
         if cuda is not None and cuda.is_available() and (device_ids is None or device_ids):

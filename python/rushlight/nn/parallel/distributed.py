@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import distributed as dist
@@ -24,6 +24,12 @@ from rushlight.distributed.utils import (
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parallel.scatter_gather import _device
 from rushlight.utils import _pytree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight.distributed import ProcessGroup
+    from rushlight.distributed.device_mesh import DeviceMesh
 
 __all__ = ["DistributedDataParallel"]
 
@@ -132,27 +138,27 @@ class DistributedDataParallel(Module, Joinable):
 
     def __init__(
         self,
-        module,
-        device_ids=None,
-        output_device=None,
+        module: Module,
+        device_ids: Sequence[int | str | Any] | None = None,
+        output_device: Any = None,
         dim: int = 0,
-        broadcast_buffers=None,
-        init_sync=True,
-        process_group=None,
-        bucket_cap_mb=None,
-        find_unused_parameters=False,
-        check_reduction=False,
-        gradient_as_bucket_view=False,
-        static_graph=False,
+        broadcast_buffers: bool | None = None,
+        init_sync: bool = True,
+        process_group: ProcessGroup | None = None,
+        bucket_cap_mb: Any = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
         delay_all_reduce_named_params: Any = None,
-        param_to_hook_all_reduce=None,
-        mixed_precision=None,
-        device_mesh=None,
-        skip_all_reduce_unused_params=False,
-        bucket_cap_mb_list=None,
-        batched_grad_copy=False,
-        forward_sync_buffers=None,
-    ):
+        param_to_hook_all_reduce: Any = None,
+        mixed_precision: Any = None,
+        device_mesh: DeviceMesh | None = None,
+        skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: Any = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
+    ) -> None:
         super().__init__()
         Joinable.__init__(self)
         if (delay_all_reduce_named_params is None) != (param_to_hook_all_reduce is None):

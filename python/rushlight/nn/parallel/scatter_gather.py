@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import Tensor
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
 
 __all__ = ["gather", "scatter", "scatter_kwargs"]
 
@@ -19,7 +22,7 @@ def _rebuild(like: Any, items: list) -> Any:
     return type(like)(*items) if hasattr(like, "_fields") else type(like)(items)
 
 
-def scatter(inputs: Any, target_gpus, dim: int = 0) -> Any:
+def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
     """One share of `inputs` for each device: tensors are split along `dim`, other values are
     copied.
 
@@ -61,7 +64,7 @@ def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0) -> Any:
     return tuple((*own, *rest[len(own) :]) for own, rest in zip(shares, without, strict=True))
 
 
-def gather(outputs, target_device, dim: int = 0) -> Any:
+def gather(outputs: Any, target_device: Device, dim: int = 0) -> Any:
     """Merge the results of several devices on one of them: tensors are concatenated along `dim`.
 
     Args:

@@ -1,13 +1,19 @@
 """skip_init."""
 
+from __future__ import annotations
+
 import inspect
+from typing import TYPE_CHECKING
 
 from ..modules.module import Module
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["skip_init"]
 
 
-def skip_init(module_cls, *args, **kwargs):
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Module:
     """Make a module whose parameters are not initialised.
 
     Args:

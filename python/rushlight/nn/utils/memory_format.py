@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from rushlight.nn.modules.module import Module
 
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
@@ -19,7 +21,7 @@ def _convert(module, memory_format, layers):
     return module
 
 
-def convert_conv2d_weight_memory_format(module: Module, memory_format):
+def convert_conv2d_weight_memory_format(module: Module, memory_format: Any) -> Module:
     """Bring the weights of all Conv2d in `module` into a format; returns the module.
 
     Args:
@@ -35,7 +37,7 @@ def convert_conv2d_weight_memory_format(module: Module, memory_format):
     return _convert(module, memory_format, (Conv2d, ConvTranspose2d))
 
 
-def convert_conv3d_weight_memory_format(module: Module, memory_format):
+def convert_conv3d_weight_memory_format(module: Module, memory_format: Any) -> Module:
     """Bring the weights of all Conv3d in `module` into a format; returns the module.
 
     Args:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import rushlight
 
 from .. import functional as F
@@ -9,6 +11,9 @@ from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from . import parametrize
 from .weight_norm import norm_except, normalize
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -139,8 +144,12 @@ class _Orthogonal(Module):
 
 
 def orthogonal(
-    module: Module, name: str = "weight", orthogonal_map=None, *, use_trivialization: bool = True
-):
+    module: Module,
+    name: str = "weight",
+    orthogonal_map: Any = None,
+    *,
+    use_trivialization: bool = True,
+) -> Module:
     """Keep a matrix of a module orthogonal, or unitary if it is complex.
 
     A tall matrix has orthonormal columns, a wide one orthonormal rows; so has each of a batch.
@@ -262,8 +271,12 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(
-    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim=None
-):
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
     """Divide a parameter by its largest singular value.
 
     Args:

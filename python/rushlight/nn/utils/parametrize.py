@@ -99,7 +99,7 @@ class ParametrizationList(ModuleList):
         'ParametrizationList'
     """
 
-    def __init__(self, modules, original, unsafe: bool = False) -> None:
+    def __init__(self, modules: Any, original: Tensor, unsafe: bool = False) -> None:
         modules = list(modules)
         if not modules:
             raise ValueError("ParametrizationList requires one or more modules.")
@@ -264,7 +264,9 @@ def _check_right_inverse(parametrization, name, value, made):
             )
 
 
-def register_parametrization(module: Module, tensor_name, parametrization, *, unsafe: bool = False):
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
     """Compute a parameter or buffer of a module with another module.
 
     Args:
@@ -309,7 +311,7 @@ def register_parametrization(module: Module, tensor_name, parametrization, *, un
     return module
 
 
-def is_parametrized(module: Module, tensor_name=None):
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a tensor of the module (any, by default) is parametrized.
 
     Args:
@@ -328,7 +330,9 @@ def is_parametrized(module: Module, tensor_name=None):
     return tensor_name in parametrizations
 
 
-def remove_parametrizations(module: Module, tensor_name, leave_parametrized: bool = True):
+def remove_parametrizations(
+    module: Module, tensor_name: str, leave_parametrized: bool = True
+) -> Module:
     """Make a parametrised tensor an ordinary one again.
 
     Args:
@@ -382,7 +386,9 @@ def type_before_parametrizations(module: Module):
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
     """Copy the parametrisations of one module, and their tensors, to another.
 
     Args:

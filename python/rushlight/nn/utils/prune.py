@@ -16,6 +16,9 @@ import rushlight
 from ._hooks import find_hook
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rushlight import Tensor
     from rushlight.nn.modules.module import Module
 
 __all__ = [
@@ -145,7 +148,7 @@ class PruningContainer(BasePruningMethod):
 
     PRUNING_TYPE = "container"
 
-    def __init__(self, *args) -> None:
+    def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple = ()
         if args and not isinstance(args[0], (list, tuple)):
             self._tensor_name = args[0]._tensor_name
@@ -360,7 +363,7 @@ class LnStructured(_SlicePruning):
         4
     """
 
-    def __init__(self, amount, n, dim: int = -1) -> None:
+    def __init__(self, amount: Any, n: int, dim: int = -1) -> None:
         super().__init__(amount, dim)
         self.n = n
 
@@ -386,7 +389,7 @@ class CustomFromMask(BasePruningMethod):
 
     PRUNING_TYPE = "global"
 
-    def __init__(self, mask) -> None:
+    def __init__(self, mask: Tensor) -> None:
         self.mask = mask
 
     def compute_mask(self, t, default_mask):
@@ -410,7 +413,7 @@ def identity(module: Module, name: str):
     return module
 
 
-def random_unstructured(module: Module, name: str, amount):
+def random_unstructured(module: Module, name: str, amount: Any) -> Module:
     """Prune random elements of a parameter; returns the module.
 
     Args:
@@ -429,7 +432,9 @@ def random_unstructured(module: Module, name: str, amount):
     return module
 
 
-def l1_unstructured(module: Module, name: str, amount, importance_scores=None):
+def l1_unstructured(
+    module: Module, name: str, amount: Any, importance_scores: Tensor | None = None
+) -> Module:
     """Prune the elements of a parameter with the smallest magnitude (or score); returns the
     module.
 
@@ -450,7 +455,7 @@ def l1_unstructured(module: Module, name: str, amount, importance_scores=None):
     return module
 
 
-def random_structured(module: Module, name: str, amount, dim: int):
+def random_structured(module: Module, name: str, amount: Any, dim: int) -> Module:
     """Prune random slices of a parameter along `dim`; returns the module.
 
     Args:
@@ -470,7 +475,14 @@ def random_structured(module: Module, name: str, amount, dim: int):
     return module
 
 
-def ln_structured(module: Module, name: str, amount, n, dim: int, importance_scores=None):
+def ln_structured(
+    module: Module,
+    name: str,
+    amount: Any,
+    n: int,
+    dim: int,
+    importance_scores: Tensor | None = None,
+) -> Module:
     """Prune the slices of a parameter along `dim` with the smallest n-norm; returns the module.
 
     Args:
@@ -492,7 +504,7 @@ def ln_structured(module: Module, name: str, amount, n, dim: int, importance_sco
     return module
 
 
-def custom_from_mask(module: Module, name: str, mask):
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     """Prune a parameter by a mask; returns the module.
 
     Args:
@@ -511,7 +523,12 @@ def custom_from_mask(module: Module, name: str, mask):
     return module
 
 
-def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]],
+    pruning_method: Any,
+    importance_scores: Tensor | None = None,
+    **kwargs: Any,
+) -> None:
     """Prune the elements of several parameters as if they were one.
 
     Args:

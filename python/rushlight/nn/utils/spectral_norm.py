@@ -93,8 +93,12 @@ class SpectralNorm:
 
 
 def spectral_norm(
-    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim=None
-):
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
     """Divide a parameter of a module by its largest singular value at each forward pass.
 
     Args:

@@ -210,7 +210,7 @@ class ConcatDataset(Dataset[_Sample]):
         """The cumulative sums of the lengths."""
         return list(itertools.accumulate(len(item) for item in sequence))
 
-    def __init__(self, datasets) -> None:
+    def __init__(self, datasets: Sequence[Any]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError(
@@ -246,7 +246,7 @@ class ChainDataset(IterableDataset[_Sample]):
         0
     """
 
-    def __init__(self, datasets) -> None:
+    def __init__(self, datasets: Sequence[Any]) -> None:
         super().__init__()
         self.datasets = datasets
 

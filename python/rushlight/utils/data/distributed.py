@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import rushlight
 
 from .dataset import _Sample
 from .sampler import Sampler
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["DistributedSampler"]
 
@@ -33,17 +37,17 @@ class DistributedSampler(Sampler[_Sample]):
 
     def __init__(
         self,
-        dataset,
-        num_replicas=None,
-        rank=None,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
         shuffle: bool = True,
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None or rank is None:
-            group = _process_group()
-            num_replicas = group.get_world_size() if num_replicas is None else num_replicas
-            rank = group.get_rank() if rank is None else rank
+        if num_replicas is None:
+            num_replicas = int(_process_group().get_world_size())
+        if rank is None:
+            rank = int(_process_group().get_rank())
         if rank >= num_replicas or rank < 0:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be from 0 to num_replicas - 1 = "

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 import rushlight
 from rushlight import _C
 
 from .dataset import _Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 __all__ = [
     "BatchSampler",
@@ -69,7 +73,7 @@ class SequentialSampler(Sampler):
         [0, 1, 2]
     """
 
-    def __init__(self, data_source) -> None:
+    def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
 
     def __iter__(self):
@@ -95,9 +99,9 @@ class RandomSampler(Sampler):
 
     def __init__(
         self,
-        data_source,
+        data_source: Any,
         replacement: bool = False,
-        num_samples=None,
+        num_samples: int | None = None,
         generator: _C.Generator | None = None,
     ) -> None:
         self.data_source = data_source
@@ -155,7 +159,7 @@ class SubsetRandomSampler(Sampler):
         [5, 7]
     """
 
-    def __init__(self, indices, generator: _C.Generator | None = None) -> None:
+    def __init__(self, indices: Sequence[int], generator: _C.Generator | None = None) -> None:
         self.indices = indices
         self.generator = generator
 
@@ -183,7 +187,7 @@ class WeightedRandomSampler(Sampler):
 
     def __init__(
         self,
-        weights,
+        weights: Sequence[float],
         num_samples: int,
         replacement: bool = True,
         generator: _C.Generator | None = None,
@@ -221,7 +225,7 @@ class BatchSampler(Sampler):
         [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, sampler, batch_size: int, drop_last) -> None:
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         self.sampler = sampler
         self.batch_size = _positive("batch_size", batch_size)
         self.drop_last = _flag("drop_last", drop_last)

@@ -7,8 +7,12 @@ import dataclasses
 import math
 import statistics
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 import rushlight
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "Measurement",
@@ -217,7 +221,7 @@ def _quantile(ordered, q):
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def select_unit(t):
+def select_unit(t: Any) -> Any:
     """The unit in which to show seconds, and its length.
 
     Args:
@@ -233,7 +237,7 @@ def select_unit(t):
     return unit, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
 
 
-def unit_to_english(u):
+def unit_to_english(u: Any) -> str:
     """The name of a unit.
 
     Args:
@@ -246,7 +250,7 @@ def unit_to_english(u):
     return {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}[u]
 
 
-def trim_sigfig(x, n):
+def trim_sigfig(x: Any, n: int) -> Any:
     """Round x to n significant digits.
 
     Args:
@@ -265,7 +269,7 @@ def trim_sigfig(x, n):
     return round(x / scale) * scale
 
 
-def ordered_unique(elements):
+def ordered_unique(elements: Any) -> Any:
     """The distinct elements in the order in which they first appear.
 
     Args:

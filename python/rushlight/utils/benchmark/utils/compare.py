@@ -4,7 +4,13 @@ description.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.utils.benchmark.utils import common
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 __all__ = ["Colorize", "Compare"]
 
@@ -34,7 +40,7 @@ class Compare:
         True
     """
 
-    def __init__(self, results) -> None:
+    def __init__(self, results: Sequence[Any]) -> None:
         self._results = []
         self.extend_results(results)
         self._trim = False

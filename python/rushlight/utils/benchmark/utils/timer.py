@@ -7,8 +7,13 @@ import math
 import statistics
 import textwrap
 import timeit
+from typing import TYPE_CHECKING
 
 from rushlight.utils.benchmark.utils import common
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 __all__ = ["Language", "Timer", "timer"]
 
@@ -53,14 +58,14 @@ class Timer:
         stmt: str = "pass",
         setup: str = "pass",
         global_setup: str = "",
-        timer=timer,
-        globals=None,
-        label=None,
-        sub_label=None,
-        description=None,
-        env=None,
+        timer: Callable[..., Any] = timer,
+        globals: Mapping[str, Any] | None = None,
+        label: str | None = None,
+        sub_label: str | None = None,
+        description: str | None = None,
+        env: str | None = None,
         num_threads: int = 1,
-        language=Language.PYTHON,
+        language: Any = Language.PYTHON,
     ) -> None:
         if language not in (Language.PYTHON, "py", "python"):
             raise NotImplementedError("Timer times statements of Python only")

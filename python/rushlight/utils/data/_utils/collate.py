@@ -4,15 +4,21 @@ Types that become tensors are in a map from type to function; containers are tak
 together again, whatever they hold.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight import Tensor
 
 from .worker import stack
+
+if TYPE_CHECKING:
+    from typing import Any
 
 # The dtypes of arrays of strings and objects, which become no tensors.
 np_str_obj_array_pattern = re.compile(r"[SaUO]")
@@ -139,7 +145,7 @@ def _sequence_like(sample, items):
         return items
 
 
-def default_collate(batch):
+def default_collate(batch: Any) -> Any:
     """A list of samples as one batch, with a new first dimension.
 
     Tensors are stacked; arrays, numpy scalars and Python numbers become tensors (floats float64,
@@ -165,7 +171,7 @@ def default_collate(batch):
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
-def default_convert(data):
+def default_convert(data: Any) -> Any:
     """A sample with its numpy arrays as tensors, everything else as it is.
 
     Args:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from .datapipe import IterDataPipe, MapDataPipe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "argument_validation",
@@ -91,7 +94,7 @@ class non_deterministic:
         1
     """
 
-    def __init__(self, arg) -> None:
+    def __init__(self, arg: Any) -> None:
         self._test = None if isinstance(arg, type) else arg
         self._class: Any = arg if isinstance(arg, type) else None
 
@@ -110,7 +113,7 @@ class non_deterministic:
         return self._class(*args, **kwargs)
 
 
-def argument_validation(f):
+def argument_validation(f: Callable[..., Any]) -> Any:
     """Checks that arguments whose type is said to be a datapipe are one.
 
     Args:
@@ -157,7 +160,7 @@ def runtime_validation_disabled():
         _validates = before
 
 
-def runtime_validation(f):
+def runtime_validation(f: Callable[..., Any]) -> Any:
     """Checks that what a pipe's `__iter__` gives has the type of the elements it was declared for.
 
     Only plain classes can be checked: `Iterator[int]`.

@@ -7,11 +7,14 @@ import importlib.util
 import pickle
 import random
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import rushlight
 
 from ..dataset import Dataset, IterableDataset, _Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
 
@@ -180,7 +183,7 @@ class DataChunk(list):
         [4, 5]
     """
 
-    def __init__(self, items) -> None:
+    def __init__(self, items: Sequence[Any]) -> None:
         items = list(items)
         super().__init__(items)
         self.items = items
