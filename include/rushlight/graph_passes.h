@@ -33,6 +33,9 @@ RL_API bool freeze_attributes(Graph& graph, const IValue& self,
                               const std::set<std::string>& kept = {});
 // Batch norms of constants that follow a convolution of constants become part of its weights.
 RL_API bool fold_batch_norms(Graph& graph);
+// Constant weights of convolutions become copies beside which the layouts are kept that kernels
+// want of them, from the first run on. For graphs that are run again and again.
+RL_API bool keep_weights(Graph& graph);
 
 // What a function is made ready by before its first run: all of the above but freezing, until
 // nothing changes.

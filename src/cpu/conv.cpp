@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "cpu/candidates.h"
 #include "cpu/gemm.h"
+#include "cpu/kept_weights.h"
 #include "cpu/onednn.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
@@ -666,6 +667,7 @@ void convolution(const Tensor& out, const Tensor& input, const Tensor& weight, c
   }
   Conv c = make_conv(input, weight, out, stride, padding, dilation, transposed, groups);
   c.bias = bias.defined() ? bias.data_ptr() : nullptr;
+  c.kept = find_kept_weight(weight);
   convolve(c);
 }
 

@@ -13,6 +13,7 @@
 namespace rushlight::cpu {
 
 using Dims3 = std::array<int64_t, 3>;
+class KeptWeight;
 
 // A batch of images: channels of all groups, any strides (of n, c, d, h, w, in elements).
 struct Images {
@@ -38,6 +39,7 @@ struct Conv {
   // Dense: [groups * out, in, kernel], or [groups * in, out, kernel] where transposed.
   void* weight;
   const void* bias = nullptr;  // groups * out elements
+  KeptWeight* kept = nullptr;  // of the weight, where it stays as it is (cpu/kept_weights.h)
 
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t pixels() const { return out[0] * out[1] * out[2]; }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cpu/isa_level.h"
+#include "cpu/kept_weights.h"
 #include "cpu/onednn_conv.h"
 
 namespace rushlight::cpu::onednn {
@@ -164,6 +165,17 @@ class Shared {
   std::vector<std::optional<Read>> all_;
 };
 
+// The weight of a piece as its plan wants it, kept from an earlier call; null where nothing is
+// kept.
+const char* kept_form(const Conv& c, const Piece& p, const Plan& plan) {
+  if (c.kept == nullptr || !plan.weight.needed) {
+    return nullptr;
+  }
+  const KeptWeight::Key key = {p.weight - static_cast<const char*>(c.weight), key_of(p)};
+  return c.kept->form(key, plan.weight.to.bytes(),
+                      [&](char* to) { plan.weight.run(p.weight, to); });
+}
+
 // What windows do faster than the library's kernels for AVX2, of layouts that these reorder: those
 // for weights are slow where windows have gaps or depth, and the others gain by layouts of their
 // own only with many channels on both sides.
@@ -261,7 +273,7 @@ void convolve(const Conv& c) {
   const Piece whole(c.transposed ? Kind::Data : Kind::Forward, c);
   const bool forward = whole.kind == Kind::Forward;
   const Cut cut(whole, sizes_for(whole));
-  Shared weights(cut.blocks);
+  Shared weights(c.kept != nullptr ? 0 : cut.blocks);
   Shared sources(cut.blocks > 1 && whole.groups == 1 ? cut.items() : 0);
   weights.fill([&](int64_t i) { return cut.piece(0, i, 0); }, &Plan::weight,
                [](const Piece& p) { return p.weight; });
@@ -276,8 +288,10 @@ void convolve(const Conv& c) {
       const Plan& plan = plan_for(p);
       std::optional<Read> own_weight;
       std::optional<Read> own_source;
-      const Argument weight = {DNNL_ARG_WEIGHTS, plan.weight.to,
-                               weights.get(block, plan.weight, p.weight, own_weight)};
+      const char* const kept = kept_form(c, p, plan);
+      const Argument weight = {
+          DNNL_ARG_WEIGHTS, plan.weight.to,
+          kept != nullptr ? kept : weights.get(block, plan.weight, p.weight, own_weight)};
       if (forward) {
         const char* source = sources.get(item, plan.large, p.large.data, own_source);
         const Written result(plan.small, p.small.data);

@@ -353,27 +353,33 @@ PyObject* save_archive(PyObject*, PyObject* args) {
   });
 }
 
-// _freeze_program(handle, preserved names, whether batch norms are folded): a new module's handle.
+// _freeze_program(handle, preserved names, whether batch norms are folded, whether weights are kept
+// as kernels want them): a new module's handle.
 PyObject* freeze_program(PyObject*, PyObject* args) {
   return translate_errors([&] {
     PyObject* handle = nullptr;
     PyObject* names = nullptr;
     int folds = 0;
-    if (!PyArg_ParseTuple(args, "OO!p:_freeze_program", &handle, &PyList_Type, &names, &folds)) {
+    int keeps = 0;
+    if (!PyArg_ParseTuple(args, "OO!pp:_freeze_program", &handle, &PyList_Type, &names, &folds,
+                          &keeps)) {
       throw PythonError();
     }
     std::vector<std::string> preserved;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++) {
       preserved.push_back(string_of(PyList_GET_ITEM(names, i)));
     }
-    return wrap_object(
-        jit::freeze(jit::Module(unwrap_object(handle)), preserved, folds != 0).object());
+    const jit::Module module(unwrap_object(handle));
+    return wrap_object((keeps != 0 ? jit::optimize_for_inference(module, preserved)
+                                   : jit::freeze(module, preserved, folds != 0))
+                           .object());
   });
 }
 
 PyMethodDef functions[] = {
     {"_freeze_program", freeze_program, METH_VARARGS,
-     "_freeze_program(handle, preserved names, whether batch norms are folded)"},
+     "_freeze_program(handle, preserved names, whether batch norms are folded, whether weights are "
+     "kept as kernels want them)"},
     {"_save_archive", save_archive, METH_VARARGS,
      "_save_archive(handle, path or write, name, extra files)"},
     {"_load_archive", load_archive, METH_VARARGS,

@@ -35,11 +35,18 @@ void tidy(Graph& graph) {
   }
 }
 
-void freeze_graph(Graph& graph, const IValue& self, const std::set<std::string>& kept, bool fold) {
+// What becomes of weights: nothing; batch norms are folded into them; that, and they are kept in
+// the layouts that kernels want.
+enum class How { Exact, Folded, Kept };
+
+void freeze_graph(Graph& graph, const IValue& self, const std::set<std::string>& kept, How how) {
   while (graph::freeze_attributes(graph, self, kept)) {
     tidy(graph);
   }
-  if (fold && graph::fold_batch_norms(graph)) {
+  if (how != How::Exact && graph::fold_batch_norms(graph)) {
+    tidy(graph);
+  }
+  if (how == How::Kept && graph::keep_weights(graph)) {
     tidy(graph);
   }
   graph::pool_constants(graph);
@@ -70,20 +77,17 @@ std::string new_name(const graph::CompilationUnit& unit, const ClassType& type) 
   return out;
 }
 
-}  // namespace
-
-Module freeze(const Module& module, const std::vector<std::string>& preserved_attrs,
-              bool optimize_numerics) {
+Module frozen_module(const Module& module, const std::vector<std::string>& preserved, How how) {
   RL_CHECK(!module.is_training(),
            "Freezing is currently only implemented for modules in eval mode: call eval() first");
   ClassType& type = module.class_type();
-  std::vector<std::string> names = preserved_attrs;
+  std::vector<std::string> names = preserved;
   const bool named = std::find(names.begin(), names.end(), "forward") != names.end();
   if (!named && type.find_method("forward") != nullptr) {
     names.insert(names.begin(), "forward");
   }
   std::vector<Frozen> methods;
-  std::set<std::string> kept = {preserved_attrs.begin(), preserved_attrs.end()};
+  std::set<std::string> kept = {preserved.begin(), preserved.end()};
   for (const std::string& name : names) {
     graph::Function* const method = type.find_method(name);
     RL_CHECK(method != nullptr || module.hasattr(name), "the module has no '", name,
@@ -100,10 +104,10 @@ Module freeze(const Module& module, const std::vector<std::string>& preserved_at
   }
   const IValue self = module.object()->value();
   for (const Frozen& one : methods) {
-    freeze_graph(*one.graph, self, kept, optimize_numerics);
+    freeze_graph(*one.graph, self, kept, how);
   }
   std::set<std::string> used = used_names(methods);
-  used.insert(preserved_attrs.begin(), preserved_attrs.end());
+  used.insert(preserved.begin(), preserved.end());
   used.insert("training");
   graph::CompilationUnit& unit = *type.unit;
   ClassType& made = unit.add_class(ClassType::Form::Module, new_name(unit, type));
@@ -126,11 +130,18 @@ Module freeze(const Module& module, const std::vector<std::string>& preserved_at
   return Module(object);
 }
 
+}  // namespace
+
+Module freeze(const Module& module, const std::vector<std::string>& preserved_attrs,
+              bool optimize_numerics) {
+  return frozen_module(module, preserved_attrs, optimize_numerics ? How::Folded : How::Exact);
+}
+
 Module optimize_for_inference(const Module& module, const std::vector<std::string>& other_methods) {
   if (module.is_training()) {
     module.eval();
   }
-  return freeze(module, other_methods);
+  return frozen_module(module, other_methods, How::Kept);
 }
 
 }  // namespace rushlight::jit

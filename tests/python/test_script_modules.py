@@ -434,3 +434,44 @@ def test_parametrised_modules_are_refused_with_what_helps(name):
     assert torch.equal(jit.trace(layer, x)(x), layer(x))
     nn.utils.parametrize.remove_parametrizations(layer, "weight")
     assert torch.equal(jit.script(layer)(x), layer(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_kept_weights(dtype):
+    """Layouts of weights that are kept change no bit: of many images, by any number of threads, in many runs."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 32, 7, 2, 3),
+        torch.nn.BatchNorm2d(32),
+        torch.nn.Conv2d(32, 32, 3, 1, 1, groups=32),
+        torch.nn.Conv2d(32, 48, 3, 2, 1, groups=2),
+        torch.nn.Conv2d(48, 64, 3, 2),
+        torch.nn.Conv2d(64, 64, (1, 5), padding="same"),
+    )
+    program = jit.script(net.to(dtype).eval())
+    frozen, ready = jit.freeze(program), jit.optimize_for_inference(program)
+    with torch.no_grad():
+        for size in (64, 96, 64, *range(100, 140, 2), 64):
+            x = torch.randn(2, 3, size, size).to(dtype)
+            wanted = frozen(x)
+            for threads in (1, 2, 3):
+                torch.set_num_threads(threads)
+                assert torch.equal(ready(x), wanted)
+    assert torch.equal(program.state_dict()["0.weight"], net[0].weight)
+
+
+def test_kept_weights_of_one_layer_in_two_places():
+    class Twice(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Conv2d(32, 32, 3, padding=1, groups=32)
+
+        def forward(self, x):
+            return self.layer(self.layer(x))
+
+    program = jit.script(Twice().eval())
+    x = torch.randn(1, 32, 40, 40)
+    ready = jit.optimize_for_inference(program)
+    first, second = [n for n in ready.graph.nodes() if n.kind() == "aten::conv2d"]
+    assert str(list(first.inputs())[1]) == str(list(second.inputs())[1])
+    assert torch.equal(ready(x), program(x))

@@ -246,6 +246,9 @@ def freeze(
 def optimize_for_inference(mod: Module, other_methods: Sequence[str] | None = None) -> Module:
     """A frozen module whose batch norms are part of its convolutions.
 
+    Weights of convolutions are copied, and kept from the first call on in the layouts that kernels
+    want of them; the copies do not see later changes of the parameters.
+
     Args:
         mod: a script module; one in training mode is taken as it is in evaluation.
         other_methods: names of methods that stay beside `forward`.

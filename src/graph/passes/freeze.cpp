@@ -1,10 +1,12 @@
 // Modules whose attributes stay as they are, and batch norms that become part of convolutions.
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include <rushlight/autograd.h>
 #include <rushlight/ops.h>
 
+#include "cpu/kept_weights.h"
 #include "graph/passes/passes.h"
 
 namespace rushlight::graph {
@@ -185,6 +187,26 @@ bool fold_batch_norms(Graph& graph) {
     changed = true;
   });
   return changed;
+}
+
+bool keep_weights(Graph& graph) {
+  std::map<std::pair<const void*, std::vector<int64_t>>, Tensor>
+      kept;  // some have two convolutions
+  for_each_node(graph.block(), [&](Node* conv) {
+    Tensor weight;
+    if (!is_convolution(*conv) || tensor_in(*conv->input(1), weight) == nullptr ||
+        !weight.is_cpu() || weight.layout() != kStrided || !weight.is_contiguous() ||
+        weight.numel() == 0) {
+      return;
+    }
+    Tensor& copy = kept[{weight.data_ptr(), weight.sizes().vec()}];
+    if (!copy.defined()) {
+      copy = cpu::keep_weight(weight);
+    }
+    const InsertPoint before(graph, conv);
+    conv->set_input(1, graph.constant(copy, {Type::Kind::Tensor}));
+  });
+  return !kept.empty();
 }
 
 }  // namespace rushlight::graph
