@@ -377,11 +377,20 @@ Tensor SpecialTensor::alias(const Tensor& self) const { return rushlight::detach
 
 namespace {
 
+// What a special tensor gives as an alias, which is no call of a program: modes above see none.
+Tensor alias_of_special(const Tensor& t) {
+  struct Hidden {
+    Mode* upper = tls.exchange_upper(nullptr);
+    ~Hidden() { tls.exchange_upper(upper); }
+  } const hidden;
+  return t.impl()->special()->alias(t);
+}
+
 // A tensor of the same geometry on the same memory, outside the graph.
 Tensor window_on(const Tensor& t, bool share_version) {
   if (RL_UNLIKELY(is_special(t))) {
     if (tls.see_special) {
-      Tensor alias = t.impl()->special()->alias(t);
+      Tensor alias = alias_of_special(t);
       if (share_version && !alias.is_view()) {
         alias.impl()->set_version_cell(t.impl()->share_version());
       }

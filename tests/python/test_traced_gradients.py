@@ -98,7 +98,6 @@ TRACERS = {
     "export": lambda f, x: torch.export.export(Call(f), (x,)).module(),
     "trace": lambda f, x: torch.jit.trace(f, (x,), check_trace=False),
 }
-BELOW = ("make_fx", "fake")
 
 
 def check(f, tracer):
@@ -116,12 +115,8 @@ def test_derivatives_are_traced(name, tracer):
 
 @pytest.mark.parametrize("tracer", TRACERS)
 @pytest.mark.parametrize("name", MAPPED)
-def test_vmap_is_traced_below_autograd_and_refused_above(name, tracer):
-    if tracer in BELOW:
-        check(MAPPED[name], tracer)
-    else:
-        with pytest.raises(RuntimeError, match="vmap cannot be traced"):
-            check(MAPPED[name], tracer)
+def test_vmap_is_traced(name, tracer):
+    check(MAPPED[name], tracer)
 
 
 # ---- what the graph cannot compute again ----

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 Argnums = int | tuple[int, ...]
 
+# Whether backward is recorded whoever wants a gradient now: set by `export` while a program runs,
+# since its arguments may want one later.
+records_all = False
+
 
 def is_tensor(value):
     return isinstance(value, _C.TensorBase)
@@ -53,8 +57,10 @@ class Inputs:
         if pairs:
             outputs = [o for o, _ in pairs]
             vectors = [v for _, v in pairs]
-            create = any(v.requires_grad for v in vectors) or _C._depends_on_others(
-                outputs, self.nodes
+            create = (
+                any(v.requires_grad for v in vectors)
+                or _C._depends_on_others(outputs, self.nodes)
+                or records_all
             )
             edges = tuple((node, 0) for node in self.nodes)
             found = _C._run_backward(outputs, vectors, retain or create, create, edges, False, True)

@@ -18,6 +18,7 @@ from rushlight._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 from rushlight._sym import SymBool
+from rushlight._transforms import reverse
 from rushlight.export.exported_program import ModuleCallSignature
 from rushlight.export.graph_signature import (
     ArgumentSpec,
@@ -252,6 +253,8 @@ class Tracer(ControlTracer):
         for made in pytree.tree_leaves(result):
             if isinstance(made, Tensor) and all(made is not t for t in given):
                 detached = rushlight.ops.aten.detach.default
+                while _C._functorch.is_batchedtensor(made):
+                    made = _C._functorch.get_unwrapped(made)
                 node = self.node_of(made)
                 self.track(made, self.create_node("call_function", detached, (node,), {}))
 
@@ -320,16 +323,16 @@ class Tracer(ControlTracer):
         def module_call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             return self.call_of(module, call, args, kwargs)
 
-        before = compiler._exporting
-        with _Patcher() as patcher, self.fake_mode, self.active():
+        before = compiler._exporting, reverse.records_all
+        with _Patcher() as patcher, self.fake_mode, self.batches, self.active():
             patcher.patch_method(nn.Module, "__call__", module_call, deduplicate=False)
-            compiler._exporting = True
+            compiler._exporting = reverse.records_all = True
             try:
                 return _C._watch_ops(self, f)
             except (DataDependentOutputException, DynamicOutputShapeException) as error:
                 raise _data_dependent(error) from error
             finally:
-                compiler._exporting = before
+                compiler._exporting, reverse.records_all = before
 
     def write_back(self, state: _State) -> None:
         """Buffers that the program has replaced get the new values at the end."""

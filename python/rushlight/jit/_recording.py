@@ -14,7 +14,13 @@ from rushlight import _C, Tensor, nn
 from rushlight._C import Graph, Node, Value
 from rushlight._tensor import _DisableTorchFunction
 from rushlight._warnings import warn
-from rushlight.fx.experimental._inner_calls import InnerCall, InnerCalls, window_of
+from rushlight.fx.experimental._inner_calls import (
+    CallsOfBatches,
+    InnerCall,
+    InnerCalls,
+    has_batches,
+    window_of,
+)
 from rushlight.fx.experimental._op_forms import exported_form
 from rushlight.jit._frames import Frame, State
 from rushlight.jit._outplace import has_live_views, out_of_place
@@ -144,8 +150,12 @@ class TracingState:
         self._variable: set[int] = set()  # ids of what depends on arguments
         self._sizes: set[int] = set()  # and of those what depends on their sizes alone
         self._windows: dict[Any, Tensor] = {}  # by the memory that they show
+        for tensor, _ in [] if module is None else module.tensors.values():
+            self._windows.setdefault(_window_of(tensor), tensor)
+        self._windows.pop(None, None)
         self.call: Call | None = None  # that is under way
         self._inner_calls = InnerCalls()
+        self.batches = CallsOfBatches(self)
 
     def graph(self) -> Graph:
         """The graph so far."""
@@ -335,10 +345,9 @@ class TracingState:
 
     def __call__(self, op: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Runs a call of an op and records it, with all arguments of its schema."""
-        leaves = _pytree.tree_leaves((args, kwargs))
-        if any(isinstance(t, Tensor) and _C._functorch.is_batchedtensor(t) for t in leaves):
-            raise RuntimeError("vmap cannot be traced: trace what it maps")
-        wrappers = wrappers_in(leaves)
+        if has_batches(args, kwargs):
+            return self.batches.run(op, args, kwargs)
+        wrappers = wrappers_in(_pytree.tree_leaves((args, kwargs)))
         if wrappers:
             return _C._watch_ops(self, lambda: call_wrapper(op, args, kwargs, wrappers))
         node, things = self._node_of_call(op, args, kwargs)
@@ -495,6 +504,7 @@ def record(trace: TracingState, f: Callable[[], Any], is_trace: bool = True) -> 
         raise RuntimeError("a trace is being taken already")
     _running.state = trace
     try:
-        return _C._watch_ops(trace, f, is_trace)
+        with trace.batches:
+            return _C._watch_ops(trace, f, is_trace)
     finally:
         _running.state = None

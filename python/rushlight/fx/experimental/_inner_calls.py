@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import rushlight
 from rushlight import _C, Tag, Tensor
 from rushlight._subclasses.fake_tensor import FakeTensor
 from rushlight.utils import _pytree as pytree
 from rushlight.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["InnerCall", "InnerCalls", "window_of"]
+__all__ = ["CallsOfBatches", "InnerCall", "InnerCalls", "has_batches", "window_of"]
 
 
 def window_of(tensor: Tensor) -> Any:
@@ -106,3 +107,46 @@ def _why_not_again(call: InnerCall) -> str:
     if any(tensor._version != version for tensor, version in call.versions):
         return "its arguments have been written to since"
     return ""
+
+
+def has_batches(args: Any, kwargs: Any) -> bool:
+    """Whether a call is one of `vmap`'s: one tensor stands for many, or may have such tangents."""
+    mapped = _C._current_level() != 0
+    return mapped and any(
+        _C._functorch.is_batchedtensor(t) or _C._forward_level_of(t)
+        for t in _tensors((args, kwargs))
+    )
+
+
+class CallsOfBatches(TorchDispatchMode):
+    """Shows a tracer the calls that an op of a batch becomes by its batching rule.
+
+    It is entered before the trace begins, so that the levels of `vmap` are above it.
+    """
+
+    _sees_whole_ops = True
+
+    def __init__(self, see: Any) -> None:
+        super().__init__()
+        self._see = see
+        self._within: Any = None  # the op of a batch that runs
+
+    def run(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What a call gives, some of whose tensors are batches."""
+        before, self._within = self._within, func
+        try:
+            return func(*args, **kwargs)
+        finally:
+            self._within = before
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        outer, detach = self._within, rushlight.ops.aten.detach.default
+        # What a node saves of a batch is detached; the program did not ask for that.
+        if outer is None or (func is detach and outer is not detach):
+            return func(*args, **kwargs)
+        self._within = None
+        try:
+            return self._see(func, args, kwargs)
+        finally:
+            self._within = outer

@@ -9,7 +9,12 @@ import rushlight
 from rushlight import _C, Tensor, nn
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.fx._symbolic_trace import Tracer
-from rushlight.fx.experimental._inner_calls import InnerCalls, window_of
+from rushlight.fx.experimental._inner_calls import (
+    CallsOfBatches,
+    InnerCalls,
+    has_batches,
+    window_of,
+)
 from rushlight.fx.experimental._op_forms import exported_form
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
@@ -57,6 +62,7 @@ class PythonKeyTracer(Tracer):
         self.known: dict[Any, tuple[Tensor, Node]] = {}
         self._constants: dict[int, tuple[Tensor, str]] = {}
         self.inner_calls = InnerCalls()
+        self.batches = CallsOfBatches(self.record)
         self.makes_fakes = False  # whether all fake tensors are of the trace
         self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True)
 
@@ -114,8 +120,8 @@ class PythonKeyTracer(Tracer):
         """A node for a tensor that no call of the trace has given."""
         if _C._functorch.is_batchedtensor(tensor):
             raise RuntimeError(
-                "vmap cannot be traced above autograd, where one tensor stands for many: trace "
-                "what it maps, or use make_fx with pre_dispatch=False"
+                "The trace has come to a tensor of a vmap outside of it, which stands for many: "
+                "trace a function that calls vmap itself"
             )
         if self.makes_fakes and isinstance(tensor, FakeTensor):
             raise RuntimeError(
@@ -148,6 +154,8 @@ class PythonKeyTracer(Tracer):
 
     def record(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run a call of an op and write it into the graph."""
+        if has_batches(args, kwargs):
+            return self.batches.run(func, args, kwargs)
         shown = self._shown(func, args, kwargs)  # before the call, which may write into them
         result = self.run_op(func, args, kwargs)
         self._write(shown, result)

@@ -195,6 +195,7 @@ class _Tracing:
             if not self.pre_dispatch:
                 stack.enter_context(ProxyTorchDispatchMode(self.tracer, self.table))
                 return self.f(*values)
+            stack.enter_context(self.tracer.batches)
             return _C._watch_ops(self._seen, lambda: self.f(*values))
 
     def _seen(self, func: Any, args: Any, kwargs: Any) -> Any:
