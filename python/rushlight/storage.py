@@ -8,15 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, _CODE_KINDS, _KINDS
-from rushlight._lazy import later
 from rushlight._warnings import warn
 
 if TYPE_CHECKING:
     from rushlight.types import Device
 
 __all__ = ["TypedStorage", "UntypedStorage"]
-
-reductions = later("rushlight.multiprocessing.reductions")
 
 
 class UntypedStorage(_C.StorageBase):
@@ -99,6 +96,8 @@ class UntypedStorage(_C.StorageBase):
 
         Tensors on it move with it. A numpy array that was made of one before keeps the old memory.
         """
+        from rushlight.multiprocessing import reductions
+
         reductions.share_storage_(self)
         return self
 

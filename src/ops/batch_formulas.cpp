@@ -495,7 +495,7 @@ Three batched_cross_entropy(const Tensor& self, const Tensor& target, const Tens
                      Reduction::None, ignore_index, label_smoothing);
   auto [total_loss, total] =
       reduce_slices(loss, target, common(weight), reduction, ignore_index, batch);
-  return {total_loss, split_batch(log_sum, 1, batch).transpose(0, 1), total};
+  return {total_loss, split_batch(log_sum, 1, batch), total};
 }
 
 Tensor batched_cross_entropy_backward(const Tensor& grad_output, const Tensor& self,
@@ -513,7 +513,7 @@ Tensor batched_cross_entropy_backward(const Tensor& grad_output, const Tensor& s
   const Tensor given = of_samples(grad_output, target, total_weight, reduction, batch);
   return split_batch(_cross_entropy_backward(given, merge_batch(self, 0, batch),
                                              merge_batch(target, 0, batch), common(weight),
-                                             merge_batch(log_sum.transpose(0, 1), 1, batch),
+                                             merge_batch(log_sum, 1, batch),
                                              first_of(total_weight), Reduction::None, ignore_index,
                                              label_smoothing),
                      0, batch);

@@ -19,11 +19,9 @@ from rushlight.distributed.tensor._dtensor import (
 from rushlight.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 with lazy(__name__):
-    from rushlight.distributed.tensor import (
-        debug as debug,
-        experimental as experimental,
-        parallel as parallel,
-    )
+    from rushlight.distributed.tensor import debug as debug
+    from rushlight.distributed.tensor import experimental as experimental
+    from rushlight.distributed.tensor import parallel as parallel
 
 __all__ = [
     "DTensor",
