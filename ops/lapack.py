@@ -95,7 +95,8 @@ op("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True
 composite("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
           "unitriangular=False) "
           "-> (Tensor solution, Tensor cloned_coefficient)", variants="function method out",
-          doc="X with A X = self for a triangular A, and a copy of A.",
+          sparse="triangular_solve",
+          doc="X with A X = self for a triangular A, and a copy of A; of a sparse A it is empty.",
           overloads=["triangular_solve.X(self, A, upper, transpose, unitriangular, X!, M!)"],
           autocast={"cpu": "float32"})
 op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",

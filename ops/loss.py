@@ -54,8 +54,8 @@ op("_cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction, in
    grad={"self": "_cross_entropy_backward(grad_loss, self, target, weight, log_sum, total_weight, "
                  "reduction, "
                  "ignore_index, label_smoothing)"},
-   doc="Cross entropy of logits and classes in one pass over the logits; log(sum(exp(self))) of "
-       "each sample.", own=True,
+   doc="Cross entropy of logits and classes in one pass over the logits; of each sample the "
+       "largest logit m, then log(sum(exp(self - m))).", own=True,
    jvp="sum_like_loss(loss, _cross_entropy_backward(ones_like(loss), self, target, weight, "
        "log_sum, total_weight, reduction, ignore_index, label_smoothing) * self_t)",
    batch={"self, target": "batched_cross_entropy(self, target, weight, reduction, ignore_index, "

@@ -37,7 +37,7 @@ _no_bool = "check_no_bool(self, other)"
 
 def _with_factor(plain, scaled, factor, *dtypes, check=(), loop=""):
     """Two formulas: the plain one where the factor is 1."""
-    return pointwise(*dtypes, check=[*check, f'check_factor(it, "{factor}", {factor})'],
+    return pointwise(*dtypes, check=[*check, f"check_{factor}(it, {factor})"],
                      formulas=[formula(plain, when=f"is_one({factor})", loop=loop),
                                formula(scaled, factor)])
 
@@ -108,12 +108,12 @@ composite("div_.mode(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode
           overloads=["div_.Tensor_mode(self, other, rounding_mode)",
                      "div_.Scalar_mode(self, Scalar other, rounding_mode)"], tags=("pointwise",))
 op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=_division("div_trunc"),
-   variants="function inplace", grad={"self": _zero, "other": _zero},
+   variants="function inplace", grad={"self": _zero, "other": _zero}, sparse="_div_trunc",
    doc="The quotient, rounded towards zero.", own=True)
 op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=_division("floor_divide", loop="isa"),
    grad={"self": _zero, "other": _zero}, ref="numpy.floor_divide",
-   python="number_first",
+   sparse="floor_divide", python="number_first",
    doc="The quotient, rounded down.",
    overloads=["floor_divide(self, other)", "floor_divide.Scalar(self, Scalar other)",
               "floor_divide_.Tensor(self, other)", "floor_divide_.Scalar(self, Scalar other)",
@@ -455,7 +455,8 @@ composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other)
 op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)",
    kernel=update(place="once", shares="elements", stored=(stored,)),
    variants="function method inplace",
-   grad={"self": _zero, "value": "grad.sum()"}, doc="Fills the tensor with value.",
+   grad={"self": _zero, "value": "grad.sum()"}, sparse="fill_",
+   doc="Fills the tensor with value.",
    jvp={"self": "zeros_like(self_t)", "value": "value_t"},
    batch={"self": "aligned", "": "self.copy_(with_dims(value, self.dim() - 1))"})
 op("zero_(Tensor(a!) self) -> Tensor(a!)",

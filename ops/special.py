@@ -64,17 +64,20 @@ op("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor",
        "divided by 1 - x.")
 
 # ---- Bessel functions ----
+# Of large arguments the derivatives of scaled ones are small differences of large numbers.
 
 op("i0(Tensor self) -> Tensor", **_floats, grad={"self": "grad * special_i1(self)"}, ref="numpy.i0",
    doc="The modified Bessel function of the first kind, of order 0.")
 op("special_i0e(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad * (special_i1e(self) - self.sgn() * result)"},
+   grad={"self": "grad * (special_i1e(self.to(kFloat64)) - self.sgn() * "
+                 "special_i0e(self.to(kFloat64)))"},
    doc="exp(-|self|) i0(self).")
 op("special_i1(Tensor self) -> Tensor", **_function,
    grad={"self": "grad * (i0(self) - i1_over(self, result))"},
    doc="The modified Bessel function of the first kind, of order 1.")
 op("special_i1e(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad * (special_i0e(self) - result * self.sgn() - i1e_over(self, result))"},
+   grad={"self": "grad * (special_i0e(self.to(kFloat64)) - special_i1e(self.to(kFloat64)) * "
+                 "self.sgn() - i1e_over(self, result))"},
    doc="exp(-|self|) i1(self).")
 for _name, _doc in {
     "bessel_j0": "The Bessel function of the first kind, of order 0.",

@@ -91,6 +91,16 @@ class UntypedStorage(_C.StorageBase):
         """Whether other processes may see the memory."""
         return self.device.type != "meta" and self._bytes.is_shared()
 
+    def share_memory_(self):
+        """Move the memory to shared memory, so that other processes can see it.
+
+        Tensors on it move with it. A numpy array that was made of one before keeps the old memory.
+        """
+        from rushlight.multiprocessing import reductions
+
+        reductions.share_storage_(self)
+        return self
+
     def is_pinned(self, device: Device = None) -> bool:
         """Whether the memory is pinned, so that a GPU can read it directly."""
         return self._bytes.is_pinned(device)
@@ -378,11 +388,9 @@ class TypedStorage:
     def share_memory_(self):
         """Move the memory to shared memory, so that other processes can see it.
 
-        Tensors that were made on it before keep the old memory.
+        Tensors on it move with it.
         """
-        if self.device.type == "meta":
-            raise RuntimeError("share_memory_: only available on CPU")
-        self._untyped = self._elements.share_memory_().untyped_storage()
+        self._untyped.share_memory_()
         return self
 
     # ---- as an object ----
@@ -439,11 +447,7 @@ def set_tensor(tensor, source, offset, size, stride):
             "set_() received an invalid combination of arguments - it takes nothing, a tensor or "
             "storage, or one with storage_offset, size and stride"
         )
-    if tensor.requires_grad and tensor.is_leaf and is_grad_enabled():
-        raise RuntimeError(
-            "set_(): a leaf Variable that requires grad takes no other memory, except within "
-            "no_grad()"
-        )
+    _C._check_inplace("set_", tensor)
     if source is None:
         source = _C.ops.empty(0, dtype=tensor.dtype, device=tensor.device)
     dtype = None if isinstance(source, UntypedStorage) else source.dtype

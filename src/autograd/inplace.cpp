@@ -50,16 +50,19 @@ void become_own_root(TensorImpl* view) {
   view->view() = {};
 }
 
-namespace {
-// A root that nobody else holds was made on the way to its view, as the product of matrices behind
-// a product of batches: then the view is all there is.
-bool is_all_there_is(const TensorImpl& view) {
-  const TensorImpl& root = *view.view().root;
-  const AutogradMeta* const meta = view.autograd();
-  return root.use_count() == 1 && root.python() == nullptr && !root.requires_grad() &&
-         (meta == nullptr || !meta->dual);
+void become_own_root_if_alone(TensorImpl* view) {
+  const TensorImpl& root = *view->view().root;
+  const AutogradMeta* const meta = view->autograd();
+  const ViewKind kind = view->view().kind;
+  const bool simple =
+      kind == ViewKind::Normal || (kind == ViewKind::NoGrad && !root.requires_grad());
+  if (simple && root.use_count() == 1 && root.python() == nullptr &&
+      (meta == nullptr || !meta->dual)) {
+    become_own_root(view);
+  }
 }
 
+namespace {
 void check_not_captured(const char* op, const Tensor& self) {
   // Numbers wrap around, so their difference tells which is earlier.
   const bool captured =
@@ -86,8 +89,8 @@ void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   if (!needs_grad) {
     return;
   }
-  if (impl->is_view() && impl->view().kind == ViewKind::NoGrad && is_all_there_is(*impl)) {
-    become_own_root(impl);
+  if (impl->is_view() && impl->view().kind == ViewKind::NoGrad) {
+    become_own_root_if_alone(impl);
   }
   if (impl->is_view()) {
     check_view_kind(self, /*itself=*/true);
@@ -189,6 +192,9 @@ Tensor view_of_written(const Tensor& data, Node& slices) {
 }
 
 void rebase_history(const Tensor& self, const Ref<Node>& node) {
+  if (!is_differentiable(self.dtype())) {
+    return;  // integers that took a float: no gradient passes
+  }
   const uint32_t output_nr = node->add_output(self);
   AutogradMeta& meta = self.impl()->autograd_or_make();
   if (!self.is_view()) {

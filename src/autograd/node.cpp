@@ -373,10 +373,16 @@ void add_post_hook(Node& node, std::shared_ptr<NodeHook> hook) {
 
 // ---- the end of a node ----
 
+bool (*stays_in_python)(const Node&) = nullptr;
+
 // Destroying a node drops its edges and tensors, and with them perhaps the next node, and so on
 // down a graph of any depth. The outermost call therefore destroys in a loop; nodes that die
 // meanwhile wait in a list, linked through their sequence numbers.
 void Node::destroy() const {
+  if (RL_UNLIKELY(descriptor_->backward == nullptr) && stays_in_python != nullptr &&
+      stays_in_python(*this)) {
+    return;
+  }
   struct Pending {
     const Node* first = nullptr;
     bool destroying = false;

@@ -105,6 +105,21 @@ void check_view_kind(const Tensor& view, bool itself);
 // A view that nobody else will know to be one is a tensor of its own from here on.
 RL_API void become_own_root(TensorImpl* view);
 
+// The same where its root was made on the way to it, as the product of matrices behind a product of
+// batches, and nobody else has that: then the view is all there is.
+RL_API void become_own_root_if_alone(TensorImpl* view);
+// A result that is no view, whatever it was made by.
+inline Tensor own(Tensor t) {
+  if (RL_UNLIKELY(t.impl()->is_view())) {
+    become_own_root_if_alone(t.impl());
+  }
+  return t;
+}
+
+// Asked of a node without backward function of its descriptor that the graph has dropped: whether
+// its Python object, which others hold, owns it from now on.
+RL_API extern bool (*stays_in_python)(const Node&);
+
 // Turns the modes off for a scope.
 class WithoutModes {
  public:

@@ -464,6 +464,9 @@ void Tensor::set_data(const Tensor& other) const {
 }
 
 void detach_in_place(const Tensor& t) {
+  if (t.is_view() && t.numel() == t.impl()->view().root->numel()) {  // a copy in another shape
+    become_own_root_if_alone(t.impl());
+  }
   RL_CHECK(!t.is_view(), "Can't detach views in-place. Use detach() instead.");
   AutogradMeta* meta = t.impl()->autograd();
   if (meta == nullptr) {

@@ -133,6 +133,25 @@ void StorageImpl::resize(size_t nbytes) {
   std::swap(context_, fresh->context_);
 }
 
+void StorageImpl::move_to(Ref<StorageImpl> place) {
+  RL_CHECK(device_.is_cpu() && place->device_.is_cpu() && place->nbytes_ >= nbytes_,
+           "a storage of ", nbytes_, " bytes on ", device_, " cannot move to ", place->nbytes_,
+           " bytes on ", place->device_);
+  data();  // what has been noted of this memory
+  if (nbytes_ != 0) {
+    std::memcpy(place->data(), data_, nbytes_);
+  }
+  struct Held {
+    Ref<StorageImpl> place;
+    Ref<StorageImpl> before;  // where somebody outside knows the address
+  };
+  auto before = borrow(data_, nbytes_, device_, std::exchange(deleter_, nullptr), context_);
+  data_ = place->data();
+  context_ = new Held{std::move(place), exposed() ? std::move(before) : Ref<StorageImpl>()};
+  deleter_ = [](void*, size_t, void* held) { delete static_cast<Held*>(held); };
+  fix_size();
+}
+
 Storage map_file(const std::string& path, bool shared, int64_t nbytes) {
   RL_CHECK(nbytes >= 0, "Storage size must not be negative, but got ", nbytes);
   const int fd = open(path.c_str(), (shared ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0666);

@@ -82,7 +82,8 @@ struct CrossEntropyLosses {
   using A = compute_t<T>;
   A* losses;
   A* weights;
-  A* log_sums;
+  A* bases;
+  A* log_sums;  // of exp(logit - base)
   const T* in;
   DimSplit split;
   Targets<A> targets;
@@ -103,7 +104,7 @@ struct CrossEntropyLosses {
     for (int64_t c = team.rank(); c < split.n; c += team.size()) {
       const A x = load(c);
       sum += math::exp(x - base);
-      weighted += targets.class_weight(c) * x;
+      weighted += targets.class_weight(c) * (x - base);
       all_weights += targets.class_weight(c);
     }
     sum = team.template all<SumOf>(sum);
@@ -112,14 +113,15 @@ struct CrossEntropyLosses {
     if (team.rank() != 0) {
       return;
     }
-    const A log_sum = math::log(sum) + base;
+    const A log_sum = math::log(sum);
+    bases[row] = base;
     log_sums[row] = log_sum;
     A weight = 0;
     A loss = 0;
     if (targets.counts(row)) {
       const int64_t c = targets.class_of(row);
       weight = targets.class_weight(c);
-      loss = smoothing.keep * weight * (log_sum - load(c));
+      loss = smoothing.keep * weight * (log_sum - (load(c) - base));
       if (smoothing.spread != A(0)) {
         loss += smoothing.spread * (log_sum * all_weights - weighted);
       }
@@ -201,6 +203,7 @@ struct CrossEntropyGradient {
   using A = compute_t<T>;
   T* out;
   const T* in;
+  const A* bases;
   const A* log_sums;
   DimSplit split;
   Targets<A> targets;
@@ -228,7 +231,7 @@ struct CrossEntropyGradient {
     const A g = gradient.at(row);
     for (int64_t c = team.rank(); c < split.n; c += team.size()) {
       const int64_t at = first + c * split.inner;
-      A d = scale * math::exp(widen(in[at]) - log_sums[row]);
+      A d = scale * math::exp(widen(in[at]) - bases[row] - log_sums[row]);
       d -= smoothing.spread * targets.class_weight(c);
       d -= c == target ? own : A(0);
       out[at] = narrow<T>(g * d);
@@ -298,8 +301,9 @@ void cuda::_cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tenso
     const Tensor weights = make_empty({n}, dtype_of_v<A>, x.device());
     for_rows(
         launch, n, split.n, split.inner,
-        CrossEntropyLosses<T>{losses.data<A>(), weights.data<A>(), log_sum.data<A>(), x.data<T>(),
-                              split, held.targets, smoothing_of<A>(label_smoothing, split.n)});
+        CrossEntropyLosses<T>{losses.data<A>(), weights.data<A>(), log_sum.data<A>(),
+                              log_sum.data<A>() + n, x.data<T>(), split, held.targets,
+                              smoothing_of<A>(label_smoothing, split.n)});
     write_losses<T, A>(launch, loss, total_weight, losses, weights, reduction);
   });
 }
@@ -323,8 +327,9 @@ void cuda::_cross_entropy_backward(const Tensor& out, const Tensor& grad_output,
     const HeldGradient<A> gradient(grad_output, total_weight, reduction);
     for_rows(
         launch, split.rows, split.n, split.inner,
-        CrossEntropyGradient<T>{out.data<T>(), x.data<T>(), sums.data<A>(), split, held.targets,
-                                gradient.of, smoothing_of<A>(label_smoothing, split.n)});
+        CrossEntropyGradient<T>{out.data<T>(), x.data<T>(), sums.data<A>(),
+                                sums.data<A>() + split.rows, split, held.targets, gradient.of,
+                                smoothing_of<A>(label_smoothing, split.n)});
   });
 }
 

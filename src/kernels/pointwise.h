@@ -447,6 +447,10 @@ RL_FORMULA(_bce_with_logits, x, y) {
   const T weight = (x > T(0) ? T(1) : T(0)) - y;  // 0 outweighs an infinite x
   return _weighed(weight, x) + math::log1p(math::exp(-math::abs(x)));
 }
-RL_FORMULA(_bce_with_logits_backward, grad, x, y) { return grad * (sigmoid(x) - y); }
+// Of large logits sigmoid is 1 less what counts.
+RL_FORMULA(_bce_with_logits_backward, grad, x, y) {
+  const T small = sigmoid(-math::abs(x));
+  return grad * (x > T(0) ? (T(1) - y) - small : small - y);
+}
 
 }  // namespace rushlight::formula

@@ -488,14 +488,14 @@ Three batched_cross_entropy(const Tensor& self, const Tensor& target, const Tens
     auto [loss, log_sum, total] =
         batched_cross_entropy(self.unsqueeze(1), target.unsqueeze(1), weight, reduction,
                               ignore_index, label_smoothing, batch);
-    return {reduction == Reduction::None ? loss.squeeze(1) : loss, log_sum.squeeze(1), total};
+    return {reduction == Reduction::None ? loss.squeeze(1) : loss, log_sum.squeeze(2), total};
   }
   const auto [loss, log_sum, unused] =
       _cross_entropy(merge_batch(self, 0, batch), merge_batch(target, 0, batch), common(weight),
                      Reduction::None, ignore_index, label_smoothing);
   auto [total_loss, total] =
       reduce_slices(loss, target, common(weight), reduction, ignore_index, batch);
-  return {total_loss, split_batch(log_sum, 0, batch), total};
+  return {total_loss, split_batch(log_sum, 1, batch), total};
 }
 
 Tensor batched_cross_entropy_backward(const Tensor& grad_output, const Tensor& self,
@@ -506,15 +506,16 @@ Tensor batched_cross_entropy_backward(const Tensor& grad_output, const Tensor& s
   if (self.dim() == 2) {
     return batched_cross_entropy_backward(
                reduction == Reduction::None ? grad_output.unsqueeze(1) : grad_output,
-               self.unsqueeze(1), target.unsqueeze(1), weight, log_sum.unsqueeze(1), total_weight,
+               self.unsqueeze(1), target.unsqueeze(1), weight, log_sum.unsqueeze(2), total_weight,
                reduction, ignore_index, label_smoothing, batch)
         .squeeze(1);
   }
   const Tensor given = of_samples(grad_output, target, total_weight, reduction, batch);
   return split_batch(_cross_entropy_backward(given, merge_batch(self, 0, batch),
                                              merge_batch(target, 0, batch), common(weight),
-                                             merge_batch(log_sum, 0, batch), first_of(total_weight),
-                                             Reduction::None, ignore_index, label_smoothing),
+                                             merge_batch(log_sum, 1, batch),
+                                             first_of(total_weight), Reduction::None, ignore_index,
+                                             label_smoothing),
                      0, batch);
 }
 

@@ -195,6 +195,9 @@ Tensor convolution_input_backward(const Tensor& grad, IntArrayRef input_size, co
            "convolution: a gradient of size ", grad.sizes(), ", a weight of size ", weight.sizes(),
            " and an input of size ", input_size, " do not belong together");
   const auto dims = static_cast<size_t>(grad.dim() - 2);
+  if (any_below(input_size, 1)) {
+    return grad.new_zeros(input_size);
+  }
   for (const IntArrayRef list : {stride, padding, dilation}) {
     RL_CHECK(list.size() == 1 || list.size() == dims, "convolution: a list of ", list.size(),
              " numbers for ", dims, " dimensions");

@@ -54,9 +54,11 @@ Tensor cdist_gradient(const Tensor& grad, const Tensor& x1, const Tensor& x2, do
   constexpr int64_t worth_a_product = 32;  // numbers in a row
   const bool exact = x1.dtype() == kFloat32 || x1.dtype() == kFloat64;
   if (plain && p == 2 && exact && x1.size(2) > worth_a_product) {
-    // The sum over j of (a_i - b_j) g_ij / d_ij.
+    // The sum over j of (a_i - b_j) g_ij / d_ij, of points that are counted from among them: far
+    // away the two terms would cancel.
     const Tensor scale = grad.div(distance).masked_fill(distance.eq(0), 0);
-    return x1.mul(scale.sum(DimVector{2}, true)).sub(scale.matmul(x2));
+    const Tensor origin = x2.size(1) == 0 ? x2.sum(DimVector{1}, true) : x2.mean(DimVector{1}, true);
+    return x1.sub(origin).mul(scale.sum(DimVector{2}, true)).sub(scale.matmul(x2.sub(origin)));
   }
   // Powers of distances that overflow or vanish are left to shares, below.
   const bool by_powers = p != 0 && p != 1 && p != 2 && !std::isinf(p);

@@ -132,9 +132,7 @@ Tensor from_file(std::string_view filename, std::optional<bool> shared, std::opt
 
 Tensor& Tensor::set_(const Storage& source, int64_t storage_offset, IntArrayRef size,
                      IntArrayRef stride) const {
-  if (requires_grad() && is_leaf() && grad_enabled()) {
-    refuse_leaf_write(/*is_view=*/false);
-  }
+  check_inplace("set_", *this, requires_grad() && grad_enabled());
   RL_CHECK(source->device() == device(), "Attempted to set the storage of a tensor on device \"",
            device(), "\" to a storage on different device \"", source->device(),
            "\".  This is no longer allowed; the devices must match.");

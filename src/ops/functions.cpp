@@ -8,6 +8,7 @@
 #include <rushlight/factories.h>
 
 #include "ops/derivatives.h"
+#include "ops/geometry.h"
 #include "ops/gradients.h"
 
 namespace rushlight {
@@ -116,7 +117,8 @@ Tensor norm_except_dim(const Tensor& v, int64_t pow, int64_t dim) {
     return v.norm(pow);
   }
   const Tensor first = v.transpose(0, dim);
-  const Tensor norms = first.reshape({first.size(0), -1}).norm(pow, 1);
+  const Tensor rows = v.dim() == 1 ? first.unsqueeze(1) : first.flatten(1);
+  const Tensor norms = rows.norm(pow, 1);
   DimVector sizes(static_cast<size_t>(v.dim()), 1);
   sizes[0] = first.size(0);
   return norms.view(sizes).transpose(0, dim);
@@ -383,7 +385,7 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward(const Tensor& self, const Ten
                                                    const Tensor& weight, std::array<bool, 3> mask) {
   auto [x, w] = gradients_of<2>(grad, {self, weight}, {mask[0], mask[1]},
                                 [](const auto& in) { return linear(in[0], in[1]); });
-  return {x, w, mask[2] ? grad.reshape({-1, grad.size(-1)}).sum(0) : Tensor()};
+  return {x, w, mask[2] ? as_rows(grad).sum(0) : Tensor()};
 }
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(
     const Tensor& grad, const Tensor& input, const Tensor& weight, OptionalIntArrayRef bias_sizes,

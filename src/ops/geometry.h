@@ -5,6 +5,9 @@
 
 namespace rushlight {
 
+// All that lies along the last dimension, as rows of a matrix.
+inline Tensor as_rows(const Tensor& t) { return t.dim() == 1 ? t.unsqueeze(0) : t.flatten(0, -2); }
+
 // What cuts a tensor makes each piece at once; more than anybody wants would fill the memory.
 void check_pieces(const char* op, int64_t pieces);
 

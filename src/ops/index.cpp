@@ -154,20 +154,26 @@ void check_vector(const char* op, const Tensor& index) {
 }
 
 // index_add and index_copy: `source` has the sizes of self but for `dim`, where it has one slice
-// per index.
+// per index. What does not fit in number is a `Mismatch`.
+template <class Mismatch>
 void check_slices(const char* op, const Tensor& self, int64_t& dim, const Tensor& index,
                   const Tensor& source) {
   dim = wrap_dim(dim, self.dim());
   check_vector(op, index);
   RL_CHECK(self.dtype() == source.dtype(), op, "(): self (", enum_name(self.dtype()),
            ") and source (", enum_name(source.dtype()), ") must have one dtype");
-  RL_CHECK(source.dim() == self.dim() || (source.dim() <= 1 && self.dim() <= 1), op,
-           "(): source and self must have the same number of dimensions, unless both are numbers, "
-           "but they have ",
-           source.dim(), " and ", self.dim());
+  if (source.dim() != self.dim() && (source.dim() > 1 || self.dim() > 1)) {
+    throw Mismatch(str(op,
+                       "(): source and self must have the same number of dimensions, unless both "
+                       "are numbers, but they have ",
+                       source.dim(), " and ", self.dim()));
+  }
   const int64_t slices = source.dim() == 0 ? 1 : source.sizes()[dim];
-  RL_CHECK(index.numel() == slices, op, "(): Number of indices (", index.numel(),
-           ") and of slices of source along dimension ", dim, " (", slices, ") should be equal");
+  if (index.numel() != slices) {
+    throw Mismatch(str(op, "(): Number of indices (", index.numel(),
+                       ") and of slices of source along dimension ", dim, " (", slices,
+                       ") should be equal"));
+  }
   for (int64_t d = 0; d < source.dim() && source.dim() == self.dim(); d++) {
     RL_CHECK(d == dim || source.sizes()[d] == self.sizes()[d], op,
              "(): source must match self tensor shape except in dimension ", dim,
@@ -271,14 +277,18 @@ OutSpec index_select(Tensor& self, int64_t& dim, Tensor& index) {
 
 void index_add(Tensor& self, int64_t& dim, Tensor& index, Tensor& source, Scalar& alpha) {
   alpha.check_fits(self.dtype());
-  check_slices("index_add_", self, dim, index, source);
+  check_slices<Error>("index_add_", self, dim, index, source);
 }
 void index_copy(Tensor& self, int64_t& dim, Tensor& index, Tensor& source) {
-  check_slices("index_copy_", self, dim, index, source);
+  check_slices<IndexError>("index_copy_", self, dim, index, source);
 }
 void index_fill_value(Tensor& self, int64_t& dim, Tensor& index, Scalar& value) {
   dim = wrap_dim(dim, self.dim());
-  check_vector("index_fill_", index);
+  RL_CHECK(index.dim() <= 1, "index_fill_(): Index has to be a vector or a number, not of ",
+           index.dim(), " dimensions");
+  RL_CHECK_INDEX(index.dtype() == kInt32 || index.dtype() == kInt64,
+                 "index_fill_(): Expected dtype int64 for index, or int32, but got ",
+                 dtype_info(index.dtype()).name);
   RL_CHECK(!value.is_complex() || self.is_complex(),
            "index_fill_(): a complex value does not fit into ", enum_name(self.dtype()));
   value.check_fits(self.dtype());

@@ -397,6 +397,12 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
 
 namespace {
 
+// Not those of a shape that stands for any values: on the meta device, or a special tensor's.
+bool has_known_values(const Tensor& t) {
+  const Tensor all = batching::all_of(t);
+  return !all.is_meta() && !is_special(all);
+}
+
 void check_counts(const Tensor& repeats) {
   RL_CHECK_NOT_IMPLEMENTED(repeats.dtype() == kInt64 || repeats.dtype() == kInt32,
                            "repeat_interleave: repeats has to be Long or Int tensor, but is ",
@@ -408,6 +414,10 @@ void check_counts(const Tensor& repeats) {
 Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
   check_counts(repeats);
   RL_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  if (output_size.has_value() && !has_known_values(repeats)) {
+    RL_CHECK(*output_size >= 0, "repeat_interleave: output_size cannot be negative");
+    return repeats.new_empty({*output_size});
+  }
   RL_CHECK(repeats.numel() == 0 || repeats.min().item<int64_t>() >= 0,
            "repeats can not be negative");
   const Tensor ends = repeats.cumsum(0);
@@ -427,7 +437,12 @@ Tensor repeat_interleave_self_Tensor(const Tensor& self, const Tensor& repeats,
                                      std::optional<int64_t> output_size) {
   if (repeats.dim() == 0 || (repeats.dim() == 1 && repeats.numel() == 1)) {
     check_counts(repeats);
-    return rushlight::repeat_interleave(self, repeats.item<int64_t>(), dim, output_size);
+    if (!output_size.has_value() || has_known_values(repeats)) {
+      return rushlight::repeat_interleave(self, repeats.item<int64_t>(), dim, output_size);
+    }
+    const Tensor t = dim.has_value() ? self : self.reshape({-1});
+    return t.index_select(dim.value_or(0),
+                          rushlight::repeat_interleave(repeats.reshape({1}), output_size));
   }
   const Tensor t = dim.has_value() ? self : self.reshape({-1});
   const int64_t d = wrap_dim(dim.value_or(0), t.dim());
@@ -444,6 +459,8 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   if (self.numel() == 0) {
     RL_CHECK(num_classes > 0,
              "one_hot: num_classes must be given where there are no class numbers");
+  } else if (num_classes != -1 && !has_known_values(self)) {
+    RL_CHECK(num_classes > 0, "num_classes should be positive");
   } else {
     RL_CHECK(batching::all_of(self).min().item<int64_t>() >= 0,
              "Class values must be non-negative.");

@@ -3,6 +3,7 @@
 // cpu/matmul.cpp.
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/geometry.h"
 
 namespace rushlight {
 
@@ -203,11 +204,11 @@ Tensor linear_input_backward(const Tensor& grad, const Tensor& weight) {
 }
 
 Tensor linear_weight_backward(const Tensor& grad, const Tensor& input, int64_t weight_dim) {
-  const Tensor rows = input.reshape({-1, input.size(-1)});
+  const Tensor rows = as_rows(input);
   if (weight_dim == 1) {
     return rows.adjoint().mv(grad.reshape({-1}));
   }
-  return grad.reshape({-1, grad.size(-1)}).t().mm(rows.conj());
+  return as_rows(grad).t().mm(rows.conj());
 }
 
 // ---- composites ----

@@ -91,15 +91,17 @@ OutSpecs<3> _cross_entropy(Tensor& self, Tensor& target, Tensor& weight, int64_t
   RL_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
            "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
   const ScalarType sums = accumulation_dtype(self);
+  DimVector pairs(losses);
+  pairs.insert(0, 2);
   return {OutSpec{reduction == Reduction::None ? losses : DimVector(), self.dtype()},
-          OutSpec{losses, sums}, OutSpec{{}, sums}};
+          OutSpec{pairs, sums}, OutSpec{{}, sums}};
 }
 
 OutSpec _cross_entropy_backward(Tensor& grad_output, Tensor& self, Tensor& target, Tensor& weight,
                                 Tensor& log_sum, Tensor& total_weight, int64_t& reduction, int64_t&,
                                 double&) {
   const DimVector losses = check_classes(self, target, weight, reduction);
-  RL_CHECK(log_sum.numel() == target.numel() && log_sum.dtype() == accumulation_dtype(self) &&
+  RL_CHECK(log_sum.numel() == 2 * target.numel() && log_sum.dtype() == accumulation_dtype(self) &&
                total_weight.numel() == 1 &&
                grad_output.numel() == (reduction == Reduction::None ? target.numel() : 1),
            "_cross_entropy_backward: the tensors do not belong together");

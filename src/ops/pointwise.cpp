@@ -29,11 +29,14 @@ Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& e
     if (power.equal(0)) {
       return zeros_like(self);
     }
+    // Recorded, a derivative goes on to be one of self, though it be constant: that of any order is
+    // asked for, and is zero in the end.
+    const bool recorded = GradMode::is_enabled();
     if (power.equal(1)) {
-      return grad;
+      return recorded ? grad * self.pow(0) : grad;
     }
     if (power.equal(2)) {
-      return grad * (self * 2).conj();
+      return grad * (recorded ? self.pow(1) * 2 : self * 2).conj();
     }
     const bool whole = power.is_integral(true) && power.as<int64_t>() != INT64_MIN;
     const Scalar less = whole ? Scalar(power.as<int64_t>() - 1)
@@ -117,6 +120,9 @@ Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
     const Tensor square = t * self;  // 0 for the smallest numbers, too
     return grad * where(square.eq(0), 0, (t * t.cos() - t.sin()) / square).conj();
   }
+  if (self.dtype() != compute_dtype(self.dtype())) {  // 16 bits hold neither angles nor squares
+    return sinc_backward(grad, self.to(kFloat32));
+  }
   // Near 0 the series: the difference loses digits there.
   const bool wide = self.dtype() == kFloat64;
   const Tensor near = t.abs() < (wide ? 0.1 : 0.5);
@@ -148,7 +154,7 @@ Tensor normal_factor(const Tensor& self) {
 }
 
 Tensor asinh_slope(const Tensor& self) {
-  const double large = self.dtype() == kFloat64 ? 1e150 : 1e15;
+  const double large = self.dtype() == kFloat64 ? 1e150 : self.dtype() == kFloat16 ? 1e2 : 1e15;
   if (is_complex(self.dtype()) || are_moderate(self, {0, large})) {
     return (self * self + 1).rsqrt();
   }

@@ -9,15 +9,17 @@
 
 namespace rushlight {
 
-void check_number(const TensorIterator& it, const char* name, const Scalar& factor) {
+void check_factor(const TensorIterator& it, const char* name, const Scalar& factor) {
   const ScalarType t = it.common_dtype();
-  RL_CHECK(t == kBool || !factor.is_bool(), "Boolean ", name,
-           " only supported for Boolean results.");
   RL_CHECK(is_differentiable(t) || factor.is_integral(true), name,
            " must be an integer for integral input tensors, not ", factor);
   RL_CHECK(is_complex(t) || !factor.is_complex(), name,
            " must be real for non-complex input tensors, not ", factor);
   factor.check_fits(t);
+}
+
+void check_bool_alpha(const TensorIterator& it) {
+  RL_CHECK(it.common_dtype() == kBool, "Boolean alpha only supported for Boolean results.");
 }
 
 void check_approximate(std::string_view approximate) {
@@ -202,8 +204,11 @@ void check_divisor(const TensorIterator& it) {
 }
 
 void check_power(const TensorIterator& it) {
-  RL_CHECK(!is_integral(it.common_dtype()) || !it.is_number(2) || !(real_host_number(it, 2) < 0),
-           "Integers to negative integer powers are not allowed.");
+  if (is_integral(it.common_dtype()) && it.is_number(2)) {
+    RL_CHECK(!(real_host_number(it, 2) < 0),
+             "Integers to negative integer powers are not allowed.");
+    check_bound(it, 2);
+  }
 }
 
 }  // namespace rushlight

@@ -39,15 +39,24 @@ inline void check_out_dtype(const TensorIterator& it) {
 void check_divisor(const TensorIterator& it);
 // A bound that is a number must be one of the dtype's.
 void check_bound(const TensorIterator& it, int operand);
-// Integers have no powers with a negative number (operand 2).
+// A power of integers that is a number (operand 2): one of the dtype's, and not negative.
 void check_power(const TensorIterator& it);
 
 inline bool is_one(const Scalar& s) { return s.is_integral() && s.as<int64_t>() == 1; }
-void check_number(const TensorIterator& it, const char* name, const Scalar& factor);
-// `alpha` and `value`: of the kind and range of the result.
-inline void check_factor(const TensorIterator& it, const char* name, const Scalar& factor) {
-  if (!is_one(factor)) {
-    check_number(it, name, factor);
+// `alpha` and `value` are of the kind and range of the result; True is an alpha of bools alone.
+void check_factor(const TensorIterator& it, const char* name, const Scalar& factor);
+void check_bool_alpha(const TensorIterator& it);
+inline void check_alpha(const TensorIterator& it, const Scalar& alpha) {
+  if (!is_one(alpha)) {
+    check_factor(it, "alpha", alpha);
+  }
+  if (alpha.is_bool()) {
+    check_bool_alpha(it);
+  }
+}
+inline void check_value(const TensorIterator& it, const Scalar& value) {
+  if (!is_one(value)) {
+    check_factor(it, "value", value);
   }
 }
 

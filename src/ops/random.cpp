@@ -262,10 +262,10 @@ Tensor _multinomial(const Tensor& p, int64_t num_samples, bool replacement,
     sizes[sizes.size() - 1] = num_samples;
     return make_empty(sizes, kInt64, p.device());
   }
-  RL_CHECK(p.isfinite().logical_and(p.ge(0)).all().item().toBool(),
+  RL_CHECK(p.is_meta() || p.isfinite().logical_and(p.ge(0)).all().item().toBool(),
            "probability tensor contains either `inf`, `nan` or element < 0");
   const Tensor total = p.sum(-1, true);
-  RL_CHECK(total.ne(0).all().item().toBool(),
+  RL_CHECK(p.is_meta() || total.ne(0).all().item().toBool(),
            "invalid multinomial distribution (sum of probabilities <= 0)");
   if (!replacement || num_samples == 1) {
     // The smallest of exponential waiting times of rates p: each wins with its probability.
@@ -440,6 +440,9 @@ Tensor slopes_for(const Tensor& self, const Scalar& lower, const Scalar& upper, 
   const Tensor falls = self.le(Scalar(0));
   if (!training) {
     return ones.masked_fill(falls, Scalar((low + high) / 2));
+  }
+  if (self.is_meta()) {
+    return ones;
   }
   const int64_t count = falls.sum().item<int64_t>();
   const Tensor drawn = rushlight::empty({count}, TensorOptions(kFloat64).device(self.device()));

@@ -325,7 +325,7 @@ void check_stack(const char* op, const Stack& s, const Tensor& input, const Tens
   for (const Tensor& t : s.params) {
     RL_CHECK(t.defined(), op, ": a parameter is None");
   }
-  RL_CHECK(input.dtype() == s.params[0].dtype(), op,
+  RL_CHECK(input.dtype() == s.params[0].dtype() || autocast::is_enabled(input.device().type()), op,
            ": input and parameter tensors are not the same dtype, found input tensor with ",
            input.dtype(), " and parameter tensor with ", s.params[0].dtype());
   const auto check_state = [&](const char* name, const Tensor& t) {

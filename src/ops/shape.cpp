@@ -4,6 +4,7 @@
 
 #include <rushlight/batching.h>
 
+#include "autograd/node.h"
 #include "core/inference.h"
 #include "core/refusals.h"
 #include "core/sparse.h"
@@ -24,7 +25,7 @@ Tensor reshape(const Tensor& self, IntArrayRef shape) {
   if (view_strides(self, size, strides)) {
     return self.view(size);
   }
-  return self.clone(MemoryFormat::Contiguous).view(size);
+  return own(self.clone(MemoryFormat::Contiguous).view(size));
 }
 Tensor reshape_as(const Tensor& self, const Tensor& other) { return self.reshape(other.sizes()); }
 Tensor view_as(const Tensor& self, const Tensor& other) { return self.view(other.sizes()); }
@@ -223,11 +224,14 @@ std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t d
   RL_CHECK(sections > 0, "tensor_split: sections must be larger than 0, not ", sections);
   const int64_t size = self.size(dim);
   check_pieces("tensor_split", sections);
-  DimVector sizes;
+  std::vector<Tensor> out;
+  int64_t start = 0;
   for (int64_t i = 0; i < sections; i++) {
-    sizes.push_back(size / sections + (i < size % sections ? 1 : 0));
+    const int64_t end = start + size / sections + (i < size % sections ? 1 : 0);
+    out.push_back(self.slice(dim, start, end, 1));
+    start = end;
   }
-  return rushlight::split(self, IntArrayRef(sizes), dim);
+  return out;
 }
 std::vector<Tensor> tensor_split_indices(const Tensor& self, IntArrayRef indices, int64_t dim) {
   check_splits(self);
@@ -480,7 +484,7 @@ Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat
            "cannot resize variables that require grad");
   RL_CHECK(!forward::active() || !forward::has_tangent(self),
            "cannot resize variables that has a forward grad");
-  check_inference_write("resize_", self);
+  check_inplace("resize_", self, /*needs_grad=*/false);
   if (RL_UNLIKELY(has_handler_below(self))) {
     const uint32_t version = self.impl()->version();
     dispatch_lower(*find_op("resize_", "")->function,

@@ -211,12 +211,16 @@ Tensor special_ndtr(const Tensor& self) { return (self * -M_SQRT1_2).erfc() * 0.
 
 // By three powers of 2 that are finite where the product is.
 Tensor ldexp(const Tensor& self, const Tensor& other) {
-  const ScalarType dtype = to_floating(result_type({self, other}));
   if (other.is_complex()) {
+    const ScalarType dtype = to_floating(result_type({self, other}));
     return (self * rushlight::pow(Scalar(2.0), other)).to(dtype);
   }
-  const int64_t most = to_real(dtype) == kFloat64 ? 2200 : 380;
-  Tensor exponent = other.dtype() == kBool ? other.to(kInt64) : other.clamp(-most, most);
+  // The bounds have no place in small integers, and large ones are no int64.
+  const int64_t most = 2200;
+  Tensor exponent = other.is_floating_point() ? other
+                                              : other.to(kFloat64).clamp(-most, most).to(kInt64);
+  const ScalarType dtype = to_floating(result_type({self, exponent}));
+  exponent = to_real(dtype) == kFloat64 ? exponent.clamp(-most, most) : exponent.clamp(-380, 380);
   Tensor whole = self;
   if (other.is_floating_point()) {  // an infinite exponent makes one factor, which 0 and inf meet
     const Tensor infinite = other.isinf();

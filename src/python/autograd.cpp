@@ -385,6 +385,23 @@ PyObject* will_run_node(PyObject*, PyObject* o) {
   });
 }
 
+// _check_inplace(op, tensor): what an in-place op checks before it changes a tensor. Forward mode
+// does not follow what is written beside the ops.
+PyObject* check_write(PyObject*, PyObject* args) {
+  return translate_errors([&]() -> PyObject* {
+    const char* op;
+    PyObject* o;
+    if (!PyArg_ParseTuple(args, "sO:_check_inplace", &op, &o)) {
+      throw PythonError();
+    }
+    const Tensor& t = expect_tensor(o, "argument");
+    check_inplace(op, t, grad_enabled() && t.requires_grad());
+    RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !forward::has_tangent(t), op,
+                             ": forward AD does not follow it: the tensor has a tangent");
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* increment_version(PyObject*, PyObject* o) {
   return translate_errors([&]() -> PyObject* {
     const Tensor& t = expect_tensor(o, "argument");
@@ -395,6 +412,7 @@ PyObject* increment_version(PyObject*, PyObject* o) {
 }
 
 PyMethodDef functions[] = {
+    {"_check_inplace", check_write, METH_VARARGS, nullptr},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
      "is_grad_enabled()\n--\n\n"
      "Whether ops on this thread are recorded."

@@ -1,7 +1,7 @@
 // Autograd's Python objects: nodes (grad_fn), hooks, custom functions.
 //
 // A node of an op has at most one Python object while somebody holds it; that of a custom function
-// is its `ctx`, which the node owns. Hooks are OrderedDicts, so that `RemovableHandle` can take one
+// is its `ctx`, which the node owns, or which owns the node. Hooks are OrderedDicts, so that `RemovableHandle` can take one
 // out; the C++ hook calls all in the dict.
 #pragma once
 
@@ -13,9 +13,8 @@
 namespace rushlight::python {
 
 struct NodeObject {
-  PyObject_HEAD Node*
-      node;  // owned, but for custom functions, where it is null once the node is gone
-  bool owns;
+  PyObject_HEAD Node* node;  // null where there was none, or it is gone
+  bool owns;                 // it, which of custom functions is so once the graph has dropped them
 
   // Null where the node is gone, or on its way: nodes wait for their end, and meanwhile others run.
   Ref<Node> alive() const {
@@ -30,6 +29,7 @@ extern PyTypeObject function_type;  // _C._FunctionBase: what ctx is
 PyObject* wrap_node(const Ref<Node>& node);
 // The object of the node of a custom function, borrowed; null for other nodes.
 PyObject* context_of(const Node& node);
+PyObject* owned_context_of(const Node& node);  // null where the ctx owns the node, too
 inline bool is_node(PyObject* o) { return PyObject_TypeCheck(o, &node_type) != 0; }
 // TypeError for what is no node, RuntimeError for the ctx of a function that was not recorded.
 Ref<Node> unwrap_node(PyObject* o);

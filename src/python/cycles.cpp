@@ -118,7 +118,7 @@ void each_reference(Node& node, const F& f) {
   for (size_t i = 0; i < node.num_values(); i++) {
     node.value(i).for_each_tensor([&](const Tensor& t) { f(t.impl()); });
   }
-  f(context_of(node));
+  f(owned_context_of(node));
   const Node::Extra* extra = node.extra();
   if (extra == nullptr) {
     return;

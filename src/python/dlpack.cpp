@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/op_support.h"
+#include "core/sparse.h"
 #include "python/bindings.h"
 #include "python/convert.h"
 #include "python/tensor_type.h"
@@ -130,6 +131,16 @@ PyObject* to_dlpack(PyObject*, PyObject* args) {
     const Tensor& t = expect_tensor(o, "to_dlpack(): argument 'tensor'");
     if (!t.is_cpu()) {
       raise(PyExc_BufferError, str("Cannot pack tensors on ", t.device()));
+    }
+    if (t.impl()->special() != nullptr) {
+      try {
+        t.impl()->special()->check_has_memory();
+      } catch (const Error&) {
+        raise(PyExc_BufferError,
+              str("Can't export tensors with layout other than torch.strided, or whose class keeps "
+                  "them otherwise: ",
+                  type_name(o), " of layout ", layout_text(layout_of(t))));
+      }
     }
     return versioned != 0 ? export_as<ManagedVersioned>(t, copied != 0 ? flag_copied : 0)
                           : export_as<Managed>(t, 0);

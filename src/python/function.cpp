@@ -1,6 +1,7 @@
 // Custom functions: `ctx`, which is also the grad_fn's Python object, and `apply`.
 //
-// A FunctionNode owns its ctx. Outputs get their history as those of ops do, but for three cases:
+// A FunctionNode owns its ctx; where the graph drops the node and Python still has the ctx, the two
+// change places. Outputs get their history as those of ops do, but for three cases:
 // an input written in place (mark_dirty) has its history rewritten, an input returned as it is
 // comes back as a view of itself, and what is marked non-differentiable leaves the graph.
 #include <algorithm>
@@ -24,6 +25,8 @@ struct FunctionObject {
   PyObject* dirty;               // … mark_dirty …
   PyObject* non_differentiable;  // … mark_non_differentiable; tuples or null
   PyObject* saved_for_forward;
+  PyObject* dict;
+  PyObject* weak_references;
   bool materialize_grads;
 };
 FunctionObject* as_function(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
@@ -42,7 +45,7 @@ class FunctionNode : public Node {
     note_tie();
   }
   ~FunctionNode() override {
-    if (Py_IsInitialized()) {
+    if (context_ != nullptr && Py_IsInitialized()) {
       const WithGil gil;
       as_function(context_)->base.node = nullptr;
       Py_DECREF(context_);
@@ -50,6 +53,22 @@ class FunctionNode : public Node {
   }
   const char* name() const override { return name_.c_str(); }
   PyObject* context() const { return context_; }
+  bool owns_context() const { return context_ != nullptr && !as_function(context_)->base.owns; }
+  bool stays() const {
+    if (context_ == nullptr || !Py_IsInitialized()) {
+      return false;
+    }
+    const WithGil gil;
+    if (Py_REFCNT(context_) == 1) {
+      return false;
+    }
+    retain();
+    as_function(context_)->base.owns = true;
+    Py_DECREF(context_);
+    return true;
+  }
+  // The ctx, which owned the node, ends.
+  void lose_context() { context_ = nullptr; }
   void apply(const Tensor* grads, Tensor* results) override {
     in_python([&] { apply_in_python(grads, results); });
   }
@@ -57,7 +76,7 @@ class FunctionNode : public Node {
  private:
   void apply_in_python(const Tensor* grads, Tensor* results);
 
-  PyObject* context_;
+  PyObject* context_;  // owned, or the owner
   std::string name_;
   std::vector<bool> is_tensor_input_;  // of forward's arguments
 };
@@ -461,6 +480,7 @@ PyGetSetDef getset[] = {
      set_tuple<&FunctionObject::saved_for_forward>, nullptr,
      const_cast<char*>("saved_for_forward")},
     {"materialize_grads", materialize_grads, write_materialize_grads, nullptr, nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {},
 };
 
@@ -474,6 +494,10 @@ PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
 
 int traverse(PyObject* o, visitproc visit, void* arg) {
   const FunctionObject* f = as_function(o);
+  if (const int status = node_type.tp_traverse(o, visit, arg)) {
+    return status;
+  }
+  Py_VISIT(f->dict);
   Py_VISIT(f->needs_input_grad);
   Py_VISIT(f->to_save);
   Py_VISIT(f->dirty);
@@ -484,6 +508,7 @@ int traverse(PyObject* o, visitproc visit, void* arg) {
 
 int clear(PyObject* o) {
   FunctionObject* f = as_function(o);
+  Py_CLEAR(f->dict);
   Py_CLEAR(f->needs_input_grad);
   Py_CLEAR(f->to_save);
   Py_CLEAR(f->dirty);
@@ -492,8 +517,40 @@ int clear(PyObject* o) {
   return 0;
 }
 
+// Called at a reference count of zero, after Python has run __del__ and emptied __slots__. True
+// where the graph has got the node back, as by a saved output: then the node owns the ctx again.
+bool resurrect(PyObject* o) {
+  NodeObject& base = as_function(o)->base;
+  if (!base.owns || base.node->use_count() == 1) {
+    return false;
+  }
+  Py_SET_REFCNT(o, 2);  // the node's and, for the moment, our own
+  base.owns = false;
+  base.node->release();  // the ctx becomes the owner at once where the graph let go meanwhile
+  Py_SET_REFCNT(o, Py_REFCNT(o) - 1);
+  if (Py_REFCNT(o) == 0) {
+    return false;
+  }
+  if ((Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0) {
+    Py_INCREF(Py_TYPE(o));  // whose deallocator, which called us, drops the object's reference
+  }
+  return true;
+}
+
 void dealloc(PyObject* o) {
+  if (resurrect(o)) {
+    return;
+  }
   PyObject_GC_UnTrack(o);
+  FunctionObject* f = as_function(o);
+  if (f->weak_references != nullptr) {
+    PyObject_ClearWeakRefs(o);
+  }
+  if (Node* node = f->base.owns ? std::exchange(f->base.node, nullptr) : nullptr) {
+    f->base.owns = false;
+    as_function_node(*node)->lose_context();
+    node->release();
+  }
   clear(o);
   Py_TYPE(o)->tp_free(o);
 }
@@ -508,9 +565,11 @@ PyTypeObject function_type = {
     .tp_doc = "What custom functions and their contexts derive from.",
     .tp_traverse = traverse,
     .tp_clear = clear,
+    .tp_weaklistoffset = offsetof(FunctionObject, weak_references),
     .tp_methods = methods,
     .tp_getset = getset,
     .tp_base = &node_type,
+    .tp_dictoffset = offsetof(FunctionObject, dict),
     .tp_new = make,
 };
 
@@ -518,8 +577,16 @@ PyObject* context_of(const Node& node) {
   const FunctionNode* function = as_function_node(node);
   return function == nullptr ? nullptr : function->context();
 }
+PyObject* owned_context_of(const Node& node) {
+  const FunctionNode* function = as_function_node(node);
+  return function != nullptr && function->owns_context() ? function->context() : nullptr;
+}
 
 void init_functions(PyObject* module) {
+  stays_in_python = [](const Node& node) {
+    const FunctionNode* function = as_function_node(node);
+    return function != nullptr && function->stays();
+  };
   ready(function_type);
   add(module, "_FunctionBase", reinterpret_cast<PyObject*>(&function_type));
 }

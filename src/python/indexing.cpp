@@ -408,11 +408,14 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
     return;
   }
   const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
-  // A number takes the dtype of the tensor; a tensor has to have it.
-  if (is_plain_number) {
+  // A number takes the dtype of the tensor, as one element does behind a mask, as by masked_fill;
+  // other tensors have to have it.
+  const bool fills = !is_special(value) && !value.is_meta() && value.numel() == 1 &&
+                     index.tensors.size() == 1 && index.tensors[0].tensor.dtype() == kBool;
+  if (is_plain_number || (fills && value.dtype() != t.dtype())) {
     value.item().check_fits(t.dtype());
   }
-  const ScalarType dtype = is_plain_number ? t.dtype() : value.dtype();
+  const ScalarType dtype = is_plain_number || fills ? t.dtype() : value.dtype();
   const Tensor cast = value.dtype() == dtype && value.device() == t.device()
                           ? value
                           : rushlight::to(value, std::optional<Device>(t.device()),

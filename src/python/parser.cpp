@@ -132,6 +132,12 @@ bool accepts(const Param& p, PyObject* o, Py_ssize_t& refused) {
   return false;
 }
 
+// What reads any object as data asks only modes, and the tensor whose method it is.
+bool takes_data(const Signature& s) {
+  return std::any_of(s.params, s.params + s.count,
+                     [](const Param& p) { return p.kind == Kind::Object; });
+}
+
 bool is_visible(const Param& p, Form form) { return !p.out || form == FunctionForm; }
 // "self" is called "input" in functions.
 std::string_view shown_name(const Param& p) { return p.name == "self" ? "input" : p.name; }
@@ -458,9 +464,12 @@ PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssiz
     const Call c = {name, form, self, args, nargs, kwnames};
     if (RL_UNLIKELY(wants_torch_function(self, args, nargs, kwnames)) &&
         (is_method(form) || owner != nullptr)) {
-      PyObject* owner_object = is_method(form) ? reinterpret_cast<PyObject*>(tensor_class) : *owner;
-      const Object function = Object::check(PyObject_GetAttrString(owner_object, c.name().c_str()));
-      return call_torch_function(function.get(), self, args, nargs, kwnames);
+      const Offered offered = takes_data(signatures[0]) ? Offered::ToSelf : Offered::ToAll;
+      if (offered == Offered::ToAll || wants_torch_function(self, nullptr, 0, nullptr)) {
+        PyObject* of = is_method(form) ? reinterpret_cast<PyObject*>(tensor_class) : *owner;
+        const Object function = Object::check(PyObject_GetAttrString(of, c.name().c_str()));
+        return call_torch_function(function.get(), self, args, nargs, kwnames, offered);
+      }
     }
     Arguments bound;
     bound.name_ = name;

@@ -108,6 +108,14 @@ PyObject* resize(PyObject* self, PyObject* size) {
   });
 }
 
+// Tensors on it see the other storage's memory from now on.
+PyObject* move_to(PyObject* self, PyObject* place) {
+  return translate_errors([&]() -> PyObject* {
+    storage_of(self)->move_to(unwrap_storage(place));
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* tolist(PyObject* self, PyObject*) {
   return translate_errors([&] {
     const Storage& s = storage_of(self);
@@ -377,6 +385,7 @@ PyMethodDef methods[] = {
     {"__sizeof__", size_of, METH_NOARGS, "The size of the object and of its bytes."},
     {"resizable", resizable, METH_NOARGS, "Whether resize_ works."},
     {"resize_", resize, METH_O, "Grows the memory, keeping what it holds."},
+    {"_move_to", move_to, METH_O, nullptr},
     {"tolist", tolist, METH_NOARGS, "The bytes as a list of ints."},
     {"clone", clone, METH_NOARGS, "A copy."},
     {"copy_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(copy_from)),

@@ -398,7 +398,7 @@ bool overrides_item(PyObject* o) {
 }
 
 PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* const* args,
-                              Py_ssize_t nargs, PyObject* kwnames) {
+                              Py_ssize_t nargs, PyObject* kwnames, Offered offered) {
   const Py_ssize_t first = self != nullptr ? 1 : 0;
   const Object tuple = Object::check(PyTuple_New(nargs + first));
   if (self != nullptr) {
@@ -417,7 +417,7 @@ PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* cons
     if (self != nullptr) {
       collect(found, self);
     }
-    for (Py_ssize_t i = 0; i < nargs + named; i++) {
+    for (Py_ssize_t i = 0; offered == Offered::ToAll && i < nargs + named; i++) {
       collect_with_items(found, args[i]);
     }
   }

@@ -73,7 +73,7 @@ REFERENCES = {
     "_nll_loss": "(nll(self, target, weight, reduction, ignore_index), None)",
     "_nll_loss_backward": "adjoint_of(lambda i: np.take_along_axis(i, target[:, None], 1)[:, 0], -grad_output / total_weight * np.ones(len(target)), sizes)",
     "cross_entropy_loss": "cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing)",
-    "_cross_entropy": "(cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing), scipy.special.logsumexp(self, 1), None)",
+    "_cross_entropy": "(cross_entropy(self, target, weight, reduction, ignore_index, label_smoothing), np.stack([self.max(1), scipy.special.logsumexp(self - self.max(1, keepdims=True), 1)]), None)",
     "_bce": "-(target * np.maximum(np.log(self), -100) + (1 - target) * np.maximum(np.log(1 - self), -100))",
     "_bce_backward": "grad_output * (self - target) / np.maximum((1 - self) * self, 1e-12)",
     "_bce_with_logits": _LOGITS,

@@ -57,7 +57,7 @@ SAMPLES = {
     "_nll_loss": ["x(3, 4), ints(3, high=4), None, 1, -100", "x(3, 4), ints(3, high=4), const(4), 0, 1"],
     "_nll_loss_backward": ["x(), ints(3, high=4), None, m.tensor(3.0, dtype=dtype), [3, 4], 1, -100"],
     "_cross_entropy": ["x(3, 4), ints(3, high=4), None, 1, -100, 0.1"],
-    "_cross_entropy_backward": ["x(), x(3, 4), ints(3, high=4), None, const(3), m.tensor(3.0, dtype=dtype), 1, -100, 0.1"],
+    "_cross_entropy_backward": ["x(), x(3, 4), ints(3, high=4), None, const(2, 3), m.tensor(3.0, dtype=dtype), 1, -100, 0.1"],
     "embedding_renorm_": ["x(5, 3), ints(4, high=5), 1.0, 2.0"],
     # norm
     "native_batch_norm": [

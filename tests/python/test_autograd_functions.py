@@ -1,5 +1,9 @@
 """Custom functions: `autograd.Function` in all its forms."""
 
+import gc
+import threading
+import weakref
+
 import pytest
 
 import rushlight as torch
@@ -291,12 +295,95 @@ class Keeps(Function):
         return grad * 2, None
 
 
+class Squares(Function):
+    """Saves its input and, after it, its output."""
+
+    @staticmethod
+    def forward(ctx, x):
+        out = x * x
+        ctx.save_for_backward(x, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * ctx.saved_tensors[0] * grad
+
+
+def test_nodes_outlive_their_outputs():
+    x = torch.tensor([3.0], requires_grad=True)
+    node = Squares.apply(x).grad_fn
+    node.mark = "kept"
+    assert node(torch.ones(1)).item() == 6 and node.name() == "SquaresBackward"
+    assert node.next_functions[0][0].variable is x and node.saved_tensors[0] is x
+    seen = []
+    node.register_hook(lambda grads, _: seen.append(grads[0].item()))
+    torch.autograd.backward((torch.autograd.graph.GradientEdge(node, 0),), (torch.ones(1),))
+    assert x.grad.item() == 6 and seen == [6]
+
+
+def test_a_saved_output_gives_the_node_back_to_the_graph():
+    x = torch.tensor([3.0], requires_grad=True)
+    node = Squares.apply(x).grad_fn
+    node.mark = "kept"
+    for _ in range(3):  # to and fro
+        out = node.saved_tensors[1]
+        weak = weakref.ref(node)
+        del node
+        gc.collect()
+        assert weak() is out.grad_fn and out.grad_fn.mark == "kept"
+        node = out.grad_fn
+        del out
+    out = node.saved_tensors[1]
+    del node
+    out.backward()
+    assert x.grad.item() == 6
+    assert weak() is out.grad_fn
+    del out
+    assert weak() is None
+
+
+def test_contexts_that_own_their_nodes_are_collected():
+    alive = []
+    for _ in range(5):
+        x = torch.ones(3, requires_grad=True)
+        node = Squares.apply(x).grad_fn
+        node.itself = node
+        node.held = node.saved_tensors[0] * 2
+        node.register_hook(lambda *_, node=node: node)
+        alive.append((weakref.ref(node), weakref.ref(x)))
+        del node, x
+    gc.collect()
+    assert not any(node() or x() for node, x in alive)
+
+
+def test_threads_drop_outputs_whose_contexts_others_hold():
+    x = torch.ones(3, requires_grad=True)
+    nodes = []
+
+    def work():
+        for _ in range(200):
+            y = Squares.apply(x)
+            nodes.append(y.grad_fn)
+            z = (y * 2).sum()
+            del y
+            z.backward()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(nodes) == 800 and all(n.next_functions[0][0].variable is x for n in nodes)
+    torch.testing.assert_close(x.grad, torch.full((3,), 3200.0))
+
+
 def test_contexts_without_a_node():
     Keeps.apply(torch.ones(2))
     Keeps.apply(torch.ones(2, requires_grad=True))
-    never_recorded, gone = Keeps.contexts
+    never_recorded, recorded = Keeps.contexts
     Keeps.contexts.clear()
-    for ctx in (never_recorded, gone, type(gone)()):
+    assert recorded(torch.ones(2)).tolist() == [2, 2] and recorded.name() == "KeepsBackward"
+    for ctx in (never_recorded, type(recorded)()):
         for use in (
             lambda c: c(torch.ones(2)),
             lambda c: c.next_functions,

@@ -471,3 +471,25 @@ def test_reentrant_checkpoints_keep_arguments_as_saved_tensors_alone():
     assert kept() is None
     y.sum().backward()
     assert torch.allclose(x.grad, x.cos())
+
+
+def test_gradients_that_hooks_of_modules_give():
+    def grads(register, given):
+        layer = torch.nn.Linear(2, 2)
+        getattr(layer, register)(lambda *_: given)
+        x = torch.ones(3, 2, requires_grad=True)
+        layer(x).sum().backward()
+        return x.grad, layer.weight.grad
+
+    ones = torch.ones(3, 2)
+    for given in (ones, [ones], (ones,)):
+        assert torch.equal(grads("register_full_backward_hook", given)[0], ones)
+        assert grads("register_full_backward_pre_hook", given)[1].tolist() == [[3, 3]] * 2
+    for register in ("register_full_backward_hook", "register_full_backward_pre_hook"):
+        for bad in (5, "x", (5,), {0: ones}):
+            with pytest.raises(TypeError, match="expected Variable or None"):
+                grads(register, bad)
+        with pytest.raises(RuntimeError, match="invalid number"):
+            grads(register, [ones, ones])
+    x_grad, weight_grad = grads("register_full_backward_pre_hook", (None,))
+    assert x_grad.tolist() == [[0, 0]] * 3 and weight_grad is None

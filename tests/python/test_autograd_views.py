@@ -67,6 +67,45 @@ def test_detach_in_place():
         (leaf(1.0, 2.0) * 2)[:1].detach_()
 
 
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda x: x.t().reshape(-1),
+        lambda x: x.t().flatten(),
+        lambda x: torch.ones(2, 2, 3) @ x,
+        lambda x: torch.nn.functional.linear(torch.ones(2, 2, 3), x),
+        lambda x: x.repeat(2, 1),
+        lambda x: x.tile(2),
+        lambda x: torch.kron(x, x),
+    ],
+)
+def test_results_that_are_copies_are_detached_in_place(copy):
+    x = torch.ones(3, 3, requires_grad=True)
+    y = copy(x)
+    assert y.detach_() is y and not y.requires_grad and y.is_leaf
+    y.requires_grad_()
+    (y * 3).sum().backward()
+    assert y.grad.tolist() == torch.full_like(y, 3).tolist() and x.grad is None
+
+
+def test_integers_that_take_a_float_have_no_gradient():
+    w = torch.tensor(2.5, requires_grad=True)
+    for dtype in (torch.int64, torch.uint8, torch.bool):
+        for write in (
+            lambda t: t.copy_(w),
+            lambda t: t.fill_(w),
+            lambda t: t[1:].copy_(w * torch.ones(3)),
+            lambda t: t.__setitem__(1, w),
+            lambda t: t.__setitem__(slice(1, 3), w),
+            lambda t: t.masked_fill_(torch.tensor([True, False, True, True]), w),
+            lambda t: t.select(0, 1).copy_(w),
+        ):
+            t = torch.zeros(4, dtype=dtype)
+            write(t)
+            assert not t.requires_grad and t.is_leaf and t.sum() > 0
+            t.numpy()
+
+
 # ---- in-place writes and views ----
 
 
@@ -200,6 +239,35 @@ def test_split_pieces_cannot_be_written():
     a, _ = y.split(2)
     with raises("multiple views"):
         a.add_(1)
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        lambda t: t.tensor_split(2),
+        lambda t: t.tensor_split(torch.tensor(2)),
+        lambda t: t.tensor_split([1]),
+        lambda t: t.hsplit(2),
+        lambda t: t.hsplit([1]),
+        lambda t: t.vsplit(2),
+        lambda t: t.vsplit([1]),
+        lambda t: t.view(2, 1, 2).dsplit(2),
+        lambda t: t.view(2, 1, 2).dsplit([1]),
+    ],
+)
+def test_pieces_that_are_slices_are_written(split):
+    x = torch.ones(2, 2, requires_grad=True)
+    y = x * 1
+    piece, other = split(y)
+    piece.mul_(3)
+    (y * 2).sum().backward()
+    expected = torch.full((2, 2), 2.0)
+    split(expected)[0].mul_(3)
+    assert torch.equal(x.grad, expected)
+    y = x * 1
+    piece, other = split(y)
+    y.mul_(3)
+    assert other.sum().item() == 6
 
 
 def test_late_leaf_views():

@@ -503,6 +503,19 @@ def test_no_channels_give_the_bias(dtype):
     assert y.eq(bias.reshape(3, 1, 1)).all()
 
 
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_gradients_of_images_without_pixels(dims):
+    shape = (2, 3, 0, *(4,) * (dims - 1))
+    x = torch.ones(shape, requires_grad=True)
+    weight = torch.ones(4, 3, *(2,) * dims, requires_grad=True)
+    bias = torch.ones(4, requires_grad=True)
+    out = getattr(torch.nn.functional, f"conv{dims}d")(x, weight, bias, padding=1)
+    grads = torch.autograd.grad(out.sum(), (x, weight, bias), create_graph=True)
+    assert grads[0].shape == x.shape
+    assert not grads[1].any()
+    assert grads[2].tolist() == [out[:, 0].numel()] * 4
+
+
 def test_gradients_of_no_channels():
     x = torch.ones(2, 0, 5, 4, dtype=torch.float64, requires_grad=True)
     weight = torch.ones(3, 0, 2, 2, dtype=torch.float64, requires_grad=True)

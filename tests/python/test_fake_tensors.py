@@ -1,5 +1,6 @@
 """Fake tensors: known values, one fake for one tensor, the mode that compares with real ones."""
 
+import contextlib
 import gc
 import weakref
 
@@ -280,3 +281,33 @@ def test_results_of_linear_are_written(shape, bias):
         fake = net(mode.from_tensor(x))
         assert not layer(mode.from_tensor(x))._is_view()
     assert fake.shape == x.shape
+
+
+@pytest.mark.parametrize("fake", [False, True])
+def test_values_that_nobody_knows_are_not_looked_at(fake):
+    mode = FakeTensorMode() if fake else contextlib.nullcontext()
+    device = "cpu" if fake else "meta"
+    with mode:
+        i = torch.zeros(2, 3, dtype=torch.long, device=device)
+        p = torch.ones(2, 3, device=device)
+        assert torch.nn.functional.one_hot(i, 4).shape == (2, 3, 4)
+        for options in ({}, {"replacement": True}):
+            assert torch.multinomial(p, 2, **options).shape == (2, 2)
+        for counts in (i[:, 0], i[0, :1]):
+            assert torch.repeat_interleave(p, counts, 0, output_size=4).shape == (4, 3)
+        if not fake:
+            assert torch.nn.functional.rrelu(p, training=True).shape == (2, 3)
+        with pytest.raises(RuntimeError):
+            torch.nn.functional.one_hot(i)
+        with pytest.raises(RuntimeError, match="positive"):
+            torch.nn.functional.one_hot(i, 0)
+
+
+def test_one_hot_rows_are_exported():
+    class Rows(torch.nn.Module):
+        def forward(self, i):
+            return torch.nn.functional.one_hot(i, 3)
+
+    i = torch.tensor([[0, 2], [1, 1]])
+    program = torch.export.export(Rows(), (torch.zeros_like(i),))
+    assert torch.equal(program.module()(i), torch.eye(3, dtype=torch.long)[i])

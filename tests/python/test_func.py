@@ -183,6 +183,8 @@ def test_flops_of_a_graph_from_before_are_nobodys():
         lambda outside, x: outside.view(3).copy_(x),
         lambda outside, x: outside.split(1)[0].zero_(),
         lambda outside, x: outside.unsqueeze_(0),
+        lambda outside, x: outside.set_(torch.zeros(3)),
+        lambda outside, x: outside.resize_(2),
     ],
 )
 def test_what_a_function_captures_is_not_written(write):

@@ -201,6 +201,35 @@ def test_the_slope_of_an_angle(size):
     assert z.grad.imag.item() == pytest.approx(4 / 25 / size)
 
 
+@pytest.mark.parametrize("power", [1, 2, 3, 5])
+def test_powers_have_derivatives_of_all_orders(power):
+    x = torch.tensor([0.0, 2.0, -3.0], dtype=torch.float64, requires_grad=True)
+    y, factor = x**power, 1
+    for order in range(1, power + 2):
+        (y,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        factor *= power - order + 1
+        left = power - order
+        expected = factor * x.detach() ** left if left >= 0 else torch.zeros_like(x)
+        torch.testing.assert_close(y.detach(), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("name", ["asinh", "sinc", "special.i0e", "special.i1e"])
+def test_slopes_of_large_numbers(name, dtype):
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    x = torch.tensor([0.1, 1, 3, 20, 88, 300, 700, 3000, 6e4]).to(dtype)
+    x = torch.cat([-x, x]).requires_grad_()
+    wide = x.detach().double().requires_grad_()
+    for t in (x, wide):
+        function(t).sum().backward()
+    shown = wide.grad.abs() > torch.finfo(dtype).smallest_normal * 4
+    rtol = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 3e-5}[dtype]
+    rtol = rtol if name != "sinc" else max(rtol, 2e-2)  # of angles that float32 rounds
+    torch.testing.assert_close(x.grad.double()[shown], wide.grad[shown], rtol=rtol, atol=0)
+
+
 def test_the_slope_of_an_angle_without_a_length():
     y, x = [0.0, -0.0, 0.0, INF, 1.0], [0.0, 0.0, -0.0, 1.0, INF]
     _, first, second = gradients(torch.atan2, y, x)

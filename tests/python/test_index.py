@@ -282,6 +282,25 @@ def test_segments_that_equal_the_initial_value_keep_their_gradient():
     assert out.item() == 2.0 and beaten.grad.item() == 0.0
 
 
+def test_types_of_errors_of_slices():
+    t, rows = torch.zeros(3, 3), torch.ones(2, 3)
+    index = torch.tensor([0, 1])
+    for bad in (torch.ones(3, 3), torch.ones(3), torch.ones(1, 2, 3), torch.tensor(1.0)):
+        with pytest.raises(IndexError, match="index_copy_"):
+            t.index_copy(0, index, bad)
+        with pytest.raises(RuntimeError, match="index_add_"):
+            t.index_add(0, index, bad)
+    for wrong in (rows.double(), rows.long(), torch.ones(2, 2)):
+        with pytest.raises(RuntimeError, match="index_copy_"):
+            t.index_copy(0, index, wrong)
+    with pytest.raises(RuntimeError, match="dtype"):
+        t.index_copy(0, index.float(), rows)
+    with pytest.raises(IndexError, match="int64"):
+        t.index_fill(0, index.float(), 1)
+    with pytest.raises(RuntimeError, match="vector"):
+        t.index_fill(0, index[None], 1)
+
+
 def test_masks_without_dimensions():
     """As NumPy: they take no dimension, and select all or nothing."""
     x = torch.arange(6.0).reshape(2, 3)

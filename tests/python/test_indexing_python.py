@@ -167,6 +167,35 @@ def test_masks():
             torch.set_warn_always(False)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.int64, torch.bool])
+def test_one_element_behind_a_mask_is_converted(dtype):
+    whole = torch.zeros(2, 3, dtype=dtype)
+    values = (torch.tensor(3), torch.tensor(2.5), torch.tensor(True), torch.tensor([[2.0]]))
+    for index in (
+        torch.tensor([False, True]),
+        (torch.tensor([False, True]), 1),
+        torch.tensor([[True, False, True], [False, True, False]]),
+        (slice(None), torch.tensor([True, False, True])),
+        [False, True],
+    ):
+        for value in values:
+            t, by_number = whole.clone(), whole.clone()
+            t[index] = value
+            by_number[index] = value.item()
+            assert t.dtype is dtype and torch.equal(t, by_number) and t.any()
+    with pytest.raises(RuntimeError, match="does not fit"):
+        torch.zeros(2, dtype=torch.uint8)[torch.tensor([True, False])] = torch.tensor(300)
+    with pytest.raises(RuntimeError, match="dtypes match"):
+        torch.zeros(2)[torch.tensor([True, False])] = torch.tensor([1, 2])
+    with pytest.raises(RuntimeError, match="dtypes match"):
+        torch.zeros(2)[[0]] = torch.tensor(1)
+    w = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    t = torch.zeros(3)
+    t[torch.tensor([True, False, True])] = w
+    t.sum().backward()
+    assert w.grad.item() == 2
+
+
 def _always():
     return pytest.warns(UserWarning)
 

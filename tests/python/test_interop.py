@@ -116,6 +116,27 @@ def test_dlpack_protocol():
         from_dlpack(to_dlpack(t), copy=True)
 
 
+def test_dlpack_refuses_what_asks_for_something_else():
+    t = torch.arange(4.0)
+    for bad in ("cpu", 1, (1,), ("a", 0), (1, 0, 0)):
+        with pytest.raises(TypeError, match="dl_device"):
+            t.__dlpack__(dl_device=bad)
+    assert '"dltensor"' in repr(t.__dlpack__(dl_device=(1, 3)))  # memory of processors is one
+    for bad in ({"copy": "a"}, {"stream": "a"}, {"stream": 2.5}, {"max_version": 1}):
+        with pytest.raises(TypeError):
+            t.__dlpack__(**bad)
+    for kind in (torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr()):
+        with pytest.raises(BufferError, match="layout"):
+            kind.__dlpack__()
+    with pytest.raises(BufferError):
+        torch.quantize_per_tensor(t, 0.1, 0, torch.quint8).__dlpack__()
+    with pytest.raises(BufferError, match="meta"):
+        from_dlpack(t, device="meta")
+    for bad in ((1, 0), 3):
+        with pytest.raises(AssertionError, match="unsupported device type"):
+            from_dlpack(t, device=bad)
+
+
 def test_dlpack_refuses_what_it_cannot_show():
     for bad in (3, "text", None):
         with pytest.raises(RuntimeError, match="invalid capsule"):

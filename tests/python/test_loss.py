@@ -71,6 +71,60 @@ def test_cross_entropy_is_log_softmax_and_nll_loss():
     assert torch.allclose(together, apart) and torch.allclose(g1, g2, atol=1e-7)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(6, 4), (3, 3000), (2, 5, 3), (2, 3, 9, 40)])
+def test_large_logits_keep_their_digits(shape, weighted, smoothing):
+    torch.manual_seed(0)
+    t = torch.randint(shape[1], (shape[0], *shape[2:]))
+    weight = torch.rand(shape[1]) + 0.1 if weighted else None
+
+    def loss(x, weight):
+        return F.cross_entropy(x, t, weight, label_smoothing=smoothing)
+
+    def of_slices(x):
+        return torch.vmap(lambda x, t: F.cross_entropy(x, t, label_smoothing=smoothing))(x, both)
+
+    both = torch.stack([t, t])
+
+    for base in (0, 1e2, -1e4, 1e6):
+        x = torch.randn(shape) * 2 + base
+        wide = x.double().requires_grad_()
+        right = loss(wide, weight.double() if weighted else None)
+        right.backward()
+        x.requires_grad_()
+        found = loss(x, weight)
+        found.backward()
+        assert abs(found.item() - right.item()) <= 1e-6 * abs(right.item())
+        error = (x.grad.double() - wide.grad).abs().max() / wide.grad.abs().max()
+        assert error <= 1e-6
+        if not weighted:
+            stacked = torch.stack([x.detach(), x.detach() + 1])
+            torch.testing.assert_close(of_slices(stacked)[0], found.detach())
+            grads = torch.func.grad(lambda s: of_slices(s)[0])(stacked)
+            torch.testing.assert_close(grads[0], x.grad)
+
+
+def test_losses_of_confident_predictions():
+    x = torch.tensor([[-10.0, 10.0, -5.0], [-60, 60, 0]], requires_grad=True)
+    F.cross_entropy(x, torch.tensor([1, 1]), reduction="sum").backward()
+    wide = x.detach().double().requires_grad_()
+    F.cross_entropy(wide, torch.tensor([1, 1]), reduction="sum").backward()
+    others = torch.tensor([0, 2])
+    torch.testing.assert_close(
+        x.grad[:, others].double(), wide.grad[:, others], rtol=1e-5, atol=1e-30
+    )
+    y = torch.linspace(-80, 80, 65, requires_grad=True)
+    wide = y.detach().double().requires_grad_()
+    for target in (0.0, 1.0, 0.3):
+        y.grad = wide.grad = None
+        for t in (y, wide):
+            F.binary_cross_entropy_with_logits(
+                t, torch.full_like(t, target), reduction="sum"
+            ).backward()
+        torch.testing.assert_close(y.grad.double(), wide.grad, rtol=2e-6, atol=1e-35)
+
+
 def test_extreme_logits():
     x = torch.tensor([[1e4, -1e4], [float("-inf"), 0.0]], requires_grad=True)
     loss = F.cross_entropy(x, torch.tensor([1, 1]), reduction="none")

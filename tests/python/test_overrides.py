@@ -75,6 +75,35 @@ class Duck:
         return func.__name__, len(args)
 
 
+def test_constructors_read_data_of_a_subclass():
+    class Mine(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append(function.__name__)
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    seen = []
+    mine = torch.ones(3).as_subclass(Mine)
+    assert type(torch.tensor(mine)) is torch.Tensor
+    assert torch.as_tensor(mine) is mine and torch.asarray(mine) is mine
+    assert type(torch.asarray(mine, copy=True)) is torch.Tensor
+    assert type(torch.ones(2).new_tensor(mine)) is torch.Tensor
+    assert seen == []
+    assert type(mine.new_tensor([1.0])) is Mine and seen == ["new_tensor"]
+
+    class Watch(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            told.append((function.__name__, types))
+            return function(*args, **(kwargs or {}))
+
+    told = []
+    with Watch():
+        torch.tensor(mine)
+        torch.as_tensor([1])
+        torch.asarray(mine)
+    assert told == [("tensor", ()), ("as_tensor", ()), ("asarray", ())]
+
+
 def test_duck_types():
     assert torch.add(Duck(), 1) == ("add", 2)
     assert torch.cat([torch.ones(1), Duck()]) == ("cat", 1)

@@ -301,6 +301,44 @@ def test_integer_powers():
 # ---- promotion ----
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_integer_powers_of_numbers(dtype):
+    limits = torch.iinfo(dtype)
+    values = [0, 1, 2, 3, limits.max]
+    t = torch.tensor(values, dtype=dtype)
+    width = 2**limits.bits
+    for power in (0, 1, 2, 7, 8, 63, 64, 127, 128, 200, 255, 256, 257, 2**15, 2**31, 2**63 - 1):
+        for call in (lambda t, p: t**p, lambda t, p: t.clone().pow_(p)):
+            if power > limits.max:
+                with pytest.raises(RuntimeError, match="does not fit"):
+                    call(t, power)
+                continue
+            right = [pow(v, power, width) for v in values]
+            right = [r - width if r > limits.max else r for r in right]
+            assert call(t, power).tolist() == right
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.float32])
+def test_a_factor_may_be_a_bool(dtype):
+    t = torch.tensor([1, 2], dtype=dtype)
+    for value in (True, False):
+        expected = torch.addcmul(t, t, t, value=int(value))
+        assert torch.equal(torch.addcmul(t, t, t, value=value), expected)
+        f = t.float()
+        assert torch.equal(
+            torch.addcdiv(f, f, f, value=value), torch.addcdiv(f, f, f, value=int(value))
+        )
+        with pytest.raises(RuntimeError, match="Boolean alpha"):
+            torch.add(t, t, alpha=value)
+
+
+def test_exponents_of_every_integer():
+    for dtype in (torch.uint8, torch.int8, torch.int16, torch.uint16, torch.uint32, torch.int64):
+        for base in (torch.ones(3), torch.ones(3, dtype=torch.int64), torch.ones(3).half()):
+            found = torch.ldexp(base, torch.tensor([0, 3, 9]).to(dtype))
+            assert found.tolist() == [1, 8, 512] and found.is_floating_point()
+
+
 def test_numbers_do_not_round_before_the_kernel():
     h = torch.tensor([3.0], dtype=torch.float16)
     assert (h * 0.1).item() == float(np.float16(np.float32(3) * np.float32(0.1)))

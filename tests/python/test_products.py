@@ -101,3 +101,50 @@ def test_products_with_a_transposed_factor(dtype, rows, terms, columns):
         torch.set_num_threads(n)
         assert torch.equal(F.linear(x, w, b), before)
     torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("shape", [(3, 0), (2, 3, 0), (0,), (0, 0), (0, 2, 0)])
+def test_linear_layers_without_features(shape, bias):
+    x = torch.ones(shape, requires_grad=True)
+    weight = torch.ones(4, 0, requires_grad=True)
+    b = torch.ones(4, requires_grad=True) if bias else None
+    out = F.linear(x, weight, b)
+    assert out.shape == (*shape[:-1], 4) and bool((out == int(bias)).all())
+    inputs = (x, weight, b) if bias else (x, weight)
+    grads = torch.autograd.grad(out.sum(), inputs, create_graph=True)
+    assert [g.shape for g in grads] == [t.shape for t in inputs]
+    if bias:
+        assert grads[2].tolist() == [out.numel() // 4] * 4
+    second = torch.autograd.grad(sum(g.sum() for g in grads), inputs, allow_unused=True)
+    assert all(g is None or not g.any() for g in second)
+
+
+def test_layers_whose_inner_size_is_zero_train():
+    loss = nn.AdaptiveLogSoftmaxWithLoss(4, 6, [2, 4])
+    x = torch.randn(5, 4, requires_grad=True)
+    loss(x, torch.tensor([0, 1, 2, 4, 5])).loss.backward()
+    assert x.grad.any() and all(p.grad is not None for p in loss.parameters())
+    table = nn.Embedding(3, 0, sparse=True)
+    table(torch.tensor([0, 2])).sum().backward()
+    assert table.weight.grad.shape == (3, 0)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 2, 3), (3,)])
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_layer_keeps_its_weight_for_the_input_alone(shape, bias):
+    x = torch.randn(shape)
+    weight = torch.randn(4, 3, requires_grad=True)
+    b = torch.zeros(4, requires_grad=True) if bias else None
+    out = F.linear(x, weight, b)
+    with torch.no_grad():
+        weight.mul_(2)  # a step between forward and backward
+    out.sum().backward()
+    expected = x.reshape(-1, 3).sum(0).expand(4, 3)
+    assert torch.allclose(weight.grad, expected)
+    vector = torch.randn(3, requires_grad=True)
+    out = F.linear(x, vector)
+    with torch.no_grad():
+        vector.mul_(2)
+    out.sum().backward()
+    assert torch.allclose(vector.grad, x.reshape(-1, 3).sum(0))

@@ -125,3 +125,26 @@ def test_packing_and_back(lengths, first):
     for i, n in enumerate(counts):
         own, back = (t[i] if first else t[:, i] for t in (x, padded))
         assert torch.equal(back[:n], own[:n]) and not back[n:].any()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_layers_behind_others_in_mixed_precision(kind, dtype):
+    torch.manual_seed(0)
+    before = torch.nn.Linear(4, 4)
+    for options in ({}, {"num_layers": 2, "bidirectional": True, "batch_first": True}):
+        layer = getattr(torch.nn, kind)(4, 3, **options)
+        x = torch.randn(2, 3, 4)
+        right, _ = layer(before(x))
+        with torch.autocast("cpu", dtype=dtype):
+            inner = before(x)
+            assert inner.dtype is dtype
+            out, _ = layer(inner)
+            packed = torch.nn.utils.rnn.pack_sequence([inner[0], inner[1][:2]])
+            assert layer(packed)[0].data.dtype is dtype
+        assert out.dtype is dtype
+        assert torch.allclose(out.float(), right, atol=3e-2)
+        out.float().sum().backward()
+        assert before.weight.grad.any() and layer.weight_ih_l0.grad.dtype is torch.float32
+    with pytest.raises(ValueError, match="does not match that of the weights"):
+        layer(x.to(dtype))

@@ -537,8 +537,10 @@ def test_other_processes_get_what_was_sent(make):
     loader = torch.utils.data.DataLoader([tensor, tensor], batch_size=None, num_workers=1)
     for sample in loader:
         assert sample.layout is tensor.layout and sample.to_dense().equal(torch.eye(4))
+    assert tensor.is_shared()  # a tensor that was sent is, in place
+    tensor = make(torch.eye(4))
     assert not tensor.is_shared()
-    tensor.share_memory_()
+    assert tensor.share_memory_() is tensor
     assert tensor.is_shared() and tensor.to_dense().equal(torch.eye(4))
 
 
@@ -682,3 +684,94 @@ def test_what_is_replaced_gets_no_gradient(layout, write):
     write(y)
     (y.to_dense() + s.to_dense()).sum().backward()
     assert torch.equal(s.grad.to_dense() * torch.eye(4), torch.eye(4))
+
+
+LAYOUTS = [torch.sparse_csr, torch.sparse_csc, torch.sparse_coo, torch.sparse_bsr]
+
+
+def in_layout(dense, layout):
+    return dense.to_sparse(layout=layout, blocksize=(1, 1) if layout is torch.sparse_bsr else None)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_triangles_are_solved(layout, dtype):
+    torch.manual_seed(0)
+    n = 40
+    dense = torch.randn(n, n, dtype=dtype) * (torch.rand(n, n) < 0.2) * 0.3 + 2 * torch.eye(n)
+    b = torch.randn(n, 35, dtype=dtype)
+    for upper in (False, True):
+        for transpose in (False, True):
+            for unit in (False, True):
+                how = {"upper": upper, "transpose": transpose, "unitriangular": unit}
+                a = in_layout(dense, layout)
+                found = torch.triangular_solve(b, a, **how)
+                expected = torch.triangular_solve(b, dense, **how).solution
+                torch.testing.assert_close(found.solution, expected, rtol=1e-4, atol=1e-5)
+                assert found.cloned_coefficient.numel() == 0
+
+
+def test_gradients_of_triangular_solutions():
+    torch.manual_seed(0)
+    for upper in (False, True):
+        for transpose in (False, True):
+            for unit in (False, True):
+                how = {"upper": upper, "transpose": transpose, "unitriangular": unit}
+                dense = torch.randn(4, 4, dtype=torch.complex128) + 3 * torch.eye(4)
+                a = dense.to_sparse_csr()
+
+                def solve(values, b, a=a, how=how):
+                    m = torch.sparse_csr_tensor(a.crow_indices(), a.col_indices(), values, (4, 4))
+                    return torch.triangular_solve(b, m, **how).solution
+
+                values = a.values().clone().requires_grad_()
+                b = torch.randn(4, 2, dtype=torch.complex128, requires_grad=True)
+                assert torch.autograd.gradcheck(solve, (values, b))
+                assert torch.autograd.gradgradcheck(solve, (values, b))
+
+
+def test_triangles_that_do_not_fit_are_refused():
+    a, b = torch.eye(3).to_sparse_csr(), torch.ones(3, 2)
+    for bad in (torch.ones(2, 2), torch.ones(3), torch.ones(3, 2).double()):
+        with pytest.raises(RuntimeError):
+            torch.triangular_solve(bad, a)
+    with pytest.raises(RuntimeError, match="square"):
+        torch.triangular_solve(torch.ones(2, 1), torch.ones(3, 2).to_sparse_csr())
+    with pytest.raises(NotImplementedError):
+        torch.triangular_solve(b.to_sparse_csr(), torch.eye(3))
+    assert torch.triangular_solve(b, torch.zeros(3, 3).to_sparse_csr()).solution.isinf().all()
+    assert torch.triangular_solve(b[:, :0], a).solution.shape == (3, 0)
+    columns = torch.tensor([0, 1, 2])
+    broken = torch.sparse_csr_tensor(torch.tensor([0, 1, 2, 3]), columns, torch.ones(3), (3, 3))
+    broken.col_indices().fill_(1 << 40)
+    with pytest.raises((RuntimeError, IndexError)):
+        torch.triangular_solve(b, broken)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_quotients_are_rounded(layout, dtype):
+    dense = torch.tensor([[0, 3], [-5, 7]]).to(dtype)
+    t = in_layout(dense, layout)
+    for call in (
+        lambda t: t // 2,
+        lambda t: t.floor_divide(torch.tensor(2)),
+        lambda t: torch.div(t, 2, rounding_mode="floor"),
+        lambda t: torch.div(t, 2, rounding_mode="trunc"),
+    ):
+        found = call(t)
+        assert found.layout is layout and torch.equal(found.to_dense(), call(dense))
+    with pytest.raises(RuntimeError):
+        t // torch.ones(2, 2)
+    twice = torch.sparse_coo_tensor(torch.tensor([[0, 0]]), torch.tensor([3, 4]), (2,))
+    assert (twice // 2).to_dense().tolist() == [3, 0]
+
+
+def test_specified_elements_are_filled():
+    dense = torch.tensor([[0.0, 3], [-5, 7]])
+    for layout in (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr):
+        t = in_layout(dense, layout)
+        assert t.fill_(2) is t and t._nnz() == 3
+        assert t.to_dense().tolist() == [[0, 2], [2, 2]]
+    with pytest.raises(NotImplementedError, match="fill_"):
+        dense.to_sparse().fill_(2)

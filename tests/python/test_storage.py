@@ -5,6 +5,7 @@ import gc
 import pickle
 import weakref
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -157,3 +158,51 @@ def test_the_plain_name_is_that_of_floats():
     assert isinstance(storage, torch.Storage) and storage.dtype == torch.float32
     assert isinstance(torch.ones(2).storage(), torch.Storage)
     assert not isinstance(torch.ones(2).double().storage(), torch.Storage)
+
+
+def test_a_storage_moves_to_shared_memory_with_its_tensors():
+    whole = torch.arange(6.0)
+    part, turned = whole[2:], whole.view(2, 3).t()
+    same = whole.untyped_storage()
+    assert whole.share_memory_() is whole
+    assert all(t.is_shared() for t in (whole, part, turned)) and same.is_shared()
+    part[0] = 9
+    assert whole.tolist() == [0, 1, 9, 3, 4, 5] and turned[2, 0] == 9
+    address = whole.data_ptr()
+    assert same.share_memory_() is same and whole.data_ptr() == address
+    assert part.data_ptr() == address + 8
+    with pytest.raises(RuntimeError, match="not resizable"):
+        whole.resize_(100)
+    for made in (torch.ones(3).untyped_storage(), torch.TypedStorage([1.0, 2.0])):
+        values = made.tolist()
+        assert made.share_memory_() is made and made.is_shared() and made.tolist() == values
+    assert torch.ones(0).share_memory_().is_shared()
+    with pytest.raises(RuntimeError, match="only available on CPU"):
+        torch.empty(2, device="meta").untyped_storage().share_memory_()
+
+
+def test_arrays_outlive_the_move_of_their_storage():
+    t = torch.arange(4.0)
+    array = t.numpy()
+    t.share_memory_()
+    gc.collect()
+    churn = [torch.full((4,), 7.0) for _ in range(100)]
+    assert array.tolist() == [0, 1, 2, 3] and t.tolist() == [0, 1, 2, 3] and churn
+    del t
+    gc.collect()
+    assert array.tolist() == [0, 1, 2, 3]
+    owned = np.arange(4.0)
+    t = torch.from_numpy(owned)
+    t.share_memory_()
+    t[0] = 5
+    assert owned[0] == 0 and t[0] == 5
+
+
+def test_a_parameter_keeps_its_gradient_where_it_moves():
+    layer = torch.nn.Linear(3, 2)
+    tied = layer.weight
+    graph = layer(torch.ones(1, 3)).sum()
+    layer.share_memory()
+    assert layer.weight is tied and tied.is_shared()
+    graph.backward()
+    assert tied.grad.tolist() == [[1, 1, 1]] * 2

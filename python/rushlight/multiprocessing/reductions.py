@@ -13,7 +13,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import rushlight
-from rushlight import _C, Tensor, _utils
+from rushlight import _C, Tensor
 from rushlight._parameter import Parameter
 from rushlight.sparse._parts import sparse_parts
 
@@ -25,6 +25,7 @@ __all__ = [
     "rebuild_tensor",
     "reduce_tensor",
     "share_memory_",
+    "share_storage_",
     "shared_file",
 ]
 
@@ -124,25 +125,26 @@ def is_shared(tensor):
     return tensor.device.type != "cpu" or _block_of(tensor) is not None
 
 
-def share_memory_(tensor):
-    """Move a tensor to shared memory, in place; other tensors on its storage stay where they
-    are.
+def share_storage_(storage):
+    """Move a storage to shared memory, with all tensors on it.
+
+    Raises:
+        RuntimeError: it is not on the CPU.
     """
+    if storage.device.type != "cpu":
+        raise RuntimeError(f"share_memory_: only available on CPU, not on {storage.device}")
+    if _blocks.get(storage.data_ptr()) is None:
+        storage._move_to(_memory_of(_new_block(max(storage.nbytes(), 1))).untyped_storage())
+
+
+def share_memory_(tensor):
+    """Move a tensor to shared memory, in place, with all tensors on its storage."""
     if tensor.layout is not _C.strided:
-        reduced: Any = _utils.reduce_tensor(tensor)
-        rebuild, (layout, parts) = reduced
-        shared = [share_memory_(p) if isinstance(p, _C.TensorBase) else p for p in parts]
-        with rushlight.no_grad():
-            tensor.data = rebuild(layout, shared)
+        for part in sparse_parts(tensor):
+            share_memory_(part)
         return tensor
-    if is_shared(tensor) or tensor.untyped_storage().nbytes() == 0:
-        return tensor
-    storage = tensor.untyped_storage()
-    memory = _memory_of(_new_block(storage.nbytes()))
-    with rushlight.no_grad():
-        memory.copy_(_C._tensor_on(storage, rushlight.uint8, 0, (storage.nbytes(),), (1,)))
-        place = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
-        tensor.data = _C._tensor_on(memory.untyped_storage(), tensor.dtype, *place)
+    if tensor.device.type == "cpu":
+        share_storage_(tensor.untyped_storage())
     return tensor
 
 

@@ -46,7 +46,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     """A capsule that shares the tensor's memory; it can be consumed once.
 
     Raises:
-        BufferError: for tensors that are not on the CPU.
+        BufferError: for tensors that are not on the CPU, or have no memory of their own.
 
     Args:
         tensor: the tensor.
@@ -67,15 +67,29 @@ def _dlpack(tensor, stream, max_version, dl_device, copy):
         raise TypeError("stream must be ``int`` or ``none``")
     if stream not in (None, -1):
         raise AssertionError(f"stream should be None on {tensor.device}, but got {stream}")
-    here = _dlpack_device(tensor) if tensor.device.type != "meta" else None
-    if dl_device is not None and here is not None and tuple(dl_device) != here:
+    if copy is not None and type(copy) is not bool:
+        raise TypeError(f"__dlpack__(): argument 'copy' must be bool, not {type(copy).__name__}")
+    if dl_device is not None:
+        _check_dl_device(tensor, dl_device)
+    versioned = max_version is not None and max_version[0] >= 1
+    return _C._to_dlpack(tensor.clone() if copy else tensor, versioned, bool(copy))
+
+
+def _check_dl_device(tensor, dl_device):
+    """BufferError where it is not the tensor's; all memory of processors is one device."""
+    pair = isinstance(dl_device, tuple) and len(dl_device) == 2
+    if not pair or not all(isinstance(n, int) for n in dl_device):
+        raise TypeError(
+            "__dlpack__(): argument 'dl_device' must be a tuple of two ints, the type and the "
+            f"number of a device, not {dl_device!r}"
+        )
+    if tensor.device.type == "meta":
+        return  # which cannot be packed at all
+    here = _dlpack_device(tensor)
+    if dl_device[0] != here[0] or (here[0] != DLDeviceType.kDLCPU and dl_device[1] != here[1]):
         raise BufferError(
             f"cannot export a tensor on {tensor.device} to the DLPack device {tuple(dl_device)}"
         )
-    if copy:
-        tensor = tensor.clone()
-    versioned = max_version is not None and max_version[0] >= 1
-    return _C._to_dlpack(tensor, versioned, bool(copy))
 
 
 def _dlpack_device(tensor):
@@ -113,7 +127,15 @@ def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = N
     if copy is not None:
         kwargs["copy"] = copy
     if device is not None:
-        kwargs["dl_device"] = _dlpack_device(rushlight.empty(0, device=device))
+        if not isinstance(device, (str, _C.device)):
+            raise AssertionError(
+                f"from_dlpack: unsupported device type: {type(device).__name__}; it is a "
+                "torch.device or its name"
+            )
+        place = rushlight.empty(0, device=device)
+        if place.is_meta:
+            raise BufferError("from_dlpack: no memory can be packed on meta")
+        kwargs["dl_device"] = _dlpack_device(place)
     try:
         capsule = ext_tensor.__dlpack__(**kwargs)
     except TypeError:  # of the time before versions

@@ -82,15 +82,15 @@ def _boundary_function():
 
         class ModuleBoundary(rushlight.autograd.Function):
             @staticmethod
-            def forward(ctx, callback, *tensors):
+            def forward(ctx, callback, zeros, *tensors):
                 ctx.callback = callback
-                ctx.set_materialize_grads(False)
+                ctx.set_materialize_grads(zeros)
                 ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
                 return tensors
 
             @staticmethod
             def backward(ctx, *grads):
-                return (None, *ctx.callback(grads))
+                return (None, None, *ctx.callback(grads))
 
         _boundary = ModuleBoundary
     return _boundary
@@ -98,8 +98,6 @@ def _boundary_function():
 
 class BackwardHook:
     """The backward hooks of one call of `module`.
-
-    For an example see `nn.Module`, whose `register_full_backward_hook` makes one.
 
     For an example see `nn.Module`, whose `register_full_backward_hook` makes one.
 
@@ -127,7 +125,7 @@ class BackwardHook:
     def setup_input_hook(self, args):
         """Return the arguments with their tensors passed through the first boundary node."""
         self.n_inputs = len(args)
-        result, self.inputs_watched = self._watch(args, self._inputs_done)
+        result, self.inputs_watched = self._watch(args, self._inputs_done, zeros=True)
         return result
 
     def setup_output_hook(self, result):
@@ -135,10 +133,14 @@ class BackwardHook:
         node.
         """
         single = not isinstance(result, tuple)
-        watched, _ = self._watch((result,) if single else result, self._outputs_known)
+        results = (result,) if single else result
+        watched, _ = self._watch(results, self._outputs_known, zeros=False)
         return watched[0] if single else watched
 
-    def _watch(self, values, hook):
+    def _watch(self, values, hook, zeros):
+        """The values, passed through a node that calls `hook`: with zeros or None for gradients
+        that are not there.
+        """
         places = [i for i, v in enumerate(values) if isinstance(v, rushlight.Tensor)]
         wanted = rushlight.is_grad_enabled() and any(values[i].requires_grad for i in places)
         if not wanted:
@@ -151,7 +153,7 @@ class BackwardHook:
             full = hook(tuple(full))
             return [full[i] for i in places]
 
-        passed = _boundary_function().apply(callback, *[values[i] for i in places])
+        passed = _boundary_function().apply(callback, zeros, *[values[i] for i in places])
         result = list(values)
         for i, tensor in zip(places, passed, strict=False):
             result[i] = tensor
@@ -192,7 +194,7 @@ class BackwardHook:
 
 
 def _as_tuple(value):
-    return value if isinstance(value, tuple) else (value,)
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def _replace_gradients(result, grads, who, what):
@@ -205,4 +207,10 @@ def _replace_gradients(result, grads, who, what):
             f"{who} returned an invalid number of {what}, got {len(result)}, "
             f"but expected {len(grads)}"
         )
+    for grad in result:
+        if grad is not None and not isinstance(grad, rushlight.Tensor):
+            raise TypeError(
+                f"expected Variable or None, but hook returned {type(grad).__name__!r}: {who} "
+                f"returns one gradient for each of {what}"
+            )
     return result

@@ -222,7 +222,10 @@ Tensor mul(const Tensor& self, const Tensor& other) {
   return is_sparse(self) ? combine_with_dense(self, other, times)
                          : combine_with_dense(other, self, times);
 }
-Tensor div(const Tensor& self, const Tensor& other) {
+namespace {
+// The quotients of values by a number, whatever is made of them.
+template <class Quotient>
+Tensor divide(const Tensor& self, const Tensor& other, const Quotient& quotient) {
   RL_CHECK(!is_sparse(other),
            "Sparse division requires a scalar or zero-dim dense tensor divisor "
            "(got a sparse divisor)");
@@ -231,7 +234,19 @@ Tensor div(const Tensor& self, const Tensor& other) {
            "(got shape ",
            other.sizes(), " for divisor)");
   const Tensor pattern = is_coo(self) ? as_coo(self) : self;
-  return with_values(pattern, values_of(pattern) / other);
+  return with_values(pattern, quotient(values_of(pattern), other));
+}
+}  // namespace
+
+Tensor div(const Tensor& self, const Tensor& other) {
+  return divide(self, other, [](const Tensor& a, const Tensor& b) { return a / b; });
+}
+Tensor floor_divide(const Tensor& self, const Tensor& other) {
+  return divide(self, other, [](const Tensor& a, const Tensor& b) { return a.floor_divide(b); });
+}
+Tensor _div_trunc(const Tensor& self, const Tensor& other) {
+  return divide(self, other,
+                [](const Tensor& a, const Tensor& b) { return rushlight::_div_trunc(a, b); });
 }
 Tensor pow(const Tensor& self, const Tensor& exponent) {
   RL_CHECK(is_sparse(self) && is_number(exponent),
@@ -255,6 +270,12 @@ Tensor zero_(const Tensor& self) {
   return make_coo(rushlight::empty({indices.size(0), 0}, indices.options()),
                   rushlight::empty(wanted, sparse_impl(self).values().options()), self.sizes(),
                   true);
+}
+Tensor fill_(const Tensor& self, const Tensor& value) {
+  RL_CHECK_NOT_IMPLEMENTED(is_compressed(layout_of(self)),
+                           "Could not run 'aten::fill_' with arguments from the 'SparseCPU' "
+                           "backend: only the specified elements of compressed tensors are filled");
+  return with_values(self, rushlight::empty_like(sparse_impl(self).values()).fill_(value));
 }
 Tensor copy_(const Tensor& self, const Tensor& src, bool) {
   if (!is_sparse(self)) {

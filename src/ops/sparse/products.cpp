@@ -4,6 +4,7 @@
 
 #include "cpu/csr.h"
 #include "ops/derivatives.h"
+#include "ops/geometry.h"
 #include "ops/sparse/sparse.h"
 
 namespace rushlight {
@@ -90,6 +91,68 @@ struct CsrMm : autograd::Function<CsrMm> {
     return {of_values, of_dense, Tensor(), Tensor()};
   }
 };
+
+// ---- triangles ----
+
+struct Csr {
+  Tensor starts;
+  Tensor columns;
+  Tensor values;
+  Csr transposed() const {
+    const Tensor rows = rows_of_entries(starts, columns.size(0));
+    const Tensor order = rushlight::argsort(columns, /*stable=*/true, 0, false);
+    return {row_starts(columns, starts.size(0) - 1), rows.index_select(0, order),
+            values.index_select(0, order)};
+  }
+};
+
+Tensor solve_triangle(const Csr& a, const Tensor& b, bool upper, bool unit);
+
+struct SolveTriangle : autograd::Function<SolveTriangle> {
+  static Tensor forward(autograd::AutogradContext* context, const Tensor& values, const Tensor& b,
+                        const Tensor& starts, const Tensor& columns, bool upper, bool unit) {
+    RL_CHECK_NOT_IMPLEMENTED(values.is_cpu() && !is_special(values) && !is_special(b),
+                             "triangular_solve: sparse matrices are solved on the CPU, outside of "
+                             "vmap and fake mode");
+    const Tensor from = contiguous_raw(starts);
+    const Tensor at = contiguous_raw(columns);
+    const Tensor factors = contiguous_raw(values);
+    Tensor x = make_empty(b.sizes(), b.dtype(), b.device());
+    copy_raw(x, b);
+    check_rows(from, at, factors, x);
+    cpu::csr_kernels().solve(x, from, at, factors, upper, unit);
+    context->save_for_backward({values, x});
+    context->saved_data["starts"] = starts;
+    context->saved_data["columns"] = columns;
+    context->saved_data["upper"] = upper;
+    context->saved_data["unit"] = unit;
+    return x;
+  }
+  // Of b it is g = A^-H grad, of A it is -g x^H where A has entries within the triangle.
+  static autograd::variable_list backward(autograd::AutogradContext* context,
+                                          autograd::variable_list grads) {
+    const autograd::variable_list saved = context->get_saved_variables();
+    const Csr a = {context->saved_data.at("starts").toTensor(),
+                   context->saved_data.at("columns").toTensor(), saved[0].conj()};
+    const bool upper = context->saved_data.at("upper").toBool();
+    const bool unit = context->saved_data.at("unit").toBool();
+    const Tensor of_b = solve_triangle(a.transposed(), grads[0], !upper, unit);
+    Tensor of_values;
+    if (context->needs_input_grad(0)) {
+      const Tensor rows = rows_of_entries(a.starts, a.columns.size(0));
+      const Tensor beyond = upper ? rows > a.columns : rows < a.columns;
+      const Tensor unread = unit ? beyond.logical_or(rows == a.columns) : beyond;
+      of_values =
+          -(of_b.index_select(0, rows) * saved[1].index_select(0, a.columns).conj()).sum(1);
+      of_values = of_values.masked_fill(unread, 0);
+    }
+    return {of_values, of_b, Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+Tensor solve_triangle(const Csr& a, const Tensor& b, bool upper, bool unit) {
+  return SolveTriangle::apply(a.values, b, a.starts, a.columns, upper, unit);
+}
 
 void check_matrices(const char* op, const Tensor& a, const Tensor& b) {
   RL_CHECK(a.dim() == 2 && b.dim() == 2, op, ": Expected 2D tensors, but got ", a.dim(), "D and ",
@@ -192,6 +255,21 @@ Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const S
     return start.add(scaled);
   }
   return start.expand(scaled.sizes()).add(scaled);
+}
+
+std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A, bool upper,
+                                            bool transpose, bool unitriangular) {
+  RL_CHECK_NOT_IMPLEMENTED(!is_sparse(self) && is_sparse(A),
+                           "triangular_solve: the matrix A may be sparse, the right sides are dense");
+  check_matrices("triangular_solve", A, self);
+  RL_CHECK(A.size(0) == A.size(1), "triangular_solve: A must be square, not ", A.sizes());
+  const Tensor by_row = layout_of(A) == kSparseCsr ? A : as_layout(A, kSparseCsr, A);
+  RL_CHECK(dense_dims(by_row) == 0, "triangular_solve: expected values that are numbers, but A has ",
+           dense_dims(by_row), " dense dimensions");
+  const Csr a = {sparse_impl(by_row).first().to(kInt64), sparse_impl(by_row).second().to(kInt64),
+                 values_of(by_row)};
+  return {solve_triangle(transpose ? a.transposed() : a, self, upper != transpose, unitriangular),
+          self.new_empty({0})};
 }
 
 // ---- reductions ----
@@ -314,7 +392,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
            "linear: expected a weight of 2 dimensions and an "
            "input of at least one, got ",
            weight.sizes(), " and ", input.sizes());
-  const Tensor rows = input.reshape({-1, input.size(-1)});
+  const Tensor rows = as_rows(input);
   DimVector sizes = input.sizes();
   sizes[sizes.size() - 1] = weight.size(0);
   const Tensor made = rushlight::mm(weight, rows.t()).t().reshape(sizes);
@@ -404,7 +482,7 @@ Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t num
            "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
   const int64_t width = grad.size(-1);
   Tensor rows = indices.reshape({-1}).to(kInt64);
-  Tensor values = grad.reshape({-1, width});
+  Tensor values = as_rows(grad);
   if (padding_idx >= 0) {
     const Tensor kept = nonzero(rows.ne(Scalar(padding_idx))).select(1, 0);
     rows = rows.index_select(0, kept);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rushlight._lazy import lazy
 from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 from rushlight.distributed.tensor import _dispatch as _dispatch  # enters what handles ops
 from rushlight.distributed.tensor._dtensor import (
@@ -16,6 +17,11 @@ from rushlight.distributed.tensor._dtensor import (
     zeros,
 )
 from rushlight.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+
+with lazy(__name__):
+    from rushlight.distributed.tensor import debug as debug
+    from rushlight.distributed.tensor import experimental as experimental
+    from rushlight.distributed.tensor import parallel as parallel
 
 __all__ = [
     "DTensor",

@@ -187,7 +187,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):
         """Raise ValueError or RuntimeError if the input does not fit."""
         dtype = self._flat_weights[0].dtype
-        if dtype != input.dtype:
+        if dtype != input.dtype and not rushlight.is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match that of the weights ({dtype}): "
                 "convert one of them with `.to`"

@@ -1,5 +1,6 @@
-// A sparse matrix by rows times a dense one. A row of the result is written by one thread, its
-// terms in their order, so bits do not depend on the number of threads.
+// A sparse matrix by rows times a dense one, and the way back for a triangular one. A row of the
+// product, or a column of the solution, is written by one thread, its terms in their order, so bits
+// do not depend on the number of threads.
 #include "cpu/csr.h"
 
 #include <algorithm>
@@ -80,8 +81,47 @@ void multiply(const Tensor& out, const Tensor& starts, const Tensor& columns, co
   });
 }
 
+// Some columns of `x`: a row is ready once what its entries multiply has been subtracted, so rows
+// follow from the first on, or from the last.
+template <class T>
+void solve_columns(const int64_t* starts, const int64_t* columns, const T* values, int64_t rows,
+                   T* x, int64_t width, int64_t begin, int64_t end, bool upper, bool unit) {
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t r = upper ? rows - 1 - i : i;
+    T* const row = x + r * width;
+    T diagonal = T(0);
+    for (int64_t e = starts[r]; e < starts[r + 1]; e++) {
+      const int64_t c = columns[e];
+      if (c == r) {
+        diagonal += values[e];
+      } else if ((c > r) == upper) {
+        const T factor = values[e];
+        const T* const other = x + c * width;
+        for (int64_t k = begin; k < end; k++) {
+          row[k] -= factor * other[k];
+        }
+      }
+    }
+    for (int64_t k = begin; k < end && !unit; k++) {
+      row[k] = row[k] / diagonal;
+    }
+  }
+}
+
+void solve(const Tensor& x, const Tensor& starts, const Tensor& columns, const Tensor& values,
+           bool upper, bool unit) {
+  visit_dtype<set_floats | set_complexes>("triangular_solve", x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const int64_t width = x.sizes()[1];
+    parallel_for(0, width, 16, [&](int64_t begin, int64_t end) {
+      solve_columns<T>(starts.data<int64_t>(), columns.data<int64_t>(), values.data<T>(),
+                       x.sizes()[0], x.data<T>(), width, begin, end, upper, unit);
+    });
+  });
+}
+
 }  // namespace
 
-const CsrKernels csr_kernels = {multiply};
+const CsrKernels csr_kernels = {multiply, solve};
 
 }  // namespace rushlight::cpu::RL_ISA

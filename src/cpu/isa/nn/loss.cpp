@@ -144,7 +144,8 @@ void _nll_loss_backward(const Tensor& out, const Tensor& grad_output, const Tens
 namespace {
 
 // Constants of label smoothing: a sample's loss is
-//   keep * w[t] * (log_sum - x[t]) + spread * (log_sum * all_weights - sum_c w[c] * x[c]).
+//   keep * w[t] * (log_sum - x[t]) + spread * (log_sum * all_weights - sum_c w[c] * x[c])
+// for logits that are counted from the sample's largest, so that digits of large ones stay.
 template <class A>
 struct Smoothing {
   A keep;
@@ -163,24 +164,21 @@ struct Smoothing {
       all_weights = Targets<A>::sum(weight, classes);
     }
   }
-  // sum_c w[c] * x[c]
-  A weighted_sum(const A* x, int64_t n) const {
-    if (weight == nullptr) {
-      return Targets<A>::sum(x, n);
-    }
-    A total = 0;
+  // sum_c w[c] * (x[c] - base)
+  A weighted_sum(const A* x, int64_t n, A base) const {
+    Scratch<A> terms(n);
     for (int64_t c = 0; c < n; c++) {
-      total += weight[c] * x[c];
+      terms[c] = (weight != nullptr ? weight[c] : A(1)) * (x[c] - base);
     }
-    return total;
+    return Targets<A>::sum(terms.data(), n);
   }
 };
 
-// exp(x - shift), in whole vectors; y has room for a whole last granule.
+// exp(x - base - shift), in whole vectors; y has room for a whole last granule.
 template <class A>
-RL_INLINE void exp_minus(const A* x, A* y, int64_t n, A shift) {
+RL_INLINE void exp_minus(const A* x, A* y, int64_t n, A base, A shift) {
   for (int64_t i = 0; i < n; i++) {
-    y[i] = x[i] - shift;
+    y[i] = x[i] - base - shift;
   }
   const int64_t whole = round_up_to_granule(n);
   std::fill(y + n, y + whole, A(0));
@@ -209,9 +207,11 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
     const Smoothing<A> smoothing(label_smoothing, s.n, weight);
     const int64_t* t = targets.classes.template data<int64_t>();
     const T* logits = x.data<T>();
-    A* sums = log_sum.data<A>();
     const int64_t n = targets.classes.numel();
+    A* bases = log_sum.data<A>();
+    A* sums = bases + n;
     Scratch<A> losses(n);
+    // `at_target` and `weighted` are of logits less the sample's base.
     const auto finish = [&](int64_t i, A at_target, A weighted) {
       if (t[i] == ignore_index) {
         losses[i] = 0;
@@ -243,18 +243,19 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
         }
       }
       for (int64_t j = 0; j < ld; j++) {
-        total[j] = math::log(total[j]) + top[j];
+        total[j] = math::log(total[j]);
       }
       for (int64_t c = 0; smoothing.spread != 0 && c < s.n; c++) {
         const A w = smoothing.weight != nullptr ? smoothing.weight[c] : A(1);
         for (int64_t j = 0; j < cols; j++) {
-          weighted[j] += w * tile[c * ld + j];
+          weighted[j] += w * (tile[c * ld + j] - top[j]);
         }
       }
       for (int64_t j = 0; j < cols; j++) {
         const int64_t i = first + j;
+        bases[i] = top[j];
         sums[i] = total[j];
-        finish(i, t[i] == ignore_index ? A(0) : tile[t[i] * ld + j], weighted[j]);
+        finish(i, t[i] == ignore_index ? A(0) : tile[t[i] * ld + j] - top[j], weighted[j]);
       }
     };
     const ConvertRun read = std::is_same_v<T, A> ? nullptr : convert_run<A, T>;
@@ -269,7 +270,6 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
       parallel_for(0, s.outer, std::max<int64_t>(1, work_per_task / s.n),
                    [&](int64_t begin, int64_t end) {
                      Scratch<A> buffer(std::is_same_v<T, A> ? 0 : s.n);
-                     alignas(64) A base[granule];
                      alignas(64) A at_target[granule];
                      alignas(64) A weighted[granule] = {};
                      for (int64_t first = begin; first < end; first += granule) {
@@ -283,15 +283,15 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
                            convert_run<A, T>(buffer.data(), logits + i * s.n, sizeof(T), s.n);
                            row = buffer.data();
                          }
-                         base[k] = base_of(fold_row<fold::Max<A>>(row, s.n));
-                         sums[i] = exp_row<false, A>(row, nullptr, s.n, base[k]);
-                         at_target[k] = t[i] == ignore_index ? A(0) : row[t[i]];
+                         bases[i] = base_of(fold_row<fold::Max<A>>(row, s.n));
+                         sums[i] = exp_row<false, A>(row, nullptr, s.n, bases[i]);
+                         at_target[k] = t[i] == ignore_index ? A(0) : row[t[i]] - bases[i];
                          if (smoothing.spread != 0) {
-                           weighted[k] = smoothing.weighted_sum(row, s.n);
+                           weighted[k] = smoothing.weighted_sum(row, s.n, bases[i]);
                          }
                        }
                        for (int64_t k = 0; k < rows; k++) {
-                         sums[first + k] = math::log(sums[first + k]) + base[k];
+                         sums[first + k] = math::log(sums[first + k]);
                        }
                        for (int64_t k = 0; k < rows; k++) {
                          finish(first + k, at_target[k], weighted[k]);
@@ -338,9 +338,10 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
     const Smoothing<A> smoothing(label_smoothing, s.n, weight);
     const int64_t* t = targets.classes.template data<int64_t>();
     const T* logits = x.data<T>();
-    const A* sums = known_sums.data<A>();
     T* to = out.data<T>();
     const int64_t n = targets.classes.numel();
+    const A* bases = known_sums.data<A>();
+    const A* sums = bases + n;
     Scratch<A> g(n);
     sample_gradients(grad_output, total_weight, reduction, n, g.data());
     // The gradient is scale * softmax - spread * w - [c == t] * keep * w[t], times g.
@@ -357,19 +358,21 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
     struct Factors {
       alignas(64) A factor[column_tile] = {};
       alignas(64) A spread[column_tile] = {};
+      alignas(64) A bases[column_tile] = {};
       alignas(64) A sums[column_tile] = {};
     };
     const auto factors_of = [&](Factors& f, int64_t first, int64_t cols) {
       for (int64_t j = 0; j < cols; j++) {
         f.factor[j] = scale(first + j);
         f.spread[j] = t[first + j] == ignore_index ? A(0) : g[first + j] * smoothing.spread;
+        f.bases[j] = bases[first + j];
         f.sums[j] = sums[first + j];
       }
     };
     const auto gradients = [&](const Factors& f, A* __restrict p, int64_t c, int64_t ld) {
       const A w = class_weight(c);
       for (int64_t j = 0; j < ld; j++) {
-        p[j] = math::exp(p[j] - f.sums[j]) * f.factor[j] - f.spread[j] * w;
+        p[j] = math::exp(p[j] - f.bases[j] - f.sums[j]) * f.factor[j] - f.spread[j] * w;
       }
     };
     const auto at_target = [&](int64_t i) { return g[i] * smoothing.keep * targets.weight[i]; };
@@ -413,10 +416,10 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
                          const int64_t m = std::min(row_leaf, s.n - c);
                          const int64_t at = i * s.n + c;
                          if constexpr (std::is_same_v<T, A>) {
-                           exp_minus(logits + at, p, m, sums[i]);
+                           exp_minus(logits + at, p, m, bases[i], sums[i]);
                          } else {
                            convert_run<A, T>(p, logits + at, sizeof(T), m);
-                           exp_minus(p, p, m, sums[i]);
+                           exp_minus(p, p, m, bases[i], sums[i]);
                          }
                          if (smoothing.spread != 0) {
                            for (int64_t j = 0; j < m; j++) {

@@ -101,9 +101,10 @@ def _forward(call):
             s.local = s.local.new_full(shape, -rushlight.inf)
         top = _reduce(s.local.amax(s.dim, keepdim=True), "max", s.mesh)
         total = _reduce((s.local - top).exp().sum(s.dim, keepdim=True), "sum", s.mesh)
-        log_sum = (total.log() + top).squeeze(s.dim)
-        own = s.local.gather(s.dim, s.places).masked_fill(s.absent, 0).squeeze(s.dim)
+        log_sum = total.log().squeeze(s.dim)
+        own = (s.local - top).gather(s.dim, s.places).masked_fill(s.absent, 0).squeeze(s.dim)
         losses = (log_sum - _reduce(own, "sum", s.mesh)).masked_fill(s.ignored, 0) * s.weight
+        pairs = rushlight.stack((top.squeeze(s.dim), log_sum))
         reduction = call.value("reduction")
         weight = s.weight.sum()
         loss = losses if reduction == 0 else losses.sum()
@@ -111,7 +112,7 @@ def _forward(call):
         metas = call.metas()
         return tuple(
             _replicate(r.reshape(meta.shape).to(meta.dtype), s.mesh)
-            for r, meta in zip((loss, log_sum, weight), metas, strict=True)
+            for r, meta in zip((loss, pairs, weight), metas, strict=True)
         )
 
     return run
@@ -133,8 +134,8 @@ def _backward(call):
         grad = full_local("grad_output")
         if call.value("reduction") == 1:
             grad = grad / s.weight.sum()
-        log_sum = full_local("log_sum").reshape(s.target.shape).unsqueeze(s.dim)
-        slope = (s.local - log_sum).exp()
+        top, log_sum = full_local("log_sum").reshape(2, *s.target.shape).unsqueeze(s.dim + 1)
+        slope = (s.local - top - log_sum).exp()
         hit = s.absent.logical_not().to(slope.dtype)
         if slope.shape[s.dim] > 0:
             slope = slope.scatter_add(s.dim, s.places, -hit)
