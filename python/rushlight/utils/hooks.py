@@ -101,8 +101,6 @@ class BackwardHook:
 
     For an example see `nn.Module`, whose `register_full_backward_hook` makes one.
 
-    For an example see `nn.Module`, whose `register_full_backward_hook` makes one.
-
     Args:
         user_hooks: called with `(module, grad_input, grad_output)` when the gradients with respect
             to the inputs are known; a result that is not None replaces `grad_input`.
