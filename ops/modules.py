@@ -30,7 +30,7 @@ from gen.modules import formulas, module, shapes
 # What goes in and comes out: by family, or by name where a module differs from its family.
 _WINDOWS = "(N, C, *spatial) or (C, *spatial); a spatial size L becomes floor("
 _SAMPLES = "with reduction='none' one loss for each sample, else a number"
-_PAIRS = "input and target of any sizes (*) that are the same; a number, or (*) with reduction='none'"
+_PAIRS = "input and target of the same sizes (*); a number, or (*) with reduction='none'"
 _CLASSES = f"input (N, C) or (C); target, class indices (N) or (); {_SAMPLES}"
 _ROWS = f"input and target (N, C) or (C); {_SAMPLES}"
 _VECTORS = f"vectors (N, D) or (D), and a target (N) or () of 1 and -1; {_SAMPLES}"
@@ -93,8 +93,8 @@ formulas(
     HuberLoss="(x - y)^2 / 2 where abs(x - y) <= delta, else delta (abs(x - y) - delta / 2) (Huber"
     " 1964)",
     NLLLoss="-weight_y * x_y, with y the class; the mean divides by the sum of the weights",
-    CrossEntropyLoss="-weight_y * log(exp(x_y) / sum_j exp(x_j)), with y the class; the mean divides"
-    " by the sum of the weights",
+    CrossEntropyLoss="-weight_y * log(exp(x_y) / sum_j exp(x_j)), with y the class; the mean"
+    " divides by the sum of the weights",
     BCELoss="-weight * (y * log(x) + (1 - y) * log(1 - x))",
     BCEWithLogitsLoss="-weight * (pos_weight * y * log(s) + (1 - y) * log(1 - s)), with s ="
     " sigmoid(x)",

@@ -89,8 +89,6 @@ def current_device_index() -> Any:
     """The index of the current accelerator; RuntimeError if there is none.
 
     For an example see `accelerator.device_index`.
-
-    For an example see `accelerator.device_index`.
     """
     return _C._current_device(_present())
 
@@ -100,8 +98,6 @@ current_device_idx = current_device_index
 
 def set_device_index(device: Device) -> Any:
     """Make an accelerator the current one; RuntimeError if there is none.
-
-    For an example see `accelerator.device_index`.
 
     For an example see `accelerator.device_index`.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import rushlight
 from rushlight import _C, nn
@@ -20,7 +20,7 @@ from rushlight._lazy import later
 from rushlight.utils import _pytree
 
 if TYPE_CHECKING:
-    from rushlight.nn import Module
+    pass
 
 _graphs = later("rushlight._dynamo._graphs")
 _capture = later("rushlight._dynamo._capture")
@@ -70,12 +70,39 @@ _BACKENDS = frozenset(
 )
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@overload
 def compile(
-    model: Module | None = None,
+    model: _F,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str = "inductor",
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: Any = None,
+    disable: bool = False,
+    name: str | None = None,
+) -> _F: ...
+@overload
+def compile(
+    model: None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: Any = None,
+    disable: bool = False,
+    name: str | None = None,
+) -> Callable[[_F], _F]: ...
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] = "inductor",
     mode: str | None = None,
     options: Any = None,
     disable: bool = False,

@@ -8,7 +8,7 @@ of tensors, too (`_tensor.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from rushlight import _C
 from rushlight._lazy import later
@@ -132,6 +132,16 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     return _C.Size(sizes)
 
 
+@overload
+def nonzero(
+    input: Tensor, *, out: Tensor | None = None, as_tuple: Literal[False] = False
+) -> Tensor: ...
+@overload
+def nonzero(
+    input: Tensor, *, out: Tensor | None = None, as_tuple: Literal[True]
+) -> tuple[Tensor, ...]: ...
+@overload
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool) -> Any: ...
 @_overridable
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The indices of elements that are not zero: one row for each, or one tensor for each
@@ -223,6 +233,49 @@ def _select_outputs(results, return_inverse, return_counts):
     return chosen if len(chosen) > 1 else values
 
 
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any: ...
 @_overridable
 def unique(
     input: Tensor,
@@ -253,6 +306,44 @@ def unique(
     return _select_outputs(results, return_inverse, return_counts)
 
 
+@overload
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Tensor,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor,
+    *,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any: ...
 @_overridable
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None

@@ -293,10 +293,6 @@ def list(
 
     For an example see `hub.load`, which works without a network.
 
-    For an example see `hub.load`, which works without a network.
-
-    For an example see `hub.load`, which works without a network.
-
     Args:
         github: "owner/name[:ref]" of GitHub.
         force_reload: whether the repository is downloaded anew.
@@ -316,10 +312,6 @@ def help(
     trust_repo: Any = None,
 ) -> str | None:
     """The docstring of a model of a repository.
-
-    For an example see `hub.load`, which works without a network.
-
-    For an example see `hub.load`, which works without a network.
 
     For an example see `hub.load`, which works without a network.
 

@@ -221,10 +221,6 @@ def impl_abstract(
 
     For an example see `library.register_fake`.
 
-    For an example see `library.register_fake`.
-
-    For an example see `library.register_fake`.
-
     Args:
         qualname: "namespace::name".
         func: makes results of the right shape and dtype; None: a decorator.
@@ -335,10 +331,6 @@ def register_torch_dispatch(
     lib: Any = None,
 ) -> Any:
     """A decorator that registers what a class of modes or tensors does with an op.
-
-    For an example see `library.register_kernel`, which registers in the same way.
-
-    For an example see `library.register_kernel`, which registers in the same way.
 
     For an example see `library.register_kernel`, which registers in the same way.
 
@@ -646,10 +638,6 @@ def triton_op(
     """Define an op from a function that starts Triton kernels; without `fn`, a decorator.
 
     Its body says what fake tensors become as well.
-
-    For an example see `library.custom_op`, which defines an op in the same way.
-
-    For an example see `library.custom_op`, which defines an op in the same way.
 
     For an example see `library.custom_op`, which defines an op in the same way.
 

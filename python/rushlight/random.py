@@ -10,6 +10,9 @@ from rushlight._C import Generator, default_generator
 from rushlight._warnings import warn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
     from rushlight import Tensor
 
 __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
@@ -84,12 +87,12 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextmanager
 def fork_rng(
-    devices=None,
+    devices: Sequence[Any] | None = None,
     enabled: bool = True,
     _caller: str = "fork_rng",
     _devices_kw: str = "devices",
-    device_type=None,
-):
+    device_type: str | None = None,
+) -> Iterator[None]:
     """A context manager that restores the random generators of the CPU and of devices at its end.
 
     Args:

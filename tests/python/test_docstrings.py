@@ -10,6 +10,7 @@ import os
 import pkgutil
 import re
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -158,9 +159,11 @@ def test_no_line_stands_twice():
     for file in package.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
-                lines = (ast.get_docstring(node) or "").splitlines()
-                pairs = itertools.pairwise(line.strip() for line in lines)
+                text = ast.get_docstring(node) or ""
+                pairs = itertools.pairwise(line.strip() for line in text.splitlines())
                 twice += [(file.name, a) for a, b in pairs if a == b and re.match(r"\w.{12}", a)]
+                blocks = Counter(re.split(r"\n\s*\n", text.split("Example")[0]))
+                twice += [(file.name, block) for block, n in blocks.items() if n > 1]
     assert not twice
 
 

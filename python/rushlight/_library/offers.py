@@ -61,8 +61,6 @@ def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwa
 
     For an example see `overrides.wrap_torch_function`, which offers calls as well.
 
-    For an example see `overrides.wrap_torch_function`, which offers calls as well.
-
     Args:
         public_api: the function that was called.
         relevant_args: the arguments that may want to see the call.

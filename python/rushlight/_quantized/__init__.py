@@ -440,8 +440,6 @@ def q_per_channel_scales(input):
 
     For an example see `quantize_per_channel`.
 
-    For an example see `quantize_per_channel`.
-
     Args:
         input: a quantised tensor.
     """
@@ -454,8 +452,6 @@ def q_per_channel_zero_points(input):
 
     For an example see `quantize_per_channel`.
 
-    For an example see `quantize_per_channel`.
-
     Args:
         input: a quantised tensor.
     """
@@ -465,8 +461,6 @@ def q_per_channel_zero_points(input):
 @_C._Offered
 def q_per_channel_axis(input):
     """The dimension of the channels.
-
-    For an example see `quantize_per_channel`.
 
     For an example see `quantize_per_channel`.
 

@@ -202,8 +202,6 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Ca
 
     For an example see `amp.custom_fwd`.
 
-    For an example see `amp.custom_fwd`.
-
     Args:
         bwd: the function; None returns a decorator.
         device_type: "cpu" or "cuda".

@@ -79,8 +79,6 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
     For an example see `autograd.forward_ad.enter_dual_level`.
 
-    For an example see `autograd.forward_ad.enter_dual_level`.
-
     Args:
         level: the number of the level; None: the one that is open.
     """
@@ -121,8 +119,6 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
 
     For an example see `autograd.forward_ad.dual_level`.
 
-    For an example see `autograd.forward_ad.dual_level`.
-
     Args:
         tensor: the value.
         tangent: its tangent.
@@ -147,8 +143,6 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> Any:
     """The value and the tangent of a dual tensor.
-
-    For an example see `autograd.forward_ad.dual_level`.
 
     For an example see `autograd.forward_ad.dual_level`.
 

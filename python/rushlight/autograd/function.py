@@ -10,11 +10,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from rushlight import _C
 from rushlight._warnings import warn
 from rushlight.autograd.grad_mode import no_grad
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
     "BackwardCFunction",
@@ -191,7 +193,7 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
 Function._backward_method = staticmethod(Function.backward)
 
 
-def once_differentiable(backward):
+def once_differentiable(backward: _F) -> _F:
     """A decorator for a `backward` whose result cannot be differentiated: doing so raises.
 
     Args:
@@ -233,7 +235,7 @@ def once_differentiable(backward):
 
         return tuple(map(guard, results)) if isinstance(results, tuple) else guard(results)
 
-    return wrapper
+    return wrapper  # pyright: ignore[reportReturnType]
 
 
 class InplaceFunction(Function):

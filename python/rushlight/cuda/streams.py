@@ -113,7 +113,7 @@ class Event(_C.Event):
         )
 
 
-def current_stream(device: Device = None) -> Any:
+def current_stream(device: Device = None) -> Stream:
     """The stream on which this thread queues work for a GPU.
 
     Args:
@@ -126,7 +126,7 @@ def current_stream(device: Device = None) -> Any:
     return Stream(place, _id=_C._current_stream(place).stream_id)
 
 
-def default_stream(device: Device = None) -> Any:
+def default_stream(device: Device = None) -> Stream:
     """The stream that is current at first.
 
     Args:
@@ -175,7 +175,7 @@ class StreamContext:
             self.stream.__exit__(*error)
 
 
-def stream(stream: Any) -> Any:
+def stream(stream: Any) -> StreamContext:
     """A context manager in which work is queued on a stream: `with stream(s):`.
 
     Args:

@@ -271,8 +271,6 @@ def all_gather_single(
 
     For an example see `distributed.all_gather_into_tensor`.
 
-    For an example see `distributed.all_gather_into_tensor`.
-
     Args:
         output_tensor: the tensor to write into.
         input_tensor: the input.
@@ -492,8 +490,6 @@ def reduce_scatter_single(
     async_op: bool = False,
 ) -> Work | None:
     """Alias of `reduce_scatter_tensor`.
-
-    For an example see `distributed.reduce_scatter_tensor`.
 
     For an example see `distributed.reduce_scatter_tensor`.
 

@@ -54,8 +54,6 @@ class ReduceOp(metaclass=_ReduceOpType):
 
     Its members are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
 
-    Its members are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
-
     Args:
         op: a member, or the name of one.
         factor: what values are multiplied by before they are summed.

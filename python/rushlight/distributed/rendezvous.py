@@ -32,8 +32,6 @@ def register_rendezvous_handler(scheme: str, handler: Callable[..., Any]) -> Non
 
     For an example see `distributed.init_process_group`, whose addresses these are.
 
-    For an example see `distributed.init_process_group`, whose addresses these are.
-
     Args:
         scheme: the beginning of addresses, as "tcp".
         handler: a generator function of the address, which gives stores, ranks and numbers of

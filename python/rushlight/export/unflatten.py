@@ -25,10 +25,6 @@ class FlatArgsAdapter(abc.ABC):
     """Turns arguments in other containers into those that were exported; a subclass says how.
 
     For an example see `export.UnflattenedModule`.
-
-    For an example see `export.UnflattenedModule`.
-
-    For an example see `export.UnflattenedModule`.
     """
 
     @abc.abstractmethod

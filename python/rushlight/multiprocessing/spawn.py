@@ -122,8 +122,6 @@ class ProcessContext:
 
     For an example see `multiprocessing.spawn`.
 
-    For an example see `multiprocessing.spawn`.
-
     Args:
         processes: the processes.
         error_files: where each writes the error that ended it.
@@ -219,8 +217,6 @@ class SpawnContext(ProcessContext):
 
     For an example see `multiprocessing.spawn`.
 
-    For an example see `multiprocessing.spawn`.
-
     Args:
         processes: the processes.
         error_files: where each writes the error that ended it.
@@ -235,7 +231,7 @@ def start_processes(
     daemon: bool = False,
     start_method: str = "spawn",
     numa_options: Any = None,
-) -> Any:
+) -> ProcessContext | None:
     """Run `fn(i, *args)` in `nprocs` processes; wait for them with `join=True`, else return
     them.
 
@@ -281,7 +277,7 @@ def spawn(
     join: bool = True,
     daemon: bool = False,
     start_method: str = "spawn",
-) -> Any:
+) -> ProcessContext | None:
     """`start_processes` with the start method "spawn".
 
     Args:

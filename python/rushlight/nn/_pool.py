@@ -6,15 +6,18 @@ function here makes those of one, two and three dimensions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor
 from rushlight._table import ops
 
 from ._arguments import _list_with_default
 
+if TYPE_CHECKING:
+    from rushlight.nn import _pool_types as types
 
-def _set_name(name, function, doc):
+
+def _set_name(name: str, function: Any, doc: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
     function.__doc__ = doc
@@ -42,7 +45,7 @@ Example:
 # ---- maxima --------------------------------------------------------------------------------------
 
 
-def _max_pool(n, shape):
+def _max_pool(n: int, shape: str) -> tuple[types.MaxPool, types.MaxPoolWithIndices]:
     """`max_poolNd` and `max_poolNd_with_indices`."""
 
     def make(places, name, doc):
@@ -110,7 +113,9 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return ops.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
 
 
-def _adaptive_max_pool(n):
+def _adaptive_max_pool(
+    n: int,
+) -> tuple[types.AdaptiveMaxPool, types.AdaptiveMaxPoolWithIndices]:
     """`adaptive_max_poolNd` and `adaptive_max_poolNd_with_indices`."""
 
     def make(places, name, doc):
@@ -150,7 +155,7 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pool(3)
 # ---- undone maxima -----------------------------------------------------------------------------
 
 
-def _max_unpool(n):
+def _max_unpool(n: int) -> types.MaxUnpool:
     def unpool(
         input: Tensor,
         indices: Tensor,
@@ -180,13 +185,15 @@ Example:
     return _set_name(f"max_unpool{n}d", unpool, doc)
 
 
-max_unpool1d, max_unpool2d, max_unpool3d = (_max_unpool(n) for n in (1, 2, 3))
+max_unpool1d, max_unpool2d, max_unpool3d = _max_unpool(1), _max_unpool(2), _max_unpool(3)
 
 
 # ---- fractional --------------------------------------------------------------------------------
 
 
-def _fractional_max_pool(n):
+def _fractional_max_pool(
+    n: int,
+) -> tuple[types.FractionalMaxPool, types.FractionalMaxPoolWithIndices]:
     """`fractional_max_poolNd` and `fractional_max_poolNd_with_indices`."""
 
     def make(places, name, doc):

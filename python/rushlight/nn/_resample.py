@@ -95,8 +95,6 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
     For an example see `nn.functional.interpolate`.
 
-    For an example see `nn.functional.interpolate`.
-
     Args:
         input: the tensor (N, C, ...).
         size: the spatial sizes of the result.
@@ -108,8 +106,6 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` with mode="bilinear" and align_corners=True; deprecated.
-
-    For an example see `nn.functional.interpolate`.
 
     For an example see `nn.functional.interpolate`.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import rushlight
 from rushlight import _C, Tensor
@@ -16,6 +18,8 @@ from rushlight._library.offers import handle_torch_function, has_torch_function_
 from rushlight._names.listed import dir_of
 from rushlight._texts.docstrings import arguments
 from rushlight._warnings import warn
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 # Those that are offered to `__torch_function__`, as PyTorch's are.
 _OFFERED = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
@@ -450,7 +454,7 @@ def sparse_(
     return tensor
 
 
-def _old_name(function):
+def _old_name(function: _F) -> _F:
     """The name without the underscore, which warns."""
     new = function.__name__
     old = new[:-1]
@@ -472,7 +476,7 @@ def _old_name(function):
             f"For an example see `{new}`.",
         ]
     )
-    return call_new
+    return call_new  # type: ignore[return-value]
 
 
 uniform = _old_name(uniform_)

@@ -153,7 +153,7 @@ class FunctionEvent(_Times):
         self.sequence_nr = sequence_nr
         self.node_id = node_id
         self.is_legacy = is_legacy
-        self.flops: float = flops or 0.0
+        self.flops: Any = flops or 0
         self.concrete_inputs = concrete_inputs or []
         self.is_range = self.is_user_annotation = is_user_annotation
         self.is_python_function = is_python_function

@@ -98,7 +98,7 @@ def schedule(
     repeat: int = 0,
     skip_first: int = 0,
     skip_first_wait: int = 0,
-) -> Any:
+) -> Callable[[int], ProfilerAction]:
     """A function from a step's number to an action: which steps to skip, to warm up with and to
     record.
 
@@ -500,10 +500,6 @@ class profile(_Recorder):
 
 class _KinetoProfile(profile):
     """`profile` by the name of its base in PyTorch.
-
-    For an example see `profiler.profile`.
-
-    For an example see `profiler.profile`.
 
     For an example see `profiler.profile`.
     """

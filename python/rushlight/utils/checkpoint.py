@@ -7,7 +7,7 @@ import enum
 import functools
 from collections import defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rushlight
 from rushlight import _C
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushlight import Tensor
+
+_R = TypeVar("_R")
 
 __all__ = [
     "SAC_IGNORED_OPS",
@@ -239,7 +241,7 @@ class _StartState:
 
 
 def checkpoint(
-    function: Callable[..., Any],
+    function: Callable[..., _R],
     *args: Any,
     use_reentrant: bool | None = None,
     context_fn: Any = noop_context_fn,
@@ -247,7 +249,7 @@ def checkpoint(
     debug: bool = False,
     early_stop: bool = True,
     **kwargs: Any,
-) -> Any:
+) -> _R:
     """Call `function(*args, **kwargs)` and save only its arguments for backward, which calls it
     again.
 

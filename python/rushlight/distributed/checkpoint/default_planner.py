@@ -55,8 +55,6 @@ class DefaultSavePlanner(SavePlanner):
 
     For an example see `distributed.checkpoint.save`, whose `planner` it is.
 
-    For an example see `distributed.checkpoint.save`, whose `planner` it is.
-
     Args:
         flatten_state_dict: whether nested containers are saved by the names of their leaves.
         flatten_sharded_tensors: no effect.

@@ -46,8 +46,6 @@ def load_sharded_optimizer_state_dict(
 
     For an example see `distributed.checkpoint.load`, which loads the rest.
 
-    For an example see `distributed.checkpoint.load`, which loads the rest.
-
     Args:
         model_state_dict: the state of the model, sharded or not.
         optimizer_key: under which key the optimiser's state was saved.

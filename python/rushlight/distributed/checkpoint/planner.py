@@ -99,8 +99,6 @@ class ReadItem:
 
     For an example see `distributed.checkpoint.LoadPlan`.
 
-    For an example see `distributed.checkpoint.LoadPlan`.
-
     Args:
         type: what it reads.
         dest_index: its key in the state.
@@ -162,8 +160,6 @@ class SavePlanner(abc.ABC):
     """Plans what is written: each process plans, and the coordinator merges the plans.
 
     For an example see `distributed.checkpoint.DefaultLoadPlanner`, which is the planner of loads.
-
-    For an example see `distributed.checkpoint.DefaultLoadPlanner`, which is the planner of loads.
     """
 
     @abc.abstractmethod
@@ -194,8 +190,6 @@ class SavePlanner(abc.ABC):
 
 class LoadPlanner:
     """Plans what is read, and where it is stored in the state.
-
-    For an example see `distributed.checkpoint.DefaultLoadPlanner`, which is one.
 
     For an example see `distributed.checkpoint.DefaultLoadPlanner`, which is one.
     """

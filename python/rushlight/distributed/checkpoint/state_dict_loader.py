@@ -88,8 +88,6 @@ def load_state_dict(
 
     For an example see `distributed.checkpoint.load`.
 
-    For an example see `distributed.checkpoint.load`.
-
     Args:
         state_dict: the state, changed in place.
         storage_reader: the reader.

@@ -137,8 +137,6 @@ def save_state_dict(
 
     For an example see `distributed.checkpoint.save`.
 
-    For an example see `distributed.checkpoint.save`.
-
     Args:
         state_dict: the state.
         storage_writer: the writer.

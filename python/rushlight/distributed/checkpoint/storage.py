@@ -32,8 +32,6 @@ class StorageWriter(abc.ABC):
     """Writes the plans of all processes, and then the metadata.
 
     For an example see `distributed.checkpoint.FileSystemWriter`, which is one.
-
-    For an example see `distributed.checkpoint.FileSystemWriter`, which is one.
     """
 
     @abc.abstractmethod
@@ -72,8 +70,6 @@ class StorageWriter(abc.ABC):
 
 class StorageReader(abc.ABC):
     """Reads the metadata of a checkpoint, and plans.
-
-    For an example see `distributed.checkpoint.FileSystemReader`, which is one.
 
     For an example see `distributed.checkpoint.FileSystemReader`, which is one.
     """

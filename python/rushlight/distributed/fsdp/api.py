@@ -246,8 +246,6 @@ class StateDictSettings:
 
     For an example see `distributed.fsdp.FullStateDictConfig`.
 
-    For an example see `distributed.fsdp.FullStateDictConfig`.
-
     Args:
         state_dict_type: the kind of state dict.
         state_dict_config: its settings.

@@ -110,9 +110,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def __init__(
         self,
-        params,
-        optimizer_class,
-        process_group=None,
+        params: Any,
+        optimizer_class: type[Optimizer],
+        process_group: Any = None,
         parameters_as_bucket_view: bool = False,
         overlap_with_ddp: bool = False,
         **defaults: Any,

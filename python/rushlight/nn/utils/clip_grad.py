@@ -137,8 +137,6 @@ def clip_grad_norm(
 
     For an example see `nn.utils.clip_grad_norm_`.
 
-    For an example see `nn.utils.clip_grad_norm_`.
-
     Args:
         parameters: a tensor or several.
         max_norm: the largest norm that gradients keep.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import rushlight
 from rushlight import Tensor
@@ -12,8 +12,10 @@ from . import _tensors
 from ._conversions import is_picture, pil_to_tensor, to_pil_image
 from ._kinds import check_tensor, place
 
+_Picture = TypeVar("_Picture")  # of PIL, or a tensor: what comes is of the same kind
 
-def adjust_brightness(img: Any, brightness_factor: float) -> Any:
+
+def adjust_brightness(img: _Picture, brightness_factor: float) -> _Picture:
     """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness.
 
     Args:
@@ -27,7 +29,7 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     return place(img).adjust_brightness(img, brightness_factor)
 
 
-def adjust_contrast(img: Any, contrast_factor: float) -> Any:
+def adjust_contrast(img: _Picture, contrast_factor: float) -> _Picture:
     """Change the contrast: 0 gives the mean grey, 1 the image.
 
     Args:
@@ -41,7 +43,7 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     return place(img).adjust_contrast(img, contrast_factor)
 
 
-def adjust_saturation(img: Any, saturation_factor: float) -> Any:
+def adjust_saturation(img: _Picture, saturation_factor: float) -> _Picture:
     """Change the saturation: 0 gives grey, 1 the image.
 
     Args:
@@ -56,7 +58,7 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     return place(img).adjust_saturation(img, saturation_factor)
 
 
-def adjust_hue(img: Any, hue_factor: float) -> Any:
+def adjust_hue(img: _Picture, hue_factor: float) -> _Picture:
     """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError).
 
     Args:
@@ -73,7 +75,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     return place(img).adjust_hue(img, hue_factor)
 
 
-def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
+def adjust_gamma(img: _Picture, gamma: float, gain: float = 1) -> _Picture:
     """Gamma correction: gain * img ** gamma, with white at 1; ValueError for a negative gamma.
 
     Args:
@@ -91,7 +93,7 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     return place(img).adjust_gamma(img, gamma, gain)
 
 
-def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
+def adjust_sharpness(img: _Picture, sharpness_factor: float) -> _Picture:
     """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness.
 
     Args:
@@ -118,7 +120,7 @@ def _grey(img: Any, num_output_channels: int) -> Any:
     return place(img).to_grayscale(img, num_output_channels)
 
 
-def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
+def to_grayscale(img: _Picture, num_output_channels: int = 1) -> _Picture:
     """Convert a Pillow image to grey, with one channel or three equal ones; TypeError for a
     tensor.
 
@@ -136,7 +138,7 @@ def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     return _grey(img, num_output_channels)
 
 
-def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
+def rgb_to_grayscale(img: _Picture, num_output_channels: int = 1) -> _Picture:
     """Convert to grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal
     ones.
 
@@ -152,7 +154,7 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     return _grey(img, num_output_channels)
 
 
-def invert(img: Any) -> Any:
+def invert(img: _Picture) -> _Picture:
     """Invert the colours: white less the image.
 
     Args:
@@ -167,7 +169,7 @@ def invert(img: Any) -> Any:
     return place(img).invert(img)
 
 
-def posterize(img: Any, bits: int) -> Any:
+def posterize(img: _Picture, bits: int) -> _Picture:
     """Keep only the highest bits, 0 to 8, of bytes.
 
     Args:
@@ -186,7 +188,7 @@ def posterize(img: Any, bits: int) -> Any:
     return place(img).posterize(img, bits)
 
 
-def solarize(img: Any, threshold: float) -> Any:
+def solarize(img: _Picture, threshold: float) -> _Picture:
     """Invert the pixels at or above the threshold.
 
     Args:
@@ -202,7 +204,7 @@ def solarize(img: Any, threshold: float) -> Any:
     return place(img).solarize(img, threshold)
 
 
-def autocontrast(img: Any) -> Any:
+def autocontrast(img: _Picture) -> _Picture:
     """Stretch each channel from black to white.
 
     Args:
@@ -219,7 +221,7 @@ def autocontrast(img: Any) -> Any:
     return place(img).autocontrast(img)
 
 
-def equalize(img: Any) -> Any:
+def equalize(img: _Picture) -> _Picture:
     """Equalise the histogram of each channel of bytes.
 
     Args:

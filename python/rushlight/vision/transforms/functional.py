@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,8 @@ from ._measures import (
 )
 from ._modes import InterpolationMode, as_mode
 from ._modes import mode_of_code as _interpolation_modes_from_int  # noqa: F401  # torchvision's name
+
+_Picture = TypeVar("_Picture")  # of PIL, or a tensor: what comes is of the same kind
 
 __all__ = [
     "InterpolationMode",
@@ -183,12 +185,12 @@ def get_image_num_channels(img: Any) -> int:
 
 
 def resize(
-    img: Any,
+    img: _Picture,
     size: int | Sequence[int],
     interpolation: Any = _BILINEAR,
     max_size: int | None = None,
     antialias: bool | None = True,
-) -> Any:
+) -> _Picture:
     """Resize an image.
 
     Args:
@@ -209,7 +211,7 @@ def resize(
     return img if have == wanted else place(img).resize(img, wanted, interpolation, antialias)
 
 
-def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
+def pad(img: _Picture, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> _Picture:
     """Pad an image with pixels, or crop it where numbers are negative.
 
     Args:
@@ -232,7 +234,7 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
     return place(img).pad(img, sides_of(padding), fill, padding_mode)
 
 
-def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
+def crop(img: _Picture, top: int, left: int, height: int, width: int) -> _Picture:
     """Crop an image at a position and to a size; pixels outside of the image are 0.
 
     Args:
@@ -248,7 +250,7 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     return place(img).crop(img, top, left, height, width)
 
 
-def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
+def center_crop(img: _Picture, output_size: int | Sequence[int]) -> _Picture:
     """Crop the centre of an image; it is padded with zeros if it is smaller than (height,
     width).
 
@@ -272,7 +274,7 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
 
 
 def resized_crop(
-    img: Any,
+    img: _Picture,
     top: int,
     left: int,
     height: int,
@@ -280,7 +282,7 @@ def resized_crop(
     size: int | Sequence[int],
     interpolation: Any = _BILINEAR,
     antialias: bool | None = True,
-) -> Any:
+) -> _Picture:
     """Crop an image and resize the result.
 
     Args:
@@ -301,7 +303,7 @@ def resized_crop(
     return resize(part, size, interpolation, antialias=antialias)
 
 
-def hflip(img: Any) -> Any:
+def hflip(img: _Picture) -> _Picture:
     """Flip an image horizontally.
 
     Args:
@@ -314,7 +316,7 @@ def hflip(img: Any) -> Any:
     return place(img).hflip(img)
 
 
-def vflip(img: Any) -> Any:
+def vflip(img: _Picture) -> _Picture:
     """Flip an image vertically.
 
     Args:
@@ -376,7 +378,7 @@ def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -
 
 
 def affine(
-    img: Any,
+    img: _Picture,
     angle: float,
     translate: Sequence[int],
     scale: float,
@@ -384,7 +386,7 @@ def affine(
     interpolation: Any = _NEAREST,
     fill: Any = None,
     center: Sequence[int] | None = None,
-) -> Any:
+) -> _Picture:
     """Rotate, translate, scale and shear an image around its centre; its size stays.
 
     Args:
@@ -417,13 +419,13 @@ def affine(
 
 
 def rotate(
-    img: Any,
+    img: _Picture,
     angle: float,
     interpolation: Any = _NEAREST,
     expand: bool = False,
     center: Sequence[int] | None = None,
     fill: Any = None,
-) -> Any:
+) -> _Picture:
     """Rotate an image by an angle in degrees, counter-clockwise.
 
     With `expand` the result is as large as the turned image. Other arguments are those of `affine`.
@@ -453,12 +455,12 @@ def rotate(
 
 
 def perspective(
-    img: Any,
+    img: _Picture,
     startpoints: Sequence[Sequence[int]],
     endpoints: Sequence[Sequence[int]],
     interpolation: Any = _BILINEAR,
     fill: Any = None,
-) -> Any:
+) -> _Picture:
     """Transform the perspective of an image: the four points (x, y) `startpoints` move to
     `endpoints`.
 

@@ -167,8 +167,6 @@ def runtime_validation(f: Callable[..., Any]) -> Any:
 
     For an example see `utils.data.argument_validation`, which checks before.
 
-    For an example see `utils.data.argument_validation`, which checks before.
-
     Args:
         f: `__iter__`.
     """
