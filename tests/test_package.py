@@ -91,6 +91,32 @@ def test_another_project_finds_the_package(tmp_path):
         assert answers(build / "server", tmp_path, "digits.pt2", digits) > 70
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer would watch the compiler")
+def test_the_template_is_a_project_wherever_it_is_copied(tmp_path):
+    project = tmp_path / "project"
+    shutil.copytree(EXAMPLE / "template", project)
+
+    def run(*command):
+        done = subprocess.run(command, cwd=project, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    prefix = f"-DCMAKE_PREFIX_PATH={rushlight.utils.cmake_prefix_path}"
+    run("cmake", "-B", "build", "-G", "Ninja", prefix)
+    run("cmake", "--build", "build")
+    lines = run("build/train", "600").splitlines()
+    assert len(lines) == 21 and lines[9].startswith("[" + "=" * 24 + "] 100 %  loss ")
+    curve = lines[10:20]
+    assert "*" in curve[0] and "*" in curve[-1]
+    assert float(lines[-1].split()[-1]) < 0.3
+    said = run("build/predict", "0.5", "-2").split()
+    assert said[::3] == ["0.5", "-2"]
+    assert abs(float(said[2]) - 0.479) < 0.3 and abs(float(said[5]) + 0.909) < 0.3
+    state = rushlight.load(project / "model.pt")
+    assert set(state) == {f"{n}.{p}" for n in ("up", "middle", "down") for p in ("weight", "bias")}
+
+
 def export_classifier(folder):
     """A program that tells digits, for C++: a linear layer that has seen them all."""
     rows = np.loadtxt(folder / "digits.csv", delimiter=",", dtype=np.float32)

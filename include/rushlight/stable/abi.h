@@ -58,37 +58,39 @@ using StableIValue = uint64_t;
 using ParallelFunc = void (*)(int64_t begin, int64_t end, void* context);
 
 // What a dtype, a layout and the others are as numbers, in whichever library runs.
-#define RL_FOR_EACH_STABLE_DTYPE(_)                                                             \
-  _(uint8, Byte)                                                                                \
-  _(int8, Char) _(int16, Short) _(int32, Int) _(int64, Long) _(float16, Half) _(float32, Float) \
-      _(float64, Double) _(complex32, ComplexHalf) _(complex64, ComplexFloat)                   \
-          _(complex128, ComplexDouble) _(bool, Bool) _(bfloat16, BFloat16) _(uint16, UInt16)    \
-              _(uint32, UInt32) _(uint64, UInt64) _(float8_e5m2, Float8_e5m2)                   \
-                  _(float8_e4m3fn, Float8_e4m3fn) _(float8_e5m2fnuz, Float8_e5m2fnuz)           \
+#define RL_FOR_EACH_STABLE_DTYPE(_)                                                          \
+  _(uint8, Byte)                                                                             \
+  _(int8, Char)                                                                              \
+  _(int16, Short) _(int32, Int) _(int64, Long) _(float16, Half) _(float32, Float)            \
+      _(float64, Double) _(complex32, ComplexHalf) _(complex64, ComplexFloat)                \
+          _(complex128, ComplexDouble) _(bool, Bool) _(bfloat16, BFloat16) _(uint16, UInt16) \
+              _(uint32, UInt32) _(uint64, UInt64) _(float8_e5m2, Float8_e5m2)                \
+                  _(float8_e4m3fn, Float8_e4m3fn) _(float8_e5m2fnuz, Float8_e5m2fnuz)        \
                       _(float8_e4m3fnuz, Float8_e4m3fnuz)
-#define RL_FOR_EACH_STABLE_LAYOUT(_)                                               \
-  _(strided, Strided, 0)                                                           \
-  _(sparse_coo, Sparse, 1) _(sparse_csr, SparseCsr, 2) _(sparse_csc, SparseCsc, 4) \
-      _(sparse_bsr, SparseBsr, 5) _(sparse_bsc, SparseBsc, 6)
+#define RL_FOR_EACH_STABLE_LAYOUT(_)                                                  \
+  _(strided, Strided, 0)                                                              \
+  _(sparse_coo, Sparse, 1)                                                            \
+  _(sparse_csr, SparseCsr, 2) _(sparse_csc, SparseCsc, 4) _(sparse_bsr, SparseBsr, 5) \
+      _(sparse_bsc, SparseBsc, 6)
 #define RL_FOR_EACH_STABLE_MEMORY_FORMAT(_) \
   _(contiguous_format, Contiguous)          \
   _(preserve_format, Preserve) _(channels_last, ChannelsLast) _(channels_last_3d, ChannelsLast3d)
-#define RL_FOR_EACH_STABLE_DEVICE(_)                                 \
-  _(cpu, CPU, 0)                                                     \
-  _(cuda, CUDA, 1) _(meta, Meta, 14) _(xpu, XPU, 12) _(mps, MPS, 13) \
-      _(privateuse1, PrivateUse1, 20)
-#define RL_FOR_EACH_STABLE_TAG(_)                                                            \
-  _(core)                                                                                    \
-  _(cudagraph_unsafe) _(data_dependent_output) _(dynamic_output_shape) _(flexible_layout)    \
-      _(generated) _(inplace_view) _(maybe_aliasing_or_mutating) _(needs_contiguous_strides) \
-          _(needs_exact_strides) _(needs_fixed_stride_order) _(nondeterministic_bitwise)     \
-              _(nondeterministic_seeded) _(out_variant) _(pointwise) _(pt2_compliant_tag)    \
-                  _(reduction) _(view_copy)
+#define RL_FOR_EACH_STABLE_DEVICE(_) \
+  _(cpu, CPU, 0)                     \
+  _(cuda, CUDA, 1) _(meta, Meta, 14) _(xpu, XPU, 12) _(mps, MPS, 13) _(privateuse1, PrivateUse1, 20)
+#define RL_FOR_EACH_STABLE_TAG(_)                                                                  \
+  _(core)                                                                                          \
+  _(cudagraph_unsafe)                                                                              \
+  _(data_dependent_output) _(dynamic_output_shape) _(flexible_layout) _(generated) _(inplace_view) \
+      _(maybe_aliasing_or_mutating) _(needs_contiguous_strides) _(needs_exact_strides)             \
+          _(needs_fixed_stride_order) _(nondeterministic_bitwise) _(nondeterministic_seeded)       \
+              _(out_variant) _(pointwise) _(pt2_compliant_tag) _(reduction) _(view_copy)
 // Types of elements that numbers come out of and go into.
-#define RL_FOR_EACH_STABLE_NUMBER(_)                                                               \
-  _(float32, float)                                                                                \
-  _(float64, double) _(uint8, uint8_t) _(uint16, uint16_t) _(uint32, uint32_t) _(uint64, uint64_t) \
-      _(int8, int8_t) _(int16, int16_t) _(int32, int32_t) _(int64, int64_t) _(bool, bool)          \
+#define RL_FOR_EACH_STABLE_NUMBER(_)                                                            \
+  _(float32, float)                                                                             \
+  _(float64, double)                                                                            \
+  _(uint8, uint8_t) _(uint16, uint16_t) _(uint32, uint32_t) _(uint64, uint64_t) _(int8, int8_t) \
+      _(int16, int16_t) _(int32, int32_t) _(int64, int64_t) _(bool, bool)                       \
           _(complex64, ::rushlight::complex<float>)
 
 extern "C" {
@@ -110,11 +112,11 @@ RL_FOR_EACH_STABLE_DEVICE(RL_NUMBER)
 RL_FOR_EACH_STABLE_TAG(RL_NUMBER)
 #undef RL_NUMBER
 // Of what is not here; binaries that know of it ask for its number all the same.
-#define RL_FOR_EACH_STABLE_NUMBER_OF_OTHERS(_)                                   \
-  _(aoti_torch_layout__mkldnn, 3)                                                \
-  _(aoti_torch_layout_jagged, 7) _(aoti_torch_dtype_float8_e8m0fnu, 44)          \
-      _(torch_dtype_float8_e8m0fnu, 44) _(aoti_torch_dtype_float4_e2m1fn_x2, 45) \
-          _(torch_dtype_float4_e2m1fn_x2, 45)
+#define RL_FOR_EACH_STABLE_NUMBER_OF_OTHERS(_)                             \
+  _(aoti_torch_layout__mkldnn, 3)                                          \
+  _(aoti_torch_layout_jagged, 7)                                           \
+  _(aoti_torch_dtype_float8_e8m0fnu, 44) _(torch_dtype_float8_e8m0fnu, 44) \
+      _(aoti_torch_dtype_float4_e2m1fn_x2, 45) _(torch_dtype_float4_e2m1fn_x2, 45)
 #define RL_NUMBER(name, value) RL_API int32_t name();
 RL_FOR_EACH_STABLE_NUMBER_OF_OTHERS(RL_NUMBER)
 #undef RL_NUMBER
