@@ -25,9 +25,10 @@ _living: weakref.WeakSet[_EngineGroup] = weakref.WeakSet()
 
 @atexit.register
 def _give_up():
-    """No program hangs at its end: not for a collective that others never came to, nor for a callback.
+    """No program hangs at its end: for a collective that others never came to, or for a callback.
 
-    What ends after this finds no interpreter to call: a thread that asks for its lock stops for good.
+    What ends after this finds no interpreter to call: a thread that asks for its lock stops for
+    good.
     """
     for group in list(_living):
         group.abort()
