@@ -54,7 +54,7 @@ class RL_API StorageImpl : public RefCounted {
   // Grows or shrinks, keeping the contents; RuntimeError where not resizable.
   void resize(size_t nbytes);
   // Goes on in the memory of another storage, at least as large and on the CPU as well, with what
-  // it holds; the size is then fixed. What outsiders know by its address lives on until it ends.
+  // it holds; the size is then fixed. Memory that was fixed before lives on until it ends.
   void move_to(Ref<StorageImpl> place);
   // From now on resizing raises: somebody outside (a numpy array) holds the address.
   void fix_size() {

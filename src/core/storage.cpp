@@ -143,11 +143,11 @@ void StorageImpl::move_to(Ref<StorageImpl> place) {
   }
   struct Held {
     Ref<StorageImpl> place;
-    Ref<StorageImpl> before;  // where somebody outside knows the address
+    Ref<StorageImpl> before;  // where somebody outside holds the address
   };
   auto before = borrow(data_, nbytes_, device_, std::exchange(deleter_, nullptr), context_);
   data_ = place->data();
-  context_ = new Held{std::move(place), exposed() ? std::move(before) : Ref<StorageImpl>()};
+  context_ = new Held{std::move(place), resizable_ ? Ref<StorageImpl>() : std::move(before)};
   deleter_ = [](void*, size_t, void* held) { delete static_cast<Held*>(held); };
   fix_size();
 }

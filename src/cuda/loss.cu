@@ -299,11 +299,10 @@ void cuda::_cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tenso
     const int64_t n = target.numel();
     const Tensor losses = make_empty({n}, dtype_of_v<A>, x.device());
     const Tensor weights = make_empty({n}, dtype_of_v<A>, x.device());
-    for_rows(
-        launch, n, split.n, split.inner,
-        CrossEntropyLosses<T>{losses.data<A>(), weights.data<A>(), log_sum.data<A>(),
-                              log_sum.data<A>() + n, x.data<T>(), split, held.targets,
-                              smoothing_of<A>(label_smoothing, split.n)});
+    for_rows(launch, n, split.n, split.inner,
+             CrossEntropyLosses<T>{losses.data<A>(), weights.data<A>(), log_sum.data<A>(),
+                                   log_sum.data<A>() + n, x.data<T>(), split, held.targets,
+                                   smoothing_of<A>(label_smoothing, split.n)});
     write_losses<T, A>(launch, loss, total_weight, losses, weights, reduction);
   });
 }
@@ -325,11 +324,10 @@ void cuda::_cross_entropy_backward(const Tensor& out, const Tensor& grad_output,
     const DimSplit split = dim_split_of(x, class_dim(x));
     const Held<A> held(target, weight, ignore_index, split.n);
     const HeldGradient<A> gradient(grad_output, total_weight, reduction);
-    for_rows(
-        launch, split.rows, split.n, split.inner,
-        CrossEntropyGradient<T>{out.data<T>(), x.data<T>(), sums.data<A>(),
-                                sums.data<A>() + split.rows, split, held.targets, gradient.of,
-                                smoothing_of<A>(label_smoothing, split.n)});
+    for_rows(launch, split.rows, split.n, split.inner,
+             CrossEntropyGradient<T>{out.data<T>(), x.data<T>(), sums.data<A>(),
+                                     sums.data<A>() + split.rows, split, held.targets, gradient.of,
+                                     smoothing_of<A>(label_smoothing, split.n)});
   });
 }
 

@@ -513,9 +513,8 @@ Tensor batched_cross_entropy_backward(const Tensor& grad_output, const Tensor& s
   const Tensor given = of_samples(grad_output, target, total_weight, reduction, batch);
   return split_batch(_cross_entropy_backward(given, merge_batch(self, 0, batch),
                                              merge_batch(target, 0, batch), common(weight),
-                                             merge_batch(log_sum, 1, batch),
-                                             first_of(total_weight), Reduction::None, ignore_index,
-                                             label_smoothing),
+                                             merge_batch(log_sum, 1, batch), first_of(total_weight),
+                                             Reduction::None, ignore_index, label_smoothing),
                      0, batch);
 }
 

@@ -57,7 +57,8 @@ Tensor cdist_gradient(const Tensor& grad, const Tensor& x1, const Tensor& x2, do
     // The sum over j of (a_i - b_j) g_ij / d_ij, of points that are counted from among them: far
     // away the two terms would cancel.
     const Tensor scale = grad.div(distance).masked_fill(distance.eq(0), 0);
-    const Tensor origin = x2.size(1) == 0 ? x2.sum(DimVector{1}, true) : x2.mean(DimVector{1}, true);
+    const Tensor origin =
+        x2.size(1) == 0 ? x2.sum(DimVector{1}, true) : x2.mean(DimVector{1}, true);
     return x1.sub(origin).mul(scale.sum(DimVector{2}, true)).sub(scale.matmul(x2.sub(origin)));
   }
   // Powers of distances that overflow or vanish are left to shares, below.

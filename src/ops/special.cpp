@@ -217,8 +217,8 @@ Tensor ldexp(const Tensor& self, const Tensor& other) {
   }
   // The bounds have no place in small integers, and large ones are no int64.
   const int64_t most = 2200;
-  Tensor exponent = other.is_floating_point() ? other
-                                              : other.to(kFloat64).clamp(-most, most).to(kInt64);
+  Tensor exponent =
+      other.is_floating_point() ? other : other.to(kFloat64).clamp(-most, most).to(kInt64);
   const ScalarType dtype = to_floating(result_type({self, exponent}));
   exponent = to_real(dtype) == kFloat64 ? exponent.clamp(-most, most) : exponent.clamp(-380, 380);
   Tensor whole = self;

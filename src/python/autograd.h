@@ -1,8 +1,8 @@
 // Autograd's Python objects: nodes (grad_fn), hooks, custom functions.
 //
 // A node of an op has at most one Python object while somebody holds it; that of a custom function
-// is its `ctx`, which the node owns, or which owns the node. Hooks are OrderedDicts, so that `RemovableHandle` can take one
-// out; the C++ hook calls all in the dict.
+// is its `ctx`, which the node owns, or which owns the node. Hooks are OrderedDicts, so that
+// `RemovableHandle` can take one out; the C++ hook calls all in the dict.
 #pragma once
 
 #include "autograd/node.h"

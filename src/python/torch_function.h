@@ -53,7 +53,8 @@ inline bool wants_torch_function(PyObject* self, PyObject* const* args, Py_ssize
 // `self` is put before the positional arguments when not null, and may be all that is asked.
 enum class Offered : uint8_t { ToAll, ToSelf };
 PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* const* args,
-                              Py_ssize_t nargs, PyObject* kwnames, Offered offered = Offered::ToAll);
+                              Py_ssize_t nargs, PyObject* kwnames,
+                              Offered offered = Offered::ToAll);
 
 // For slots: arguments are (self, others…), the callable is TensorBase's method of that name.
 PyObject* call_torch_function_method(const char* name, std::initializer_list<PyObject*> args);

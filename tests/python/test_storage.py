@@ -206,3 +206,11 @@ def test_a_parameter_keeps_its_gradient_where_it_moves():
     assert layer.weight is tied and tied.is_shared()
     graph.backward()
     assert tied.grad.tolist() == [[1, 1, 1]] * 2
+
+
+def test_the_memory_before_the_move_is_given_back():
+    torch.cpu.memory_stats()
+    t = torch.ones(1 << 20)
+    before = torch.cpu.memory_allocated()
+    t.share_memory_()
+    assert torch.cpu.memory_allocated() <= before - 4 * (1 << 20)

@@ -142,8 +142,7 @@ struct SolveTriangle : autograd::Function<SolveTriangle> {
       const Tensor rows = rows_of_entries(a.starts, a.columns.size(0));
       const Tensor beyond = upper ? rows > a.columns : rows < a.columns;
       const Tensor unread = unit ? beyond.logical_or(rows == a.columns) : beyond;
-      of_values =
-          -(of_b.index_select(0, rows) * saved[1].index_select(0, a.columns).conj()).sum(1);
+      of_values = -(of_b.index_select(0, rows) * saved[1].index_select(0, a.columns).conj()).sum(1);
       of_values = of_values.masked_fill(unread, 0);
     }
     return {of_values, of_b, Tensor(), Tensor(), Tensor(), Tensor()};
@@ -259,13 +258,15 @@ Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const S
 
 std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A, bool upper,
                                             bool transpose, bool unitriangular) {
-  RL_CHECK_NOT_IMPLEMENTED(!is_sparse(self) && is_sparse(A),
-                           "triangular_solve: the matrix A may be sparse, the right sides are dense");
+  RL_CHECK_NOT_IMPLEMENTED(
+      !is_sparse(self) && is_sparse(A),
+      "triangular_solve: the matrix A may be sparse, the right sides are dense");
   check_matrices("triangular_solve", A, self);
   RL_CHECK(A.size(0) == A.size(1), "triangular_solve: A must be square, not ", A.sizes());
   const Tensor by_row = layout_of(A) == kSparseCsr ? A : as_layout(A, kSparseCsr, A);
-  RL_CHECK(dense_dims(by_row) == 0, "triangular_solve: expected values that are numbers, but A has ",
-           dense_dims(by_row), " dense dimensions");
+  RL_CHECK(dense_dims(by_row) == 0,
+           "triangular_solve: expected values that are numbers, but A has ", dense_dims(by_row),
+           " dense dimensions");
   const Csr a = {sparse_impl(by_row).first().to(kInt64), sparse_impl(by_row).second().to(kInt64),
                  values_of(by_row)};
   return {solve_triangle(transpose ? a.transposed() : a, self, upper != transpose, unitriangular),
