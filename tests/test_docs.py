@@ -308,7 +308,8 @@ def test_the_pages_of_ops_are_written_whole(tmp_path):
     """`./dev docs`: every sample of every op runs, every error that is said comes."""
     assert make.op_pages(tmp_path) == len(list(tmp_path.iterdir()))
     reduce = (tmp_path / "reduce.md").read_text()
-    assert "- **Dtypes:**" in reduce and "- **Example:**" in reduce and "Error:**" in reduce
+    assert "- **Dtypes:**" in reduce and "- **Shapes:**" in reduce and "Error:**" in reduce
+    assert ">>> torch.sum(" in reduce
 
 
 def test_sections_and_docstrings_say_the_same():
@@ -317,7 +318,7 @@ def test_sections_and_docstrings_say_the_same():
     assert "Gradient: by self." in text and "Args:\n    input: " in text and ">>> " in text
     page = pages.generate(table.load(), {"cumsum": pages.Facts(["float32"], [("x(3), 0", "(3,)")])})
     assert text.splitlines()[0] in page["scan.md"]
-    assert "- **Example:** `cumsum(x(3), 0)` → `(3,)`" in page["scan.md"]
+    assert "- **Shapes:** `cumsum(x(3), 0)` gives `(3,)`" in page["scan.md"]
 
 
 def test_cpp_on_the_pages_is_what_the_headers_declare():
