@@ -425,6 +425,7 @@ def test_what_can_be_shown_has_a_picture(tmp_path):
         for name, thing in names.items()
         if isinstance(thing, type)
         and (issubclass(thing, bases) or name.startswith("vision.transforms."))
+        and not name.startswith("vision.transforms.v2.")  # these link those of the first version
         and not hasattr(thing, "__members__")
     }
     lacking = {name.rpartition(".")[2] for name in shown - set(found)}
