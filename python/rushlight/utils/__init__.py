@@ -48,13 +48,8 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     Example:
         >>> a, b = torch.zeros(1), torch.ones(2)
         >>> torch.utils.swap_tensors(a, b)
-        Traceback (most recent call last):
-            ...
-        NameError: name 'Any' is not defined
         >>> a, b
-        Traceback (most recent call last):
-            ...
-        NameError: name 'Any' is not defined
+        (tensor([1., 1.]), tensor([0.]))
     """
     import weakref
 
