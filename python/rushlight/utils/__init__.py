@@ -28,8 +28,9 @@ with lazy(__name__):
         serialization,
         tensorboard,
     )
-    from ._history import History  # noqa: F401
-    from ._summary import Summary, summary  # noqa: F401
+    from ._history import History as History
+    from ._summary import Summary as Summary
+    from ._summary import summary as summary
 
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.
 cmake_prefix_path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "share", "cmake")
