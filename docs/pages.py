@@ -8,11 +8,12 @@ measures on the samples of the tests.
 from __future__ import annotations
 
 import importlib
+import re
 from dataclasses import dataclass, field
 
 from gen import declarations, python, rules
 from gen.modules import classes
-from gen.table import Op
+from gen.table import Op, load_examples
 
 INDEX = """
 # Ops
@@ -21,7 +22,7 @@ Every op by its family. Functions are in `rushlight`, those of networks in
 `rushlight.nn.functional`; in C++ they are in `namespace rushlight`, which is `torch` and `at` for
 programs that include `<torch/torch.h>`. [Modules](modules.md) without state have a page of their
 own. Gradients exist of any order. In derivatives `self` is the first argument and `grad` the
-gradient of the result; in examples `x(2, 3)` is a tensor of that shape.
+gradient of the result; where shapes are said, `x(2, 3)` is a tensor of that shape.
 """
 
 
@@ -63,6 +64,16 @@ def forms(overloads: list[Op]) -> str:
     return ", ".join(texts)
 
 
+def is_plain(call: str) -> bool:
+    """Whether a sample is tensors `x(2, 3)` and numbers; other makers are known to tests alone."""
+    return set(re.findall(r"[A-Za-z_]\w*(?=[.(])", call)) <= {"x"}
+
+
+def in_python(call: str) -> str:
+    """A sample as one writes it."""
+    return re.sub(r"\bm\.", "torch.", call)
+
+
 def section(name: str, overloads: list[Op], facts: Facts) -> list[str]:
     """One op on its family's page."""
     known = python.facts(overloads)
@@ -77,15 +88,22 @@ def section(name: str, overloads: list[Op], facts: Facts) -> list[str]:
     if said:
         casts = ", ".join(f"{rule} on {device}" for device, rule in sorted(said))
         lines.append(f"- **Autocast:** {casts}")
-    lines += [f"- **Example:** `{name}({call})` → `{result}`" for call, result in facts.shapes]
+    plain = [(call, result) for call, result in facts.shapes if is_plain(call)]
+    shown = [f"`{name}({call})` gives `{result}`" for call, result in plain]
+    lines += [f"- **Shapes:** {', '.join(shown)}"] * bool(shown)
     for op in overloads:
         if isinstance(op.grad, dict):
             lines += [
                 f"- **Derivative** by `{key}`: `{formula}`" for key, formula in op.grad.items()
             ]
-    lines += [f"- **{kind}:** `{name}({call})`: {message}" for call, kind, message in facts.errors]
+    lines += [
+        f"- **{kind}:** `{name}({in_python(call)})`: {message}"
+        for call, kind, message in facts.errors
+    ]
     if overloads[0].ref:
         lines.append(f"- **Reference:** `{overloads[0].ref}`")
+    example = next((e for op in overloads if (e := load_examples().get(op.name))), "")
+    lines += ["", "```pycon", example, "```"] if example else []
     return [*lines, ""]
 
 

@@ -311,7 +311,8 @@ def test_the_pages_of_ops_are_written_whole(tmp_path):
     """`./dev docs`: every sample of every op runs, every error that is said comes."""
     assert make.op_pages(tmp_path) == len(list(tmp_path.iterdir()))
     reduce = (tmp_path / "reduce.md").read_text()
-    assert "- **Dtypes:**" in reduce and "- **Example:**" in reduce and "Error:**" in reduce
+    assert "- **Dtypes:**" in reduce and "- **Shapes:**" in reduce and "Error:**" in reduce
+    assert ">>> torch.sum(" in reduce
 
 
 def test_sections_and_docstrings_say_the_same():
@@ -320,7 +321,7 @@ def test_sections_and_docstrings_say_the_same():
     assert "Gradient: by self." in text and "Args:\n    input: " in text and ">>> " in text
     page = pages.generate(table.load(), {"cumsum": pages.Facts(["float32"], [("x(3), 0", "(3,)")])})
     assert text.splitlines()[0] in page["scan.md"]
-    assert "- **Example:** `cumsum(x(3), 0)` → `(3,)`" in page["scan.md"]
+    assert "- **Shapes:** `cumsum(x(3), 0)` gives `(3,)`" in page["scan.md"]
 
 
 def test_cpp_on_the_pages_is_what_the_headers_declare():
@@ -427,6 +428,7 @@ def test_what_can_be_shown_has_a_picture(tmp_path):
         for name, thing in names.items()
         if isinstance(thing, type)
         and (issubclass(thing, bases) or name.startswith("vision.transforms."))
+        and not name.startswith("vision.transforms.v2.")  # these link those of the first version
         and not hasattr(thing, "__members__")
     }
     lacking = {name.rpartition(".")[2] for name in shown - set(found)}
@@ -478,10 +480,12 @@ def test_what_a_reader_types_leads_to_an_answer(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_site_builds_without_dead_links(tmp_path):
-    pytest.importorskip("sphinx")
-    pytest.importorskip("matplotlib")
-    assert make.main(tmp_path) == 0
-    site = tmp_path / "site"
+    built = os.environ.get("RUSHLIGHT_SITE")  # what `./dev docs` has built
+    site = Path(built) if built else tmp_path / "site"
+    if not built:
+        pytest.importorskip("sphinx")
+        pytest.importorskip("matplotlib")
+        assert make.main(tmp_path) == 0
     assert "CrossEntropyLoss" in (site / "searchindex.js").read_text()
     dead = make.dead_links(site)
     assert not dead, dead[:20]

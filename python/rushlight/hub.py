@@ -24,7 +24,6 @@ from rushlight._warnings import warn
 if TYPE_CHECKING:
     from typing import Any
 
-    from rushlight.nn import Module
 
 __all__ = [
     "download_url_to_file",
@@ -306,7 +305,7 @@ def list(
 
 def help(
     github: str,
-    model: Module,
+    model: str,
     force_reload: bool = False,
     skip_validation: bool = False,
     trust_repo: Any = None,
@@ -327,7 +326,7 @@ def help(
 
 def load(
     repo_or_dir: str,
-    model: Module,
+    model: str,
     *args: Any,
     source: str = "github",
     trust_repo: Any = None,

@@ -21,7 +21,7 @@ from rushlight._library.tags import listed
 from rushlight._ops import OpOverload
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    pass
 
 __all__ = [
     "CustomOpDef",
@@ -65,12 +65,12 @@ def _found(op) -> registry.CustomOverload:
 
 
 def define(
-    qualname: str,
+    qualname: Any,
     schema: str,
     alias_analysis: str = "",
     *,
     lib: Any = None,
-    tags: Sequence[str] = (),
+    tags: Any = (),
 ) -> Any:
     """Define an op, "namespace::name", with its schema; `impl` registers its implementation.
 
@@ -105,7 +105,7 @@ def define(
     return None
 
 
-def impl(qualname: str, types: Any, func: Any = None, *, lib: Any = None) -> Any:
+def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
     """A decorator that registers the implementation of an op for devices: "cpu", "cuda", "default"
     or several.
 
@@ -415,7 +415,7 @@ class Library:
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
-    def define(self, schema: str, alias_analysis: str = "", *, tags: Sequence[str] = ()) -> Any:
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> Any:
         """Define an op by its schema, "name(Tensor x) -> Tensor"; returns the name.
 
         Raises:

@@ -43,7 +43,9 @@ def _copy_to_device(tensors, device):
 
 
 def save_file(
-    tensors: Mapping[str, Tensor], filename: str, metadata: Mapping[str, Any] | None = None
+    tensors: Mapping[str, Tensor],
+    filename: str | os.PathLike[str],
+    metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """Save tensors under their names; an existing file is replaced in one step.
 
@@ -77,7 +79,9 @@ def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any] | None = Non
     return _C._save_safetensors(*_pairs(tensors, metadata), None)
 
 
-def load_file(filename: str, device: str = "cpu", *, mmap: bool = True) -> dict[str, Tensor]:
+def load_file(
+    filename: str | os.PathLike[str], device: str = "cpu", *, mmap: bool = True
+) -> dict[str, Tensor]:
     """Load the tensors of a file as a dict.
 
     Args:
@@ -114,7 +118,7 @@ def load(data: Any) -> dict[str, Tensor]:
     return _copy_to_device(_C._load_safetensors(data, False)[0], "cpu")
 
 
-def metadata(filename: str) -> Any:
+def metadata(filename: str | os.PathLike[str]) -> Any:
     """The metadata strings of a file.
 
     Args:
@@ -190,7 +194,9 @@ def save_sharded(
     os.replace(path + ".part", path)
 
 
-def load_sharded(path: str, device: str = "cpu", *, mmap: bool = True) -> dict[str, Tensor]:
+def load_sharded(
+    path: str | os.PathLike[str], device: str = "cpu", *, mmap: bool = True
+) -> dict[str, Tensor]:
     """Load the tensors of several files as a dict.
 
     Args:

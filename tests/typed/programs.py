@@ -1,4 +1,4 @@
-"""Twenty small programs whose results have types that checkers know: pyright in its strict mode and mypy read them, and a test runs them.
+"""Twenty-one small programs whose results have types that checkers know: pyright in its strict mode and mypy read them, and a test runs them.
 
 `assert_type` holds each result to its type; nothing is to be ignored, cast or of an unknown type.
 """
@@ -233,12 +233,34 @@ def containers() -> None:
     assert sum(len(part) for part in batches(torch.ones(5), 2)) == 5
 
 
+def one_or_several() -> None:
+    """What is given or comes is one thing or several, by a flag or as it is."""
+    x = torch.ones(2, requires_grad=True)
+    torch.autograd.backward(x.sum())
+    assert_type(torch.autograd.grad((x * 2).sum(), x), tuple[Tensor, ...])
+    chosen = torch.utils.data.WeightedRandomSampler(torch.tensor([0.5, 0.5]), 2)
+    assert len(list(chosen)) == 2
+    image = torch.ones(1, 4, 4)
+    assert_type(F.max_pool2d(image, 2), Tensor)
+    assert_type(F.max_pool2d(image, 2, return_indices=True), tuple[Tensor, Tensor])
+    assert_type(torch.unique(image), Tensor)
+    assert_type(torch.unique(image, return_counts=True), tuple[Tensor, Tensor])
+    assert_type(torch.nonzero(image), Tensor)
+    doubled = torch.compile(double)
+    assert_type(doubled(image, 2), Tensor)
+
+
+def double(x: Tensor, times: int) -> Tensor:
+    return x * times
+
+
 def run(path: str) -> int:
     """Runs all; how many there are."""
     programs: list[Callable[[], object]] = [
         *(factories, attributes, arithmetic, reductions, named_results, indexing, shapes),
         *(gradients, layers, functionals, training, data, recurrent, transforms_of_functions),
         *(own_gradients, distributions, devices_and_dtypes, mixed_precision, containers),
+        one_or_several,
     ]
     for program in programs:
         program()

@@ -11,7 +11,7 @@ from rushlight._library import schema as schemas
 from rushlight._library.infer_schema import infer_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    pass
 
 
 def devices_of(device_types) -> tuple:
@@ -58,7 +58,7 @@ class CustomOpDef:
         name: str,
         schema: str,
         fn: Callable[..., Any] | None = None,
-        tags: Sequence[str] = (),
+        tags: Any = (),
     ) -> None:
         self._namespace, self._name, self._schema = namespace, name, schema
         self._qualname = f"{namespace}::{name}"
@@ -166,7 +166,7 @@ def custom_op(
     mutates_args: Any,
     device_types: Any = None,
     schema: str | None = None,
-    tags: Sequence[str] | None = None,
+    tags: Any = None,
 ) -> Any:
     """Make a function an op, `ops.NAMESPACE.NAME`; without `fn`, a decorator.
 

@@ -95,7 +95,7 @@ def _gradients(given, n):
 
 
 def backward(
-    tensors: Sequence[Tensor],
+    tensors: Tensor | Sequence[Tensor],
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,

@@ -16,7 +16,6 @@ from rushlight.distributed._process_group import (
 from rushlight.futures import Future
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import timedelta
     from typing import Any
 
@@ -42,7 +41,7 @@ class ProcessGroupGloo(_EngineGroup):
         self,
         store: Store,
         rank: int,
-        size: int | Sequence[int],
+        size: int,
         timeout: timedelta = default_pg_timeout,
     ) -> None:
         super().__init__(store, rank, size)
@@ -84,7 +83,7 @@ class ProcessGroupMPI(_EngineGroup):
         self,
         store: Store,
         rank: int,
-        size: int | Sequence[int],
+        size: int,
         timeout: timedelta = default_pg_timeout,
     ) -> None:
         super().__init__(store, rank, size)
@@ -149,7 +148,7 @@ class ProcessGroupNCCL(_EngineGroup):
         self,
         store: Store,
         rank: int,
-        size: int | Sequence[int],
+        size: int,
         timeout: timedelta = default_pg_timeout,
         options: Any = None,
     ) -> None:

@@ -52,7 +52,7 @@ def assert_close(
     check_dtype: bool = True,
     check_layout: bool = True,
     check_stride: bool = False,
-    msg: str | None = None,
+    msg: Any = None,
 ) -> None:
     """Raise unless `actual` is close to `expected`: |a - e| <= atol + rtol |e| for all elements.
 

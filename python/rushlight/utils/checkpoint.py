@@ -547,7 +547,7 @@ class _CachedTorchDispatchMode(_SelectiveMode):
 
 
 def create_selective_checkpoint_contexts(
-    policy_fn_or_list: Callable[..., Any], allow_cache_entry_mutation: bool = False
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> Any:
     """Contexts for `context_fn` that keep the results of some ops and recompute the others.
 

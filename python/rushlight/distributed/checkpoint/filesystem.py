@@ -329,7 +329,7 @@ class FileSystemWriter(_FileSystemWriter):
 
     def __init__(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         single_file_per_rank: bool = True,
         sync_files: bool = True,
         thread_count: int = 1,
@@ -373,7 +373,7 @@ class FileSystemReader(StorageReader):
         ['weight']
     """
 
-    def __init__(self, path: str, _extension_registry: Any = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], _extension_registry: Any = None) -> None:
         if _extension_registry is not None:
             raise NotImplementedError("rushlight has no extensions of FileSystemReader")
         self.fs: Any = FileSystem()

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from rushlight import Tensor
+
 __all__ = [
     "BatchSampler",
     "RandomSampler",
@@ -159,7 +161,9 @@ class SubsetRandomSampler(Sampler):
         [5, 7]
     """
 
-    def __init__(self, indices: Sequence[int], generator: _C.Generator | None = None) -> None:
+    def __init__(
+        self, indices: Sequence[int] | Tensor, generator: _C.Generator | None = None
+    ) -> None:
         self.indices = indices
         self.generator = generator
 
@@ -187,7 +191,7 @@ class WeightedRandomSampler(Sampler):
 
     def __init__(
         self,
-        weights: Sequence[float],
+        weights: Sequence[float] | Tensor,
         num_samples: int,
         replacement: bool = True,
         generator: _C.Generator | None = None,

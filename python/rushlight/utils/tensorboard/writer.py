@@ -38,7 +38,11 @@ class FileWriter:
     """
 
     def __init__(
-        self, log_dir: str, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = ""
+        self,
+        log_dir: str | os.PathLike[str],
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str = "",
     ) -> None:
         self._log_dir = str(log_dir)
         self._suffix = filename_suffix
@@ -116,7 +120,7 @@ class SummaryWriter:
 
     def __init__(
         self,
-        log_dir: str | None = None,
+        log_dir: str | os.PathLike[str] | None = None,
         comment: str = "",
         purge_step: int | None = None,
         max_queue: int = 10,

@@ -31,6 +31,12 @@ def wrap(wrappee: Tensor, *, like: Any, **kwargs: Any) -> Any:
         wrappee: the numbers.
         like: of a  class that derives from TVTensor; its fields (format, canvas_size …) are kept.
         kwargs: fields that are other ones.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> image = tv_tensors.Image(torch.zeros(3, 4, 4))
+        >>> type(tv_tensors.wrap(torch.ones(3, 4, 4), like=image)).__name__
+        'Image'
     """
     made = getattr(type(like), "wrap", None)
     return wrappee.as_subclass(type(like)) if made is None else made(wrappee, like, **kwargs)

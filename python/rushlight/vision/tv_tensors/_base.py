@@ -35,6 +35,13 @@ def set_return_type(return_type: str) -> _ReturnTypeScope:
 
     Args:
         return_type: "Tensor" (the default) or "TVTensor"; upper and lower case are equal.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> with tv_tensors.set_return_type("TVTensor"):
+        ...     made = tv_tensors.Image(torch.zeros(3, 4, 4)) + 1
+        >>> type(made).__name__
+        'Image'
     """
     global _keeps_kind
     ways = {"tensor": False, "tvtensor": True}
@@ -56,7 +63,16 @@ def _plain_property(name: str) -> Any:
 
 
 class TVTensor(Tensor):
-    """The base of tensor subclasses for kinds of data."""
+    """The base of tensor subclasses for kinds of data.
+
+    Args:
+        device: where it lies; where the data does if None.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> isinstance(tv_tensors.Image(torch.zeros(3, 4, 4)), tv_tensors.TVTensor)
+        True
+    """
 
     _fields: tuple[str, ...] = ()  # what it knows besides its numbers
 

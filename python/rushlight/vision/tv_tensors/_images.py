@@ -91,6 +91,11 @@ class Image(_Pixels):
         data: a picture of Pillow, or what `rushlight.as_tensor` takes; of two dimensions it has one
             channel.
         dtype, device, requires_grad: those of the tensor; the data's if None.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> tv_tensors.Image(torch.zeros(3, 4, 4)).shape
+        torch.Size([3, 4, 4])
     """
 
     _least = 2
@@ -101,11 +106,35 @@ class Image(_Pixels):
 
 
 class Video(_Pixels):
-    """A video or several, of shape (..., T, C, H, W); arguments are those of Image."""
+    """A video or several, of shape (..., T, C, H, W); arguments are those of Image.
+
+    Args:
+        data: what `rushlight.as_tensor` takes.
+        dtype: the dtype; the data's if None.
+        device: where it lies; where the data does if None.
+        requires_grad: whether gradients are recorded; the data's answer if None.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> tv_tensors.Video(torch.zeros(2, 3, 4, 4)).shape
+        torch.Size([2, 3, 4, 4])
+    """
 
     _least = 4
     _takes_pictures = False
 
 
 class Mask(_Pixels):
-    """Masks of objects or of classes, of shape (..., H, W); arguments are those of Image."""
+    """Masks of objects or of classes, of shape (..., H, W); arguments are those of Image.
+
+    Args:
+        data: what `rushlight.as_tensor` takes.
+        dtype: the dtype; the data's if None.
+        device: where it lies; where the data does if None.
+        requires_grad: whether gradients are recorded; the data's answer if None.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> tv_tensors.Mask(torch.zeros(4, 4)).shape
+        torch.Size([4, 4])
+    """

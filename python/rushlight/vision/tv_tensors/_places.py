@@ -13,6 +13,11 @@ from ._base import TVTensor
 class BoundingBoxFormat(Enum):
     """What the numbers of a box are: corners (X, Y), sizes (W, H), the centre (CX, CY), and of
     turned boxes the angle in degrees, counter-clockwise (R), or all four corners.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> [format.value for format in tv_tensors.BoundingBoxFormat][:3]
+        ['XYXY', 'XYWH', 'CXCYWH']
     """
 
     XYXY = "XYXY"
@@ -27,7 +32,16 @@ _TURNED = ("XYWHR", "CXCYWHR", "XYXYXYXY")
 
 
 def is_rotated_bounding_format(format: BoundingBoxFormat | str) -> bool:
-    """Whether boxes of this format can be turned."""
+    """Whether boxes of this format can be turned.
+
+    Args:
+        format: a `BoundingBoxFormat`, or its name.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> tv_tensors.is_rotated_bounding_format("XYWHR")
+        True
+    """
     if not isinstance(format, BoundingBoxFormat | str):
         raise ValueError(f"format should be str or BoundingBoxFormat, not {format!r}")
     return (format.value if isinstance(format, BoundingBoxFormat) else format) in _TURNED
@@ -44,6 +58,12 @@ class BoundingBoxes(TVTensor):
             what is left), "hard" (the largest one within it; the same for boxes that are not
             turned) or None.
         dtype, device, requires_grad: those of the tensor; the data's if None.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> boxes = tv_tensors.BoundingBoxes([[2, 3, 6, 5]], format="XYXY", canvas_size=(8, 8))
+        >>> boxes.format.value, boxes.canvas_size
+        ('XYXY', (8, 8))
     """
 
     format: BoundingBoxFormat
@@ -104,6 +124,11 @@ class KeyPoints(TVTensor):
         data: what `rushlight.as_tensor` takes.
         canvas_size: height and width of the image.
         dtype, device, requires_grad: those of the tensor; the data's if None.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> tv_tensors.KeyPoints([[4, 3]], canvas_size=(8, 8)).canvas_size
+        (8, 8)
     """
 
     canvas_size: tuple[int, int]

@@ -100,6 +100,11 @@ class AutoAugment(_Augment):
         interpolation: that of `functional.affine`.
         fill: the value of pixels from outside: one, or one for each channel, or a dict of these by
             kind of input.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.AutoAugment()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.AutoAugment
@@ -134,6 +139,11 @@ class RandAugment(_Augment):
         magnitude: the number of the bin.
         num_magnitude_bins: the number of magnitudes.
         interpolation, fill: those of AutoAugment.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandAugment()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.RandAugment
@@ -167,6 +177,11 @@ class TrivialAugmentWide(_Augment):
     Args:
         num_magnitude_bins: the number of magnitudes.
         interpolation, fill: those of AutoAugment.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.TrivialAugmentWide()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.TrivialAugmentWide
@@ -192,6 +207,11 @@ class AugMix(Mixing, _Augment):
         alpha: the alpha of the distributions.
         all_ops: also brightness, contrast, colour and sharpness.
         interpolation, fill: those of AutoAugment.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.AugMix()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.AugMix

@@ -15,7 +15,16 @@ from ._utils import query_chw
 
 
 class Grayscale(Transform):
-    """Converts to grey, with one channel or three."""
+    """Converts to grey, with one channel or three.
+
+    Args:
+        num_output_channels: 1 or 3.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.Grayscale()(torch.zeros(3, 8, 8)).shape
+        torch.Size([1, 8, 8])
+    """
 
     _v1_transform_cls = v1.Grayscale
 
@@ -30,7 +39,16 @@ class Grayscale(Transform):
 
 
 class RandomGrayscale(Sometimes):
-    """Converts to grey with probability p, and keeps the number of channels."""
+    """Converts to grey with probability p, and keeps the number of channels.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomGrayscale()(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     _v1_transform_cls = v1.RandomGrayscale
 
@@ -45,7 +63,13 @@ class RandomGrayscale(Sometimes):
 
 
 class RGB(Transform):
-    """Converts to three channels: grey images get three equal ones."""
+    """Converts to three channels: grey images get three equal ones.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RGB()(torch.zeros(1, 4, 4)).shape
+        torch.Size([3, 4, 4])
+    """
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.grayscale_to_rgb, inpt)
@@ -69,6 +93,11 @@ class ColorJitter(_Changes):
         brightness, contrast, saturation: a range of factors, or one number d for max(0, 1 - d) to 1
             + d.
         hue: a range in -0.5 to 0.5, or one number d for -d to d.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.ColorJitter(brightness=0.2, hue=0.1)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.ColorJitter
@@ -105,7 +134,13 @@ class ColorJitter(_Changes):
 
 
 class RandomChannelPermutation(Transform):
-    """Permutes the channels randomly."""
+    """Permutes the channels randomly.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomChannelPermutation()(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         return {"permutation": rushlight.randperm(query_chw(flat_inputs)[0]).tolist()}
@@ -122,6 +157,11 @@ class RandomPhotometricDistort(_Changes):
         brightness, contrast, saturation: ranges of factors.
         hue: a range in -0.5 to 0.5.
         p: a probability.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomPhotometricDistort()(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     def __init__(
@@ -161,7 +201,16 @@ class RandomPhotometricDistort(_Changes):
 
 
 class RandomEqualize(Sometimes):
-    """Equalises the histogram with probability p."""
+    """Equalises the histogram with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomEqualize()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     _v1_transform_cls = v1.RandomEqualize
 
@@ -170,7 +219,16 @@ class RandomEqualize(Sometimes):
 
 
 class RandomInvert(Sometimes):
-    """Inverts the colours with probability p."""
+    """Inverts the colours with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomInvert(p=1.0)(torch.ones(3, 1, 1)).flatten()
+        tensor([0., 0., 0.])
+    """
 
     _v1_transform_cls = v1.RandomInvert
 
@@ -179,7 +237,17 @@ class RandomInvert(Sometimes):
 
 
 class RandomPosterize(Sometimes):
-    """Keeps only the highest bits, with probability p."""
+    """Keeps only the highest bits, with probability p.
+
+    Args:
+        bits: how many bits each channel keeps.
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomPosterize(bits=4)(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     _v1_transform_cls = v1.RandomPosterize
 
@@ -192,7 +260,17 @@ class RandomPosterize(Sometimes):
 
 
 class RandomSolarize(Sometimes):
-    """Inverts pixels from a threshold on, with probability p."""
+    """Inverts pixels from a threshold on, with probability p.
+
+    Args:
+        threshold: values above it are inverted.
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomSolarize(0.5)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     _v1_transform_cls = v1.RandomSolarize
 
@@ -205,7 +283,16 @@ class RandomSolarize(Sometimes):
 
 
 class RandomAutocontrast(Sometimes):
-    """Stretches the contrast with probability p."""
+    """Stretches the contrast with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomAutocontrast()(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     _v1_transform_cls = v1.RandomAutocontrast
 
@@ -214,7 +301,17 @@ class RandomAutocontrast(Sometimes):
 
 
 class RandomAdjustSharpness(Sometimes):
-    """Changes the sharpness with probability p."""
+    """Changes the sharpness with probability p.
+
+    Args:
+        sharpness_factor: 0 blurs, 1 changes nothing, 2 sharpens.
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomAdjustSharpness(2)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     _v1_transform_cls = v1.RandomAdjustSharpness
 

@@ -41,6 +41,12 @@ class Compose(_Container):
 
     Args:
         transforms: functions of samples, at least one (else ValueError).
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> steps = v2.Compose([v2.Resize(4), v2.RandomHorizontalFlip()])
+        >>> steps(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 4])
     """
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
@@ -57,6 +63,11 @@ class RandomApply(_Container):
     Args:
         transforms: a sequence or a ModuleList.
         p: a probability.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomApply([v2.Grayscale(3)], p=0.5)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.RandomApply
@@ -80,6 +91,11 @@ class RandomChoice(Transform):
     Args:
         transforms: a sequence.
         p: their weights; equal ones if None.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomChoice([v2.Grayscale(3), v2.RandomInvert()])(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     def __init__(
@@ -101,7 +117,16 @@ class RandomChoice(Transform):
 
 
 class RandomOrder(Transform):
-    """Applies all transforms in a random order."""
+    """Applies all transforms in a random order.
+
+    Args:
+        transforms: the transforms.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomOrder([v2.RandomInvert(), v2.Grayscale(3)])(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         _check_transforms(transforms)

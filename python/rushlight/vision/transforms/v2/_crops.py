@@ -32,7 +32,16 @@ from .functional._registry import is_pure_tensor
 
 
 class CenterCrop(Transform):
-    """The middle of a size: (height, width), or one number for both."""
+    """The middle of a size: (height, width), or one number for both.
+
+    Args:
+        size: height and width, or one number for both.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.CenterCrop(4)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 4])
+    """
 
     _v1_transform_cls = v1.CenterCrop
 
@@ -53,6 +62,11 @@ class RandomCrop(Transform):
         pad_if_needed: whether inputs that are too small get more pixels; else ValueError.
         fill: the value of such pixels: one, or one for each channel, or a dict of these by kind.
         padding_mode: the way to make the new pixels.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomCrop(4)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 4])
     """
 
     _v1_transform_cls = v1.RandomCrop
@@ -126,6 +140,11 @@ class RandomResizedCrop(Transform):
         scale: range of the part's share of the area.
         ratio: range of its width by its height.
         interpolation, antialias: those of `functional.resize`.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomResizedCrop(4)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 4])
     """
 
     _v1_transform_cls = v1.RandomResizedCrop
@@ -167,6 +186,14 @@ class RandomResizedCrop(Transform):
 class FiveCrop(Transform):
     """The corners and the middle of images, each of a size: a tuple. Boxes and masks are refused
     (TypeError).
+
+    Args:
+        size: height and width, or one number for both.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> len(v2.FiveCrop(4)(torch.zeros(3, 8, 8)))
+        5
     """
 
     _v1_transform_cls = v1.FiveCrop
@@ -193,6 +220,15 @@ class FiveCrop(Transform):
 class TenCrop(FiveCrop):
     """Those of FiveCrop, and those of the image flipped: left to right, or top to bottom with
     `vertical_flip`.
+
+    Args:
+        size: height and width, or one number for both.
+        vertical_flip: whether to mirror top and bottom instead of left and right.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> len(v2.TenCrop(4)(torch.zeros(3, 8, 8)))
+        10
     """
 
     _v1_transform_cls = v1.TenCrop
@@ -220,6 +256,14 @@ class RandomIoUCrop(Transform):
         min_aspect_ratio, max_aspect_ratio: range of its width by its height.
         sampler_options: minimum IoUs to draw from; with 1 or more the sample is not changed.
         trials: parts that are tried for one share.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> boxes = tv_tensors.BoundingBoxes([[2, 3, 6, 5]], format="XYXY", canvas_size=(8, 8))
+        >>> image, kept = v2.RandomIoUCrop()(tv_tensors.Image(torch.zeros(3, 8, 8)), boxes)
+        >>> image.shape[0], kept.shape[1]
+        (3, 4)
     """
 
     def __init__(

@@ -14,7 +14,16 @@ from ._utils import fill_for, fills_by_kind, query_size
 
 
 class RandomHorizontalFlip(Sometimes):
-    """Flips horizontally with probability p."""
+    """Flips horizontally with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomHorizontalFlip(p=1.0)(torch.tensor([[[1, 2]]]))
+        tensor([[[2, 1]]])
+    """
 
     _v1_transform_cls = v1.RandomHorizontalFlip
 
@@ -23,7 +32,17 @@ class RandomHorizontalFlip(Sometimes):
 
 
 class RandomVerticalFlip(Sometimes):
-    """Flips vertically with probability p."""
+    """Flips vertically with probability p.
+
+    Args:
+        p: the probability of doing it.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomVerticalFlip(p=1.0)(torch.tensor([[[1], [2]]]))
+        tensor([[[2],
+                 [1]]])
+    """
 
     _v1_transform_cls = v1.RandomVerticalFlip
 
@@ -39,6 +58,11 @@ class RandomRotation(Transform):
         interpolation, expand, center: those of `functional.rotate`.
         fill: the value of pixels from outside: one, or one for each channel, or a dict of these by
             kind of input.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomRotation(30)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.RandomRotation
@@ -84,6 +108,11 @@ class RandomAffine(Transform):
         shear: range of angles along x, or of x and y (four numbers), or one number; None for none.
         interpolation, center: those of `functional.affine`.
         fill: that of RandomRotation.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomAffine(degrees=10)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.RandomAffine
@@ -130,6 +159,17 @@ class RandomAffine(Transform):
 class RandomPerspective(Sometimes):
     """Corners moved inwards by up to half the edges times `distortion_scale`, 0 to 1, with
     probability p; `interpolation` is that of `functional.perspective`, `fill` of RandomRotation.
+
+    Args:
+        distortion_scale: how far corners move, from 0 to 1.
+        p: the probability of doing it.
+        interpolation: how pixels are read.
+        fill: the value of what lies outside.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomPerspective()(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.RandomPerspective
@@ -174,6 +214,11 @@ class ElasticTransform(Transform):
         sigma: how smooth, in pixels, likewise.
         interpolation: that of `functional.elastic`.
         fill: that of RandomRotation.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.ElasticTransform(sigma=0.5)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.ElasticTransform

@@ -11,7 +11,18 @@ from ._transform import Transform
 
 
 class ConvertBoundingBoxFormat(Transform):
-    """Converts boxes to another format: a BoundingBoxFormat or its name."""
+    """Converts boxes to another format: a BoundingBoxFormat or its name.
+
+    Args:
+        format: a `BoundingBoxFormat`, or its name.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> boxes = tv_tensors.BoundingBoxes([[2, 3, 6, 5]], format="XYXY", canvas_size=(8, 8))
+        >>> v2.ConvertBoundingBoxFormat("XYWH")(boxes).tolist()
+        [[2, 3, 4, 2]]
+    """
 
     _transformed_types = (BoundingBoxes,)
 
@@ -24,7 +35,19 @@ class ConvertBoundingBoxFormat(Transform):
 
 
 class ClampBoundingBoxes(Transform):
-    """Clamps boxes to their image; by their own `clamping_mode` with "auto"."""
+    """Clamps boxes to their image; by their own `clamping_mode` with "auto".
+
+    Args:
+        clamping_mode: "soft", "hard" or None, as `BoundingBoxes` has it; "auto": that of
+            the boxes.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> boxes = tv_tensors.BoundingBoxes([[2, 3, 9, 9]], format="XYXY", canvas_size=(8, 8))
+        >>> v2.ClampBoundingBoxes()(boxes).tolist()
+        [[2, 3, 8, 8]]
+    """
 
     _transformed_types = (BoundingBoxes,)
 
@@ -37,7 +60,15 @@ class ClampBoundingBoxes(Transform):
 
 
 class ClampKeyPoints(Transform):
-    """Clamps points to the nearest pixel of their image."""
+    """Clamps points to the nearest pixel of their image.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> points = tv_tensors.KeyPoints([[9, 3]], canvas_size=(8, 8))
+        >>> v2.ClampKeyPoints()(points).tolist()
+        [[7, 3]]
+    """
 
     _transformed_types = (KeyPoints,)
 
@@ -46,7 +77,19 @@ class ClampKeyPoints(Transform):
 
 
 class SetClampingMode(Transform):
-    """Sets the `clamping_mode` of boxes: "soft", "hard" or None (else ValueError)."""
+    """Sets the `clamping_mode` of boxes: "soft", "hard" or None (else ValueError).
+
+    Args:
+        clamping_mode: "soft", "hard" or None, as `BoundingBoxes` has it; "auto": that of
+            the boxes.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> boxes = tv_tensors.BoundingBoxes([[2, 3, 6, 5]], format="XYXY", canvas_size=(8, 8))
+        >>> v2.SetClampingMode("hard")(boxes).clamping_mode
+        'hard'
+    """
 
     _transformed_types = (BoundingBoxes,)
 

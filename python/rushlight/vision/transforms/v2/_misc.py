@@ -25,7 +25,14 @@ from .functional._registry import is_pure_tensor
 
 
 class PILToTensor(Transform):
-    """Converts Pillow images to tensors of their own numbers."""
+    """Converts Pillow images to tensors of their own numbers.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> from PIL import Image
+        >>> v2.PILToTensor()(Image.new("RGB", (4, 2))).shape
+        torch.Size([3, 2, 4])
+    """
 
     _transformed_types = (Picture,)
 
@@ -34,7 +41,13 @@ class PILToTensor(Transform):
 
 
 class ToImage(Transform):
-    """Converts plain tensors, arrays (H, W, C) and Pillow images to Images."""
+    """Converts plain tensors, arrays (H, W, C) and Pillow images to Images.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> type(v2.ToImage()(torch.zeros(3, 4, 4))).__name__
+        'Image'
+    """
 
     _transformed_types = (is_pure_tensor, Picture, np.ndarray)
 
@@ -43,7 +56,16 @@ class ToImage(Transform):
 
 
 class ToPILImage(Transform):
-    """Converts Images to Pillow images of a given mode or of the one that fits."""
+    """Converts Images to Pillow images of a given mode or of the one that fits.
+
+    Args:
+        mode: the mode of Pillow; by the number of channels if None.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.ToPILImage()(torch.zeros(3, 8, 8, dtype=torch.uint8)).size
+        (8, 8)
+    """
 
     _transformed_types = (is_pure_tensor, Image, np.ndarray)
 
@@ -56,7 +78,14 @@ class ToPILImage(Transform):
 
 
 class ToPureTensor(Transform):
-    """Converts tensor subclasses to plain tensors."""
+    """Converts tensor subclasses to plain tensors.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> type(v2.ToPureTensor()(tv_tensors.Image(torch.zeros(3, 4, 4)))).__name__
+        'Tensor'
+    """
 
     _transformed_types = (TVTensor,)
 
@@ -67,6 +96,12 @@ class ToPureTensor(Transform):
 class ToTensor(Transform):
     """Pictures and arrays as tensors of numbers from 0 to 1; warns that ToImage and ToDtype are to
     be used.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> import numpy
+        >>> v2.ToTensor()(numpy.full((2, 2, 3), 255, dtype="uint8")).max()
+        tensor(1.)
     """
 
     _transformed_types = (Picture, np.ndarray)
@@ -93,6 +128,11 @@ class ToDtype(Transform):
         dtype: of images and videos; or a dict of dtypes by kind, with None for no change and
             "others" for kinds that are not in it (else ValueError).
         scale: whether white of images and videos stays white.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.ToDtype(torch.float32, scale=True)(torch.tensor([[[0, 255]]], dtype=torch.uint8))
+        tensor([[[0., 1.]]])
     """
 
     _transformed_types = (Tensor,)
@@ -133,7 +173,16 @@ class ToDtype(Transform):
 
 
 class ConvertImageDtype(Transform):
-    """Images in another dtype in which white stays white: ToDtype with `scale`."""
+    """Images in another dtype in which white stays white: ToDtype with `scale`.
+
+    Args:
+        dtype: the dtype of the result.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.ConvertImageDtype(torch.float32)(torch.zeros(3, 8, 8, dtype=torch.uint8)).dtype
+        torch.float32
+    """
 
     _v1_transform_cls = v1.ConvertImageDtype
 
@@ -149,7 +198,13 @@ class ConvertImageDtype(Transform):
 
 
 class Identity(Transform):
-    """Everything as it is."""
+    """Everything as it is.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.Identity()(torch.ones(2))
+        tensor([1., 1.])
+    """
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return inpt
@@ -161,6 +216,11 @@ class Lambda(Transform):
     Args:
         lambd: the function.
         types: of the  inputs that it gets; all if none are given.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.Lambda(lambda x: x + 1)(torch.tensor([1, 2]))
+        tensor([2, 3])
     """
 
     _transformed_types = (object,)
@@ -199,6 +259,12 @@ class LinearTransformation(_OfTensors):
 
     Raises:
         ValueError: shapes, dtypes or devices do not fit.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> whiten = v2.LinearTransformation(torch.eye(12), torch.zeros(12))
+        >>> whiten(torch.zeros(3, 2, 2)).shape
+        torch.Size([3, 2, 2])
     """
 
     _v1_transform_cls = v1.LinearTransformation
@@ -216,7 +282,18 @@ class LinearTransformation(_OfTensors):
 
 
 class Normalize(_OfTensors):
-    """(image - mean) / std by channels; in place if asked for."""
+    """(image - mean) / std by channels; in place if asked for.
+
+    Args:
+        mean: what is subtracted, a number for each channel.
+        std: what is divided by, a number for each channel.
+        inplace: whether the picture itself is changed.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.Normalize([0.5], [0.25])(torch.ones(1, 1, 2))
+        tensor([[[2., 2.]]])
+    """
 
     _v1_transform_cls = v1.Normalize
 
@@ -238,6 +315,11 @@ class GaussianBlur(Transform):
     Args:
         kernel_size: odd, one or (width, height).
         sigma: the deviation in pixels, or its range.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.GaussianBlur(3)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.GaussianBlur
@@ -256,7 +338,18 @@ class GaussianBlur(Transform):
 
 
 class GaussianNoise(Transform):
-    """Normal noise added to images; arguments are those of `functional.gaussian_noise`."""
+    """Normal noise added to images; arguments are those of `functional.gaussian_noise`.
+
+    Args:
+        mean: the mean.
+        sigma: the standard deviation.
+        clip: whether results are kept within 0 to 1.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.GaussianNoise(sigma=0.2)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
+    """
 
     def __init__(self, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> None:
         super().__init__()
@@ -271,7 +364,17 @@ class GaussianNoise(Transform):
 
 
 class UniformTemporalSubsample(Transform):
-    """Some frames of videos at equal distances."""
+    """Some frames of videos at equal distances.
+
+    Args:
+        num_samples: how many frames are kept.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.UniformTemporalSubsample(2)(tv_tensors.Video(torch.zeros(6, 3, 4, 4))).shape
+        torch.Size([2, 3, 4, 4])
+    """
 
     _transformed_types = (Tensor,)
 

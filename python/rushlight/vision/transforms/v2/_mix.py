@@ -33,6 +33,11 @@ class RandomErasing(Sometimes):
         ratio: range of its height by its width.
         value: the value to write: a number, one for each channel, or "random" for normal noise.
         inplace: whether tensors themselves are changed.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomErasing(p=1.0)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 8, 8])
     """
 
     _v1_transform_cls = v1.RandomErasing
@@ -178,6 +183,14 @@ class MixUp(_BatchMix):
         num_classes: how many classes; None if labels are shares already.
         labels_getter: a function of the sample that finds the labels, or "default": the second
             input, or what it has under a key like "labels".
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> images, labels = v2.MixUp(num_classes=3)(
+        ...     torch.zeros(4, 3, 8, 8), torch.tensor([0, 1, 2, 0])
+        ... )
+        >>> images.shape, labels.shape
+        (torch.Size([4, 3, 8, 8]), torch.Size([4, 3]))
     """
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -190,6 +203,20 @@ class MixUp(_BatchMix):
 class CutMix(_BatchMix):
     """Batches of images with a rectangle from the ones before them in the batch, and their labels
     mixed by its area (arXiv 1905.04899); arguments are those of MixUp.
+
+    Args:
+        alpha: the alpha of the Beta distribution of the share.
+        num_classes: how many classes; None if labels are shares already.
+        labels_getter: a function of the sample that finds the labels; "default": the second
+            input, or what it has under a key like "labels".
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> images, labels = v2.CutMix(num_classes=3)(
+        ...     torch.zeros(4, 3, 8, 8), torch.tensor([0, 1, 2, 0])
+        ... )
+        >>> images.shape, labels.shape
+        (torch.Size([4, 3, 8, 8]), torch.Size([4, 3]))
     """
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -223,6 +250,11 @@ class JPEG(Transform):
 
     Args:
         quality: 1 to 100, or a range (lowest, highest) of whole numbers to draw from.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.JPEG(50)(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+        torch.Size([3, 8, 8])
     """
 
     def __init__(self, quality: int | Sequence[int]) -> None:

@@ -74,6 +74,15 @@ class SanitizeBoundingBoxes(_Sanitize):
         labels_getter: a function of the sample that finds the labels, or several tensors with an
             entry for each box; None for none; "default": what the sample, or its second part, has
             under a key like "labels".
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> boxes = tv_tensors.BoundingBoxes(
+        ...     [[2, 3, 6, 5], [1, 1, 1, 4]], format="XYXY", canvas_size=(8, 8)
+        ... )
+        >>> v2.SanitizeBoundingBoxes(labels_getter=None)(boxes).tolist()
+        [[2, 3, 6, 5]]
     """
 
     _kind = BoundingBoxes
@@ -101,6 +110,13 @@ class SanitizeKeyPoints(_Sanitize):
 
     Args:
         labels_getter: that of SanitizeBoundingBoxes.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> points = tv_tensors.KeyPoints([[9, 3], [1, 1]], canvas_size=(8, 8))
+        >>> v2.SanitizeKeyPoints(labels_getter=None)(points).tolist()
+        [[1, 1]]
     """
 
     _kind = KeyPoints

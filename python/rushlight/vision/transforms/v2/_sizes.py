@@ -26,6 +26,11 @@ class Resize(Transform):
     Args:
         size: (height, width), the shorter edge, or None: `max_size` is the longer one then.
         interpolation, max_size, antialias: those of `functional.resize`.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.Resize((4, 6))(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 6])
     """
 
     _v1_transform_cls = v1.Resize
@@ -85,6 +90,11 @@ class ScaleJitter(_DrawnSize):
         target_size: the size.
         scale_range: the range.
         interpolation, antialias: those of `functional.resize`.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.ScaleJitter((8, 8), scale_range=(0.5, 0.5))(torch.zeros(3, 16, 16)).shape
+        torch.Size([3, 4, 4])
     """
 
     def __init__(
@@ -116,6 +126,11 @@ class RandomShortestSize(_DrawnSize):
         min_size: the lengths, or one of them.
         max_size: the longer edge is never longer.
         interpolation, antialias: those of `functional.resize`.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomShortestSize(4)(torch.zeros(3, 8, 16)).shape
+        torch.Size([3, 4, 8])
     """
 
     def __init__(
@@ -142,6 +157,17 @@ class RandomShortestSize(_DrawnSize):
 class RandomResize(_DrawnSize):
     """The shorter edge from `min_size` to `max_size` - 1; other arguments are those of
     `functional.resize`.
+
+    Args:
+        min_size: the least size.
+        max_size: the size that is not reached.
+        interpolation: the way to compute pixels, of `InterpolationMode`.
+        antialias: whether a smaller image is smoothed.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomResize(4, 5)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 4, 4])
     """
 
     def __init__(
@@ -170,6 +196,11 @@ class Pad(Transform):
     Args:
         padding, padding_mode: those of `functional.pad`.
         fill: the value of new pixels: one, or one for each channel, or a dict of these by kind.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.Pad(2)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 12, 12])
     """
 
     _v1_transform_cls = v1.Pad
@@ -199,6 +230,11 @@ class RandomZoomOut(Sometimes):
         fill: that of Pad.
         side_range: range of the canvas' size by the input's, from 1 on.
         p: a probability.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.RandomZoomOut(side_range=(2.0, 2.0), p=1.0)(torch.zeros(3, 8, 8)).shape
+        torch.Size([3, 16, 16])
     """
 
     def __init__(

@@ -23,6 +23,14 @@ class Transform(nn.Module):
     A sample is an input, several ones, or any structure of lists, tuples and dicts. Plain tensors
     pass as they are if there is an image or a video in the sample; else the first one is an image.
     What derives from this says what to do in `transform`, and what is drawn in `make_params`.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> class Half(v2.Transform):
+        ...     def transform(self, inpt, params):
+        ...         return inpt / 2
+        >>> Half()(torch.ones(2))
+        tensor([0.5000, 0.5000])
     """
 
     _transformed_types: tuple = (Tensor, Picture)  # types, or functions that say yes or no

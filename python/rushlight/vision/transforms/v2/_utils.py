@@ -25,7 +25,18 @@ def sample_of(inputs: Any) -> Any:
 
 
 def check_type(obj: Any, types_or_checks: tuple) -> bool:
-    """Whether it is of one of the types, or passes one of the checks."""
+    """Whether it is of one of the types, or passes one of the checks.
+
+    Args:
+        obj: the object.
+        types_or_checks: types, or functions that say whether an input is one.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.check_type(tv_tensors.Image(torch.zeros(3, 4, 4)), (tv_tensors.Image,))
+        True
+    """
     for check in types_or_checks:
         if isinstance(obj, check) if isinstance(check, type) else check(obj):
             return True
@@ -33,12 +44,34 @@ def check_type(obj: Any, types_or_checks: tuple) -> bool:
 
 
 def has_any(flat_inputs: Sequence[Any], *types_or_checks: Any) -> bool:
-    """Whether one of the inputs passes one of the checks."""
+    """Whether one of the inputs passes one of the checks.
+
+    Args:
+        flat_inputs: the inputs, in a list.
+        types_or_checks: types, or functions that say whether an input is one.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.has_any([tv_tensors.Image(torch.zeros(3, 4, 4))], tv_tensors.Image, tv_tensors.Mask)
+        True
+    """
     return any(check_type(inpt, types_or_checks) for inpt in flat_inputs)
 
 
 def has_all(flat_inputs: Sequence[Any], *types_or_checks: Any) -> bool:
-    """Whether for each check there is an input that passes it."""
+    """Whether for each check there is an input that passes it.
+
+    Args:
+        flat_inputs: the inputs, in a list.
+        types_or_checks: types, or functions that say whether an input is one.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.has_all([tv_tensors.Image(torch.zeros(3, 4, 4))], tv_tensors.Image, tv_tensors.Mask)
+        False
+    """
     return all(has_any(flat_inputs, check) for check in types_or_checks)
 
 
@@ -56,12 +89,34 @@ def passes(transform: Any, inpt: Any) -> str:
 
 
 def get_bounding_boxes(flat_inputs: Sequence[Any]) -> BoundingBoxes:
-    """The first boxes; ValueError without any."""
+    """The first boxes; ValueError without any.
+
+    Args:
+        flat_inputs: the inputs, in a list.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> boxes = tv_tensors.BoundingBoxes([[2, 3, 6, 5]], format="XYXY", canvas_size=(8, 8))
+        >>> v2.get_bounding_boxes([torch.zeros(1), boxes]).tolist()
+        [[2, 3, 6, 5]]
+    """
     return _first_of_kind(flat_inputs, BoundingBoxes, "bounding boxes")
 
 
 def get_keypoints(flat_inputs: Sequence[Any]) -> KeyPoints:
-    """The first points; ValueError without any."""
+    """The first points; ValueError without any.
+
+    Args:
+        flat_inputs: the inputs, in a list.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms import v2
+        >>> points = tv_tensors.KeyPoints([[4, 3]], canvas_size=(8, 8))
+        >>> v2.get_keypoints([torch.zeros(1), points]).tolist()
+        [[4, 3]]
+    """
     return _first_of_kind(flat_inputs, KeyPoints, "keypoints")
 
 
@@ -77,6 +132,14 @@ def _one(sizes: set, what: str, axes: str) -> Any:
 def query_chw(flat_inputs: Sequence[Any]) -> tuple[int, int, int]:
     """Channels, height and width of the images and videos; ValueError unless all have the same,
     TypeError without any.
+
+    Args:
+        flat_inputs: the inputs, in a list.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.query_chw([torch.zeros(3, 4, 6)])
+        (3, 4, 6)
     """
     sizes = {tuple(get_dimensions(inpt)) for inpt in flat_inputs if check_type(inpt, IMAGES)}
     return _one(sizes, "image or video", "CxHxW")
@@ -85,6 +148,14 @@ def query_chw(flat_inputs: Sequence[Any]) -> tuple[int, int, int]:
 def query_size(flat_inputs: Sequence[Any]) -> tuple[int, int]:
     """Height and width of all that has them; ValueError unless all have the same, TypeError without
     any.
+
+    Args:
+        flat_inputs: the inputs, in a list.
+
+    Example:
+        >>> from rushlight.vision.transforms import v2
+        >>> v2.query_size([torch.zeros(3, 4, 6)])
+        (4, 6)
     """
     sizes = {tuple(get_size(inpt)) for inpt in flat_inputs if check_type(inpt, SIZED)}
     return _one(sizes, "image, video, mask, bounding box of keypoint", "HxW")
