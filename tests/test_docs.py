@@ -16,6 +16,7 @@ import rushlight
 from docs import chart, docstrings, execute, make, mistakes, notebooks, pages, pictures, reference
 from docs import map as code_map
 from gen import declarations, table
+from rushlight.utils import cpp_extension
 from tests.compat import page as packages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,7 +109,7 @@ def test_the_guide_in_cpp_builds_and_learns(tmp_path):
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer would watch the compiler")
 def test_the_program_for_libtorch_builds_and_learns(tmp_path):
     page = ROOT / "docs" / "from-libtorch.md"
-    (program,) = blocks(page, "cpp")
+    program, extension = blocks(page, "cpp")
     (commands,) = blocks(page, "sh")
     (tmp_path / "net.cpp").write_text(program)
     package = str(Path(rushlight.__file__).parent.parent)
@@ -124,6 +125,10 @@ def test_the_program_for_libtorch_builds_and_learns(tmp_path):
     losses = [float(line.split()[1]) for line in run.stdout.splitlines()]
     assert len(losses) == 3 and losses[0] > losses[1] > losses[2]
     assert "conv.weight" in rushlight.load(tmp_path / "net.pt")
+    (tmp_path / "demo.cpp").write_text(extension)
+    source = str(tmp_path / "demo.cpp")
+    cpp_extension.load("demo", source, build_directory=str(tmp_path), is_python_module=False)
+    assert rushlight.ops.demo.doubled(rushlight.ones(2)).tolist() == [2, 2]
 
 
 # ---- the form of pages ----

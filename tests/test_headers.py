@@ -36,5 +36,5 @@ def test_torch_header_is_light(tmp_path):
     )
     peak = int(measured.stdout)
     # The standard headers that programs find behind it take 22,000 of them, the functions that
-    # bindings of other languages call by name some 7,000.
-    assert 50_000 < peak <= 283_000, f"g++ takes {peak} KiB"
+    # bindings of other languages call by name some 7,000, the states of optimisers 700.
+    assert 50_000 < peak <= 284_000, f"g++ takes {peak} KiB"

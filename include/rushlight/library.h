@@ -82,6 +82,11 @@ CppFunction dispatch(DispatchKey key, F&& function) {
   out.key = key;
   return out;
 }
+// The same by a kind of device: dispatch(kCPU, f).
+template <class F>
+CppFunction dispatch(DeviceType device, F&& function) {
+  return dispatch(library::backend_key(device), std::forward<F>(function));
+}
 inline std::string schema(std::string text) { return text; }
 
 // What TORCH_LIBRARY and TORCH_LIBRARY_IMPL hand to their body.
@@ -107,6 +112,11 @@ class RL_API Library {
     return set_python_module(module, context);
   }
   Library& impl(const std::string& name, const CppFunction& function) &;
+  // At a dispatch key, or on a kind of device.
+  template <class Place, class F>
+  Library& impl(const std::string& name, Place place, F&& function) & {
+    return impl(name, dispatch(place, std::forward<F>(function)));
+  }
   // In TORCH_LIBRARY_IMPL(_, KEY, m): what ops do that have no function for this key.
   Library& fallback(const CppFunction& function) &;
   // A class of this namespace; its methods follow.

@@ -15,6 +15,18 @@ namespace rushlight::optim {
   void serialize(serialize::OutputArchive& archive) const override; \
   void serialize(serialize::InputArchive& archive) override;
 
+// The state of a parameter by libtorch's names.
+#define RL_PARAM_STATE(Name, size, accessors)                    \
+  class RL_API Name : public TensorsParamState {                 \
+   public:                                                       \
+    Name() : TensorsParamState(size) {}                          \
+    std::unique_ptr<OptimizerParamState> clone() const override; \
+    accessors                                                    \
+  }
+#define RL_STATE_TENSOR(name, i)        \
+  Tensor& name() { return tensors[i]; } \
+  void name(const Tensor& value) { tensors[i] = value; }
+
 #define RL_OPTIMIZER(Name, usual)                                                             \
   extern template class OptimizerCloneableOptions<Name##Options>;                             \
   class RL_API Name : public Optimizer {                                                      \
@@ -25,6 +37,7 @@ namespace rushlight::optim {
    protected:                                                                                 \
     std::vector<std::string> state_names() const override;                                    \
     State new_state(const Tensor& parameter, const OptimizerOptions& options) const override; \
+    std::unique_ptr<TensorsParamState> empty_state() const override;                          \
     void step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,       \
                     const std::vector<Tensor>& grads, std::vector<State>& states) override;   \
   }
@@ -39,6 +52,7 @@ struct RL_API SGDOptions : OptimizerCloneableOptions<SGDOptions> {
   RL_SERIALIZED
 };
 RL_OPTIMIZER(SGD, SGDOptions());
+RL_PARAM_STATE(SGDParamState, 1, RL_STATE_TENSOR(momentum_buffer, 0));
 
 struct RL_API AdamOptions : OptimizerCloneableOptions<AdamOptions> {
   using Betas = std::tuple<double, double>;
@@ -51,6 +65,9 @@ struct RL_API AdamOptions : OptimizerCloneableOptions<AdamOptions> {
   RL_SERIALIZED
 };
 RL_OPTIMIZER(Adam, AdamOptions());
+RL_PARAM_STATE(AdamParamState, 4,
+               RL_STATE_TENSOR(exp_avg, 1) RL_STATE_TENSOR(exp_avg_sq, 2)
+                   RL_STATE_TENSOR(max_exp_avg_sq, 3));
 
 struct RL_API AdamWOptions : OptimizerCloneableOptions<AdamWOptions> {
   using Betas = std::tuple<double, double>;
@@ -63,6 +80,7 @@ struct RL_API AdamWOptions : OptimizerCloneableOptions<AdamWOptions> {
   RL_SERIALIZED
 };
 RL_OPTIMIZER(AdamW, AdamWOptions());
+using AdamWParamState = AdamParamState;
 
 struct RL_API RMSpropOptions : OptimizerCloneableOptions<RMSpropOptions> {
   RMSpropOptions(double lr = 1e-2) : lr_(lr) {}
@@ -75,6 +93,9 @@ struct RL_API RMSpropOptions : OptimizerCloneableOptions<RMSpropOptions> {
   RL_SERIALIZED
 };
 RL_OPTIMIZER(RMSprop, RMSpropOptions());
+RL_PARAM_STATE(RMSpropParamState, 4,
+               RL_STATE_TENSOR(square_avg, 1) RL_STATE_TENSOR(momentum_buffer, 2)
+                   RL_STATE_TENSOR(grad_avg, 3));
 
 struct RL_API AdagradOptions : OptimizerCloneableOptions<AdagradOptions> {
   AdagradOptions(double lr = 1e-2) : lr_(lr) {}
@@ -86,6 +107,7 @@ struct RL_API AdagradOptions : OptimizerCloneableOptions<AdagradOptions> {
   RL_SERIALIZED
 };
 RL_OPTIMIZER(Adagrad, AdagradOptions());
+RL_PARAM_STATE(AdagradParamState, 2, RL_STATE_TENSOR(sum, 1));
 
 struct RL_API AdadeltaOptions : OptimizerCloneableOptions<AdadeltaOptions> {
   AdadeltaOptions(double lr = 1) : lr_(lr) {}

@@ -92,6 +92,17 @@ class OptimizerCloneableParamState : public OptimizerParamState {
   }
 };
 
+// What the library's optimisers keep of a parameter: tensors in the order of state_names().
+class RL_API TensorsParamState : public OptimizerParamState {
+ public:
+  explicit TensorsParamState(size_t n = 0) : tensors(n) {}
+  std::unique_ptr<OptimizerParamState> clone() const override;
+  int64_t step() const;  // of those whose first tensor counts steps
+  void step(int64_t n);
+  std::vector<Tensor> tensors;
+  bool is_complete = false;  // no: a step adds what is missing
+};
+
 // By a parameter's impl. A step asks for them in one order, so a search begins behind the last.
 class RL_API ParamStates {
  public:
@@ -100,9 +111,19 @@ class RL_API ParamStates {
     std::unique_ptr<OptimizerParamState> second;
   };
   Item* find(void* parameter);  // end() where there is none
+  const Item* find(void* parameter) const {
+    return const_cast<ParamStates*>(this)->find(parameter);
+  }
   std::unique_ptr<OptimizerParamState>& operator[](void* parameter);
+  std::unique_ptr<OptimizerParamState>& at(void* parameter);  // IndexError where there is none
+  size_t count(void* parameter) { return find(parameter) == end() ? 0 : 1; }
+  size_t erase(void* parameter);  // how many there were
+  void clear() { items_.clear(); }
+  bool empty() const { return items_.empty(); }
   Item* begin() { return items_.data(); }
   Item* end() { return items_.data() + items_.size(); }
+  const Item* begin() const { return items_.data(); }
+  const Item* end() const { return items_.data() + items_.size(); }
   size_t size() const { return items_.size(); }
 
  private:
@@ -133,6 +154,8 @@ class RL_API Optimizer {
   const OptimizerOptions& defaults() const { return *defaults_; }
   std::vector<OptimizerParamGroup>& param_groups() { return param_groups_; }
   const std::vector<OptimizerParamGroup>& param_groups() const { return param_groups_; }
+  // What is kept of each parameter, by its impl (unsafeGetTensorImpl).
+  ParamStates& state() { return state_; }
   virtual void save(serialize::OutputArchive& archive) const;
   virtual void load(serialize::InputArchive& archive);
 
@@ -140,6 +163,7 @@ class RL_API Optimizer {
   // What an optimiser says of itself that keeps step(); others take a step of their own.
   virtual std::vector<std::string> state_names() const;
   virtual State new_state(const Tensor& parameter, const OptimizerOptions& options) const;
+  virtual std::unique_ptr<TensorsParamState> empty_state() const;
   // `states`: for each name the tensors of all parameters.
   virtual void step_group(const OptimizerOptions& options, const std::vector<Tensor>& params,
                           const std::vector<Tensor>& grads, std::vector<State>& states);
@@ -150,10 +174,10 @@ class RL_API Optimizer {
 
   std::vector<OptimizerParamGroup> param_groups_;
   std::unique_ptr<OptimizerOptions> defaults_;
-  ParamStates state_;  // of those that take a step of their own
+  ParamStates state_;
 
  private:
-  std::shared_ptr<void> kept_;  // the State of each parameter; only optim.cpp knows its type
+  std::vector<Tensor>& tensors_of(const Tensor& parameter, const OptimizerOptions& options);
 };
 RL_API serialize::OutputArchive& operator<<(serialize::OutputArchive& archive,
                                             const Optimizer& optimizer);

@@ -17,14 +17,22 @@ OptimizerParamState::~OptimizerParamState() = default;
 Optimizer::~Optimizer() = default;
 LRScheduler::~LRScheduler() = default;
 
-namespace {
-using States = std::unordered_map<TensorImpl*, Optimizer::State>;
-States& states_of(const std::shared_ptr<void>& held) { return *static_cast<States*>(held.get()); }
-}  // namespace
+std::unique_ptr<OptimizerParamState> TensorsParamState::clone() const {
+  return std::make_unique<TensorsParamState>(*this);
+}
+int64_t TensorsParamState::step() const {
+  return tensors.empty() || !tensors[0].defined()
+             ? 0
+             : static_cast<int64_t>(tensors[0].item().toDouble());
+}
+void TensorsParamState::step(int64_t n) {
+  RL_CHECK(!tensors.empty(), "step(): this state has no place for a number of steps");
+  tensors[0] = full({}, static_cast<double>(n), kFloat32);
+}
 
 Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
                      std::unique_ptr<OptimizerOptions> defaults)
-    : defaults_(std::move(defaults)), kept_(std::make_shared<States>()) {
+    : defaults_(std::move(defaults)) {
   for (const OptimizerParamGroup& group : groups) {
     add_param_group(group);
   }
@@ -52,6 +60,51 @@ std::unique_ptr<OptimizerParamState>& ParamStates::operator[](void* parameter) {
     found = &items_.back();
   }
   return found->second;
+}
+
+std::unique_ptr<OptimizerParamState>& ParamStates::at(void* parameter) {
+  Item* const found = find(parameter);
+  RL_CHECK_INDEX(found != end(), "state(): the optimizer keeps nothing of this parameter yet");
+  return found->second;
+}
+
+size_t ParamStates::erase(void* parameter) {
+  Item* const found = find(parameter);
+  if (found == end()) {
+    return 0;
+  }
+  items_.erase(items_.begin() + (found - begin()));
+  return 1;
+}
+
+// What is kept of a parameter, as much as a step needs: programs may give states of their own, with
+// some of their tensors.
+std::vector<Tensor>& Optimizer::tensors_of(const Tensor& parameter,
+                                           const OptimizerOptions& options) {
+  std::unique_ptr<OptimizerParamState>& kept = state_[parameter.impl()];
+  if (kept == nullptr) {
+    kept = empty_state();
+  }
+  auto* const state = dynamic_cast<TensorsParamState*>(kept.get());
+  RL_CHECK(state != nullptr,
+           "step(): the state of a parameter is of a class that is not this optimizer's");
+  if (!state->is_complete) {
+    const State fresh = new_state(parameter, options);
+    state->tensors.resize(fresh.size());
+    for (size_t i = 0; i < fresh.size(); i++) {
+      Tensor& own = state->tensors[i];
+      own = own.defined() ? own : fresh[i];
+      RL_CHECK(!fresh[i].defined() || fresh[i].sizes() == own.sizes(), "step(): the ",
+               state_names()[i], " of a parameter of size ", parameter.sizes(), " has the size ",
+               own.sizes());
+    }
+    state->is_complete = true;
+  }
+  return state->tensors;
+}
+
+std::unique_ptr<TensorsParamState> Optimizer::empty_state() const {
+  return std::make_unique<TensorsParamState>();
 }
 
 void Optimizer::add_param_group(const OptimizerParamGroup& group) {
@@ -115,14 +168,11 @@ Tensor Optimizer::step(LossClosure closure) {
       if (!p.grad().defined()) {
         continue;
       }
-      auto found = states_of(kept_).find(p.impl());
-      if (found == states_of(kept_).end()) {
-        found = states_of(kept_).emplace(p.impl(), new_state(p, group.options())).first;
-      }
+      const std::vector<Tensor>& own = tensors_of(p, group.options());
       params.push_back(p);
       grads.push_back(p.grad());
       for (size_t i = 0; i < names; i++) {
-        states[i].push_back(found->second[i]);
+        states[i].push_back(own[i]);
       }
     }
     if (params.empty()) {
@@ -130,7 +180,7 @@ Tensor Optimizer::step(LossClosure closure) {
     }
     step_group(group.options(), params, grads, states);
     for (size_t k = 0; k < params.size(); k++) {  // a step may have made what was not there
-      State& own = states_of(kept_)[params[k].impl()];
+      std::vector<Tensor>& own = tensors_of(params[k], group.options());
       for (size_t i = 0; i < names; i++) {
         own[i] = states[i][k];
       }
@@ -223,10 +273,13 @@ void Optimizer::save(serialize::OutputArchive& archive) const {
   save_groups(archive);
   int64_t number = 0;
   for (const Tensor& p : parameters()) {
-    const auto found = states_of(kept_).find(p.impl());
-    for (size_t i = 0; found != states_of(kept_).end() && i < names.size(); i++) {
-      if (found->second[i].defined()) {
-        archive.write(str("state.", number, '.', names[i]), found->second[i]);
+    const ParamStates::Item* const found = state_.find(p.impl());
+    const auto* kept = found == state_.end()
+                           ? nullptr
+                           : dynamic_cast<const TensorsParamState*>(found->second.get());
+    for (size_t i = 0; kept != nullptr && i < kept->tensors.size(); i++) {
+      if (kept->tensors[i].defined()) {
+        archive.write(str("state.", number, '.', names[i]), kept->tensors[i]);
       }
     }
     number++;
@@ -236,7 +289,9 @@ void Optimizer::save(serialize::OutputArchive& archive) const {
 void Optimizer::load(serialize::InputArchive& archive) {
   const std::vector<std::string> names = state_names();
   load_groups(archive);
-  states_of(kept_).clear();
+  if (!names.empty()) {
+    state_.clear();
+  }
   int64_t number = 0;
   for (const Tensor& p : parameters()) {
     State state(names.size());
@@ -245,7 +300,9 @@ void Optimizer::load(serialize::InputArchive& archive) {
       any |= archive.try_read(str("state.", number, '.', names[i]), state[i]);
     }
     if (any) {
-      states_of(kept_)[p.impl()] = std::move(state);
+      std::unique_ptr<TensorsParamState> kept = empty_state();
+      kept->tensors = std::move(state);
+      state_[p.impl()] = std::move(kept);
     }
     number++;
   }

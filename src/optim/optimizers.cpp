@@ -22,6 +22,34 @@ namespace rushlight::optim {
     visit_##Name(*this, Reader{archive});                                  \
   }
 
+namespace {
+// What an optimiser's state is by name; those that libtorch lacks have none.
+template <class O>
+struct StateOf {
+  using type = TensorsParamState;
+};
+#define RL_STATE_OF(Name)          \
+  template <>                      \
+  struct StateOf<Name> {           \
+    using type = Name##ParamState; \
+  };
+RL_STATE_OF(SGD)
+RL_STATE_OF(Adam)
+RL_STATE_OF(AdamW)
+RL_STATE_OF(RMSprop)
+RL_STATE_OF(Adagrad)
+#undef RL_STATE_OF
+}  // namespace
+#define RL_CLONE(State)                                       \
+  std::unique_ptr<OptimizerParamState> State::clone() const { \
+    return std::make_unique<State>(*this);                    \
+  }
+RL_CLONE(SGDParamState)
+RL_CLONE(AdamParamState)
+RL_CLONE(RMSpropParamState)
+RL_CLONE(AdagradParamState)
+#undef RL_CLONE
+
 #define RL_OPTIMIZER(Name)                                                             \
   template class OptimizerCloneableOptions<Name##Options>;                             \
   Name::Name(std::vector<Tensor> params, Name##Options defaults)                       \
@@ -30,6 +58,9 @@ namespace rushlight::optim {
   Name::Name(std::vector<OptimizerParamGroup> groups, Name##Options defaults)          \
       : Optimizer(std::move(groups), std::make_unique<Name##Options>(defaults)) {      \
     RL_CHECK(defaults.lr() >= 0, "Invalid learning rate: ", defaults.lr());            \
+  }                                                                                    \
+  std::unique_ptr<TensorsParamState> Name::empty_state() const {                       \
+    return std::make_unique<StateOf<Name>::type>();                                    \
   }
 
 namespace {

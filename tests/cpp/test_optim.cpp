@@ -98,4 +98,69 @@ RL_TEST(own_optimizer) {
 
 }  // namespace
 
+// As programs do that add rows to a parameter while it is trained.
+template <class Optimizer, class Options, class State>
+void check_states_follow_parameters() {
+  using namespace torch;  // NOLINT: as programs do
+  manual_seed(0);
+  Tensor w = randn({3, 2}).requires_grad_();
+  Optimizer optimizer({w}, Options(0.1));
+  const auto step = [&](Tensor& p) {
+    optimizer.zero_grad();
+    (p * p).sum().backward();
+    optimizer.step();
+  };
+  CHECK(optimizer.state().empty());
+  CHECK_THROWS(c10::IndexError, "keeps nothing", optimizer.state().at(w.unsafeGetTensorImpl()));
+  step(w);
+  step(w);
+  CHECK(optimizer.state().size() == 1);
+  auto& kept = static_cast<State&>(*optimizer.state().at(w.unsafeGetTensorImpl()));
+  CHECK(kept.step() == 2);
+  CHECK(kept.exp_avg().sizes() == w.sizes() && kept.exp_avg_sq().gt(0).all().template item<bool>());
+
+  const Tensor more = cat({w.detach(), ones({1, 2})}).requires_grad_();
+  auto fresh = std::make_unique<State>();
+  fresh->step(kept.step());
+  fresh->exp_avg(cat({kept.exp_avg(), zeros({1, 2})}));
+  fresh->exp_avg_sq(cat({kept.exp_avg_sq(), zeros({1, 2})}));
+  const Tensor average = kept.exp_avg().clone();
+  CHECK(optimizer.state().erase(w.unsafeGetTensorImpl()) == 1);
+  CHECK(optimizer.state().erase(w.unsafeGetTensorImpl()) == 0);
+  optimizer.state()[more.unsafeGetTensorImpl()] = std::move(fresh);
+  optimizer.param_groups()[0].params()[0] = more;
+  Tensor grown = more;
+  step(grown);
+  step(w);  // another one's gradient: not this optimiser's any more
+  auto& now = static_cast<State&>(*optimizer.state()[more.unsafeGetTensorImpl()]);
+  CHECK(now.step() >= 3 && optimizer.state().count(w.unsafeGetTensorImpl()) == 0);
+  CHECK(!now.exp_avg().slice(0, 0, 3).equal(average));
+  const auto copy = now.clone();
+  CHECK(static_cast<State&>(*copy).exp_avg().is_same(now.exp_avg()));
+
+  auto wrong = std::make_unique<State>();
+  wrong->exp_avg(zeros({1}));
+  optimizer.state()[more.unsafeGetTensorImpl()] = std::move(wrong);
+  grown.mutable_grad() = ones_like(grown);
+  CHECK_THROWS(c10::Error, "exp_avg of a parameter of size", optimizer.step());
+}
+RL_TEST(states_of_parameters_can_be_read_and_replaced) {
+  using namespace torch;         // NOLINT: as programs do
+  using namespace torch::optim;  // NOLINT
+  check_states_follow_parameters<Adam, AdamOptions, AdamParamState>();
+  check_states_follow_parameters<AdamW, AdamWOptions, AdamWParamState>();
+  Tensor w = ones({2}).requires_grad_();
+  w.mutable_grad() = ones({2});
+  SGD sgd({w}, SGDOptions(0.1).momentum(0.9));
+  sgd.step();
+  CHECK(static_cast<SGDParamState&>(*sgd.state()[w.impl()]).momentum_buffer().equal(ones({2})));
+  RMSprop rmsprop({w}, RMSpropOptions(0.1).centered(true));
+  rmsprop.step();
+  auto& mean = static_cast<RMSpropParamState&>(*rmsprop.state()[w.impl()]);
+  CHECK(mean.grad_avg().defined() && !mean.momentum_buffer().defined() && mean.step() == 1);
+  Adagrad adagrad({w}, AdagradOptions(0.1));
+  adagrad.step();
+  CHECK(static_cast<AdagradParamState&>(*adagrad.state()[w.impl()]).sum().equal(ones({2})));
+}
+
 RL_TEST_MAIN()

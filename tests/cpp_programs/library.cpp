@@ -151,6 +151,10 @@ TORCH_LIBRARY_FRAGMENT(twin, m) {
     TORCH_CHECK(!list.empty(), "nothing to join");
     return at::cat(list);
   });
+  m.def("placed(Tensor x) -> Tensor");
+  m.impl("placed", torch::kCPU, [](const at::Tensor& x) { return x + 1; });
+  m.impl("placed",
+         torch::dispatch(torch::kMeta, [](const at::Tensor& x) { return at::empty_like(x); }));
   m.def("through_dispatcher(Tensor x) -> Tensor", [](const at::Tensor& x) {
     auto& all = c10::Dispatcher::singleton();
     const auto sum = all.findSchemaOrThrow("twin::scaled_sum", "").typed<decltype(scaled)>();

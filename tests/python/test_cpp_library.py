@@ -42,6 +42,11 @@ def test_ops_of_a_library(twin):
     assert twin.scaled.more(x, [2.0, 3.0]).tolist() == [0, 5, 10]
 
 
+def test_functions_of_kinds_of_devices(twin):
+    assert twin.placed(torch.ones(2)).tolist() == [2, 2]
+    assert twin.placed(torch.ones(2, 3, device="meta")).shape == (2, 3)
+
+
 def test_ops_by_the_older_way(twin):
     assert torch.ops.older.count() == 3
     for dtype in (torch.float64, torch.float32, torch.float16):

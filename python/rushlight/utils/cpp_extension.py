@@ -404,7 +404,8 @@ def _build_extension_class():
             if not any(flag.startswith("-std=") for flag in flags):
                 flags.append(_STANDARD)
             flags.append(f"-DTORCH_EXTENSION_NAME={ext.name.rpartition('.')[2]}")
-            if not _is_stable(vars(ext)):
+            # The stable ABI stands alone, and pybind11 needs more than Python's limited API.
+            if not (ext.py_limited_api or _is_stable(vars(ext))):
                 flags.append("-DTORCH_API_INCLUDE_EXTENSION_H")
             ext.extra_compile_args = flags
             super().build_extension(ext)
