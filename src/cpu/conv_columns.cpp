@@ -214,7 +214,8 @@ void forward(const Shapes& s) {
                .n = s.pixels,
                .k = s.depth,
                .a = weight,
-               .b = {columns.data(), s.pixels, 1}};
+               .b = {columns.data(), s.pixels, 1},
+               .c = {}};
   if (s.is_matrix() && bias == nullptr) {
     product.c = {s.small.data, s.small.strides[1], s.small.strides[4]};
     gemm(product);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import rushlight
@@ -44,27 +43,19 @@ class DistributedSampler(Sampler[_Sample]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None:
-            num_replicas = int(_process_group().get_world_size())
-        if rank is None:
-            rank = int(_process_group().get_rank())
-        if rank >= num_replicas or rank < 0:
+        group = _process_group() if num_replicas is None or rank is None else None
+        count = int(group.get_world_size()) if num_replicas is None else num_replicas
+        own = int(group.get_rank()) if rank is None else rank
+        if not 0 <= own < count:
             raise ValueError(
-                f"Invalid rank {rank}, rank should be from 0 to num_replicas - 1 = "
-                f"{num_replicas - 1}"
+                f"Invalid rank {own}, rank should be from 0 to num_replicas - 1 = {count - 1}"
             )
-        self.dataset = dataset
-        self.num_replicas = num_replicas
-        self.rank = rank
+        whole, rest = divmod(len(dataset), count)
+        self.num_samples = whole if drop_last or rest == 0 else whole + 1
+        self.total_size = count * self.num_samples
+        self.num_replicas, self.rank, self.dataset = count, own, dataset
+        self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
         self.epoch = 0
-        self.drop_last = drop_last
-        if drop_last and len(dataset) % num_replicas != 0:
-            self.num_samples = math.ceil((len(dataset) - num_replicas) / num_replicas)
-        else:
-            self.num_samples = math.ceil(len(dataset) / num_replicas)
-        self.total_size = self.num_samples * num_replicas
-        self.shuffle = shuffle
-        self.seed = seed
 
     def __iter__(self):
         order = range(len(self.dataset))
