@@ -464,7 +464,7 @@ class Library:
 
     def impl(
         self,
-        op_name: str,
+        op_name: str | OpOverload,
         fn: Callable[..., Any],
         dispatch_key: Any = "",
         *,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Sequence
-from typing import Any
+from typing import IO, Any
 
 import rushlight
 from rushlight import Size, Tensor, device, dtype, layout

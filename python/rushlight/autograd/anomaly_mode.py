@@ -51,7 +51,7 @@ class set_detect_anomaly:
         True
     """
 
-    def __init__(self, mode: str, check_nan: bool = True) -> None:
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.before = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
         _C._set_anomaly_enabled(mode, check_nan)
 

@@ -19,7 +19,7 @@ SUPPORTED_NODES_EXACT_MATCH: dict[Any, FlattenFuncExactMatchSpec | None] = {}
 
 
 def register_pytree_flatten_spec(
-    cls: type[Any],
+    cls: Any,
     flatten_fn_spec: FlattenFuncSpec,
     flatten_fn_exact_match_spec: FlattenFuncExactMatchSpec | None = None,
 ) -> None:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rushlight.nn import Module
+    from rushlight.types import FileLike
 
 _compiling = later("rushlight.jit._scripts")
 _freezing = later("rushlight.jit._freeze")
@@ -263,7 +264,7 @@ def optimize_for_inference(mod: Module, other_methods: Sequence[str] | None = No
     return _freezing.optimize_for_inference(mod, other_methods or ())
 
 
-def save(m: Module, f: Callable[..., Any], _extra_files: Any = None) -> None:
+def save(m: Module, f: FileLike, _extra_files: Any = None) -> None:
     """Write a program as an archive, which PyTorch's `jit.load` reads as well.
 
     Args:
@@ -293,7 +294,7 @@ def save(m: Module, f: Callable[..., Any], _extra_files: Any = None) -> None:
 
 
 def load(
-    f: Callable[..., Any],
+    f: FileLike,
     map_location: Any = None,
     _extra_files: Any = None,
     _restore_shapes: bool = False,
@@ -397,7 +398,7 @@ class strict_fusion:
         pass
 
 
-def set_fusion_strategy(strategy: str) -> Any:
+def set_fusion_strategy(strategy: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """A no-op: nothing is fused. Returns the previous strategy, which is always empty.
 
     Args:

@@ -42,7 +42,7 @@ class Shape(NamedTuple):
     rows: tuple[Row, ...]
     constants: tuple[tuple[str, str, str], ...]  # name, type, value as text
     functions: tuple[tuple[str, Any], ...]  # callables among the attributes, and hooks
-    plain: tuple[str, ...]  # attributes that programs do not have
+    plain: tuple[Any, ...]  # attributes that programs do not have
 
 
 class ModuleOwner:

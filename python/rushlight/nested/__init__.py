@@ -186,8 +186,8 @@ def nested_tensor_from_jagged(
 def narrow(
     tensor: Tensor,
     dim: int,
-    start: int,
-    length: Any,
+    start: int | Tensor,
+    length: int | Tensor,
     layout: _layout = rushlight.strided,
 ) -> Tensor:
     """A nested tensor of slices along `dim`, one for each row of a tensor.

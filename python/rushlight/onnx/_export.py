@@ -6,7 +6,7 @@ import contextlib
 import copy
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import rushlight
 from rushlight import nn
@@ -33,7 +33,7 @@ OLDEST_OPSET, DEFAULT_OPSET, NEWEST_OPSET = 18, 20, 23
 def export(
     model: Any,
     args: tuple[Any, ...] = (),
-    f: str | os.PathLike[str] | None = None,
+    f: str | os.PathLike[str] | IO[bytes] | None = None,
     *,
     kwargs: dict[str, Any] | None = None,
     verbose: bool | None = None,

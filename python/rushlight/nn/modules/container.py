@@ -8,7 +8,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor, typename
 
@@ -375,7 +375,7 @@ class ParameterList(Module):
         [True, True]
     """
 
-    def __init__(self, values: Tensor | None = None) -> None:
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:

@@ -272,7 +272,7 @@ class RNNBase(Module):
             _check_dims_of_state(batched, hx=hx)
         return hx if batched else hx.unsqueeze(1)
 
-    def forward(self, input: Tensor, hx=None):
+    def forward(self, input: Tensor | PackedSequence, hx=None):
         """The outputs of the last layer and the last hidden states of all.
 
         Args:
@@ -511,7 +511,7 @@ class LSTM(RNNBase):
             _check_dims_of_state(batched, hx=hx[0], cx=hx[1])
         return hx if batched else (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
 
-    def forward(self, input: Tensor, hx=None):
+    def forward(self, input: Tensor | PackedSequence, hx=None):
         """The outputs of the last layer and (hidden, cell) states of all; see `RNNBase.forward`."""
         output, states, unsorted_indices = self._run(input, hx)
         return output, self.permute_hidden(tuple(states), unsorted_indices)

@@ -37,13 +37,13 @@ def pair(value: Any, name: str) -> tuple[Any, Any]:
     return values
 
 
-def register(op: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def register(op: Callable[..., Any]) -> Callable[..., Any]:
     """An op that torchvision calls by its registry, where arguments of wrong types and numbers
     that are too large are RuntimeErrors.
     """
 
     @functools.wraps(op)
-    def call(*args: Any) -> Tensor:
+    def call(*args: Any) -> Any:
         try:
             return op(*args)
         except (TypeError, ValueError) as error:
