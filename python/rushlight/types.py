@@ -25,5 +25,5 @@ _size = Size | list[int] | tuple[int, ...]
 _TensorOrTensors = Tensor | Sequence[Tensor]
 _TensorOrTensorsOrGradEdge = Any
 Device = device | str | int | None
-FileLike = Any
+FileLike = str | os.PathLike[str] | IO[bytes]
 Storage = rushlight.UntypedStorage

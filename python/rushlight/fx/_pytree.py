@@ -62,5 +62,5 @@ def _sequence(values: Any, spec: TreeSpec) -> list[Any]:
 register_pytree_flatten_spec(dict, lambda values, spec: [values[key] for key in spec.context])
 register_pytree_flatten_spec(list, _sequence)
 register_pytree_flatten_spec(tuple, _sequence)
-register_pytree_flatten_spec(namedtuple, _sequence)  # type: ignore[arg-type]
+register_pytree_flatten_spec(namedtuple, _sequence)
 tree_flatten = _pytree.tree_flatten

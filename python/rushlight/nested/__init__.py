@@ -213,7 +213,7 @@ def narrow(
         from rushlight.nested._internal.nested_tensor import jagged_from_tensor_and_lengths
 
         return jagged_from_tensor_and_lengths(tensor, start, length)[0]
-    if any(isinstance(part, Tensor) for part in (start, length)):
+    if isinstance(start, Tensor) or isinstance(length, Tensor):
         raise RuntimeError("start and length must be integers in the strided layout, not tensors")
     return as_nested_tensor(tensor.narrow(dim, start, length), layout=layout)
 

@@ -43,9 +43,8 @@ class DistributedSampler(Sampler[_Sample]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        group = _process_group() if num_replicas is None or rank is None else None
-        count = int(group.get_world_size()) if num_replicas is None else num_replicas
-        own = int(group.get_rank()) if rank is None else rank
+        count = _process_group().get_world_size() if num_replicas is None else num_replicas
+        own = _process_group().get_rank() if rank is None else rank
         if not 0 <= own < count:
             raise ValueError(
                 f"Invalid rank {own}, rank should be from 0 to num_replicas - 1 = {count - 1}"

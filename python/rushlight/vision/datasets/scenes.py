@@ -199,7 +199,7 @@ class CocoDetection(VisionDataset):
     def __init__(
         self,
         root: str | Path,
-        annFile: str | os.PathLike[str],
+        annFile: str | Path,
         transform: Transform = None,
         target_transform: Transform = None,
         transforms: Transform = None,
