@@ -74,7 +74,7 @@ shapes(
 
 # Formulas where `doc` is in words: of one element or sample, before losses are reduced.
 formulas(
-    Tanh="(exp(x) - exp(-x)) / (exp(x) + exp(-x))",
+    Tanh="sinh(x) / cosh(x)",
     GELU="x * (1 + erf(x / sqrt(2))) / 2 (Hendrycks, Gimpel 2016)",
     SELU="1.0507 * x where x is positive, 1.0507 * 1.6733 * (exp(x) - 1) elsewhere (Klambauer et"
     " al. 2017)",
