@@ -392,7 +392,7 @@ void* allocate_large(size_t bytes) {
     std::lock_guard<std::mutex> lock(pool.mutex);
     pool.clock += size.bytes;
     if (CachedBlock* b = take_cached(size)) {
-      pool.large_allocated.add({1, static_cast<int64_t>(b->bytes), one.requested});
+      pool.large_allocated.add(one);  // whatever stands in for it
       pool.note_use();
       return b;
     }
@@ -420,8 +420,9 @@ void deallocate_large(void* p, size_t bytes) noexcept {
   CachedBlock* surplus = nullptr;
   {
     std::lock_guard<std::mutex> lock(pool.mutex);
-    const LargeSize size = returned_size(p, large_size(bytes));
-    pool.large_freed.add({1, static_cast<int64_t>(size.bytes), static_cast<int64_t>(bytes)});
+    const LargeSize asked = large_size(bytes);
+    const LargeSize size = returned_size(p, asked);
+    pool.large_freed.add({1, static_cast<int64_t>(asked.bytes), static_cast<int64_t>(bytes)});
     CachedBlock* b = new (p) CachedBlock{nullptr,    pool.bins[size.bin], nullptr, pool.newest,
                                          size.bytes, pool.clock,          size.bin};
     if (b->older_in_bin != nullptr) {

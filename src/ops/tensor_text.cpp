@@ -15,6 +15,7 @@
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
+#include "core/recording.h"
 #include "core/sparse.h"
 
 namespace rushlight {
@@ -277,6 +278,7 @@ std::string contents_text(const Tensor& t, int64_t indent, const TextOptions& op
   if (t.numel() == 0) {
     return "[]";
   }
+  refuse_in_recording("prints the values of a tensor");
   const auto dims = static_cast<size_t>(t.dim());
   std::vector<bool> cuts(dims);
   if (static_cast<double>(t.numel()) > options.threshold) {

@@ -85,7 +85,9 @@ RL_TEST(freed_blocks_come_back) {
     CHECK(allocate(n) == p);
     deallocate(p, n);
   }
-  CHECK(reinterpret_cast<uintptr_t>(allocate(size_t{5} << 20)) % (2 << 20) == 0);
+  void* const aligned = allocate(size_t{5} << 20);
+  CHECK(reinterpret_cast<uintptr_t>(aligned) % (2 << 20) == 0);
+  deallocate(aligned, size_t{5} << 20);
 }
 
 RL_TEST(memory_that_was_freed_just_now_stands_in_for_less) {
@@ -105,7 +107,7 @@ RL_TEST(memory_that_was_freed_just_now_stands_in_for_less) {
   void* const recent = use(large);
   for (int round = 0; round < 3; round++) {
     CHECK(allocate(small) == recent);
-    CHECK(stat("allocated_bytes.all.current") == in_use + static_cast<int64_t>(large));
+    CHECK(stat("allocated_bytes.all.current") == in_use + static_cast<int64_t>(small));
     void* const other = allocate(large);
     CHECK(other != recent);
     deallocate(other, large);
