@@ -8,7 +8,7 @@
 
 #include <rushlight/tensor.h>
 
-#include "core/allocator.h"
+#include "cpu/scratch.h"
 
 namespace rushlight::cpu {
 
@@ -22,7 +22,7 @@ class KeptWeight {
   };
 
   explicit KeptWeight(int64_t bytes) : data_(bytes) {}
-  char* data() const { return data_.data; }
+  char* data() const { return data_.data(); }
   // The form of this key, which `make(memory)` writes the first time; null where there are too
   // many.
   template <class Make>
@@ -30,36 +30,27 @@ class KeptWeight {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const Form& form : forms_) {
       if (form.key == key) {
-        return form.memory.data;
+        return form.memory.data();
       }
     }
     if (forms_.size() == most_forms) {
       return nullptr;
     }
     forms_.emplace_back(key, bytes);
-    make(forms_.back().memory.data);
-    return forms_.back().memory.data;
+    make(forms_.back().memory.data());
+    return forms_.back().memory.data();
   }
 
  private:
   static constexpr size_t most_forms = 16;
 
-  struct Memory {
-    explicit Memory(int64_t n)
-        : bytes(static_cast<size_t>(n)), data(static_cast<char*>(allocate(bytes))) {}
-    ~Memory() { deallocate(data, bytes); }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    size_t bytes;
-    char* data;
-  };
   struct Form {
     Form(const Key& of, int64_t bytes) : key(of), memory(bytes) {}
     Key key;
-    Memory memory;
+    Scratch<char> memory;
   };
 
-  Memory data_;
+  Scratch<char> data_;
   std::mutex mutex_;
   std::list<Form> forms_;
 };
