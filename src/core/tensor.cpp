@@ -14,6 +14,7 @@
 #include "core/refusals.h"
 #include "core/small_blocks.h"
 #include "core/times.h"
+#include "core/without_upper.h"
 
 namespace rushlight {
 
@@ -379,10 +380,7 @@ namespace {
 
 // What a special tensor gives as an alias, which is no call of a program: modes above see none.
 Tensor alias_of_special(const Tensor& t) {
-  struct Hidden {
-    Mode* upper = tls.exchange_upper(nullptr);
-    ~Hidden() { tls.exchange_upper(upper); }
-  } const hidden;
+  const WithoutUpperModes unseen;
   return t.impl()->special()->alias(t);
 }
 

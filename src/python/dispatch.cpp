@@ -11,6 +11,7 @@
 #include "autograd/node.h"
 #include "core/op_support.h"
 #include "core/scoped_value.h"
+#include "core/without_upper.h"
 #include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/boxed.h"
@@ -421,10 +422,7 @@ PyObject* watch_ops(PyObject*, PyObject* args) {
 // _unwatched(f): calls `f()`, whose ops nobody watches.
 PyObject* unwatched(PyObject*, PyObject* f) {
   return translate_errors([&] {
-    struct Hidden {
-      Mode* before = tls.exchange_upper(nullptr);
-      ~Hidden() { tls.exchange_upper(before); }
-    } const hidden_watchers;
+    const WithoutUpperModes unseen;
     const ScopedValue<PyObject*> untraced(current_trace, nullptr);
     return check(PyObject_CallNoArgs(f));
   });
