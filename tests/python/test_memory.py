@@ -1,5 +1,7 @@
 """The CPU allocator as Python sees it."""
 
+import gc
+
 import pytest
 
 import rushlight as torch
@@ -30,10 +32,13 @@ def test_a_tensor_that_is_too_large():
 
 
 def test_the_cache_is_emptied():
-    torch.empty(5_000_000)
+    reserved = "reserved_bytes.large_pool.current"
+    gc.collect()  # tensors of other tests do not go in between
     torch.cpu.empty_cache()
-    stats = torch.cpu.memory_stats()
-    pool = "large_pool.current"
-    assert stats[f"reserved_bytes.{pool}"] <= stats[f"allocated_bytes.{pool}"]
+    before = torch.cpu.memory_stats()[reserved]
+    torch.empty(5_000_000)
+    assert torch.cpu.memory_stats()[reserved] >= before + 20_000_000
+    torch.cpu.empty_cache()
+    assert torch.cpu.memory_stats()[reserved] == before
     with pytest.raises((OverflowError, TypeError)):
         torch.cpu.set_cache_limit(-1)
