@@ -60,7 +60,7 @@ struct Int8Depthwise {
 
 // All of it runs on the calling thread.
 struct Int8Kernels {
-  int64_t rows;  // of A at a time
+  int64_t (*rows_at_once)();  // of A
   // The results of rows and panels from `first` to `last`.
   void (*multiply)(const Int8Gemm& problem, int64_t first_row, int64_t last_row,
                    int64_t first_panel, int64_t last_panel);

@@ -21,6 +21,34 @@ constexpr int64_t enough_pieces = 64;
 // Of rows of codes that stay in the second-level cache beside a panel.
 constexpr int64_t most_row_bytes = int64_t{384} << 10;
 
+using Sixteen = uint8_t __attribute__((vector_size(16)));
+
+// The upper or the lower halves of two vectors, by elements of `size` bytes in turns.
+template <int size, bool upper>
+Sixteen in_turns(Sixteen a, Sixteen b) {
+  Sixteen places;
+  for (int i = 0; i < 16; i++) {
+    const int element = (upper ? 16 / size / 2 : 0) + i / size / 2;
+    places[i] = static_cast<uint8_t>((i / size % 2) * 16 + element * size + i % size);
+  }
+  return __builtin_shuffle(a, b, places);
+}
+
+// Four rows of sixteen bytes, column by column.
+void transpose_group(const int8_t* rows, int64_t row, int8_t* to) {
+  Sixteen x[4];
+  for (int64_t t = 0; t < int8_group; t++) {
+    std::memcpy(&x[t], rows + t * row, sizeof(x[t]));
+  }
+  const Sixteen first[] = {in_turns<1, false>(x[0], x[1]), in_turns<1, true>(x[0], x[1])};
+  const Sixteen second[] = {in_turns<1, false>(x[2], x[3]), in_turns<1, true>(x[2], x[3])};
+  for (int h = 0; h < 2; h++) {
+    const Sixteen two[] = {in_turns<2, false>(first[h], second[h]),
+                           in_turns<2, true>(first[h], second[h])};
+    std::memcpy(to + h * 32L, two, sizeof(two));
+  }
+}
+
 // Four rows of B become the groups of a panel's columns.
 void pack_group(const ByteMatrix& b, int64_t term, int64_t column, int8_t* to) {
   const auto* const from = static_cast<const int8_t*>(b.data);
@@ -33,12 +61,7 @@ void pack_group(const ByteMatrix& b, int64_t term, int64_t column, int8_t* to) {
     return;
   }
   if (terms == int8_group && columns == int8_panel && b.col == 1) {
-    const int8_t* const rows = from + term * b.row + column;
-    for (int64_t j = 0; j < int8_panel; j++) {
-      for (int64_t t = 0; t < int8_group; t++) {
-        to[j * int8_group + t] = rows[t * b.row + j];
-      }
-    }
+    transpose_group(from + term * b.row + column, b.row, to);
     return;
   }
   std::memset(to, 0, int8_panel * int8_group);
@@ -68,18 +91,25 @@ void pack_int8(const ByteMatrix& b, int8_t* panels, int32_t* sums) {
   const int64_t groups = int8_groups(b.rows);
   const int64_t bytes = int8_panel_bytes(groups);
   const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 16) / std::max<int64_t>(1, bytes));
-  parallel_for(0, int8_panels(b.columns), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; p++) {
-      int8_t* const panel = panels + p * bytes;
-      const int64_t column = p * int8_panel;
-      for (int64_t g = 0; g < groups; g++) {
-        pack_group(b, g * int8_group, column, panel + g * int8_panel * int8_group);
-      }
-      if (sums != nullptr) {
-        add_groups(panel, groups, std::min(int8_panel, b.columns - column), sums + column);
-      }
-    }
-  });
+  // Panels whose columns lie in the same lines of the cache are packed together.
+  const int64_t at_once = b.col == 1 ? 64 / int8_panel : 1;
+  parallel_for(0, int8_panels(b.columns), std::max(grain, at_once),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t first = begin; first < end; first += at_once) {
+                   const int64_t last = std::min(first + at_once, end);
+                   for (int64_t g = 0; g < groups; g++) {
+                     for (int64_t p = first; p < last; p++) {
+                       pack_group(b, g * int8_group, p * int8_panel,
+                                  panels + p * bytes + g * int8_panel_bytes(1));
+                     }
+                   }
+                 }
+                 for (int64_t p = begin; p < end && sums != nullptr; p++) {
+                   const int64_t column = p * int8_panel;
+                   add_groups(panels + p * bytes, groups, std::min(int8_panel, b.columns - column),
+                              sums + column);
+                 }
+               });
 }
 
 int64_t code_row_bytes(int64_t terms) {
@@ -105,7 +135,7 @@ int64_t PanelTiles::tile_panels() const {
 
 void multiply_int8(const Int8Gemm& problem, int64_t rows) {
   const PanelTiles tiles = {rows, problem.columns, problem.groups * int8_group,
-                            int8_kernels().rows};
+                            int8_kernels().rows_at_once()};
   for_tiles_of_panels(tiles, int8_kernels().multiply, problem);
 }
 
@@ -124,7 +154,14 @@ void copy_rows(const ByteMatrix& a, uint8_t flip, uint8_t* to, int64_t row_bytes
       uint8_t* const row = to + i * row_bytes;
       const uint8_t* const x = from + i * a.row;
       if (a.col == 1) {
-        for (int64_t k = 0; k < a.columns; k++) {
+        int64_t k = 0;
+        for (; k + 16 <= a.columns; k += 16) {
+          Sixteen some;
+          std::memcpy(&some, x + k, sizeof(some));
+          some ^= flip;
+          std::memcpy(row + k, &some, sizeof(some));
+        }
+        for (; k < a.columns; k++) {
           row[k] = x[k] ^ flip;
         }
       } else {

@@ -96,7 +96,7 @@ def test_sums_at_the_ends_of_the_codes_are_exact(kind):
             made[..., at : at + 2] = np.array([1], np.float16).view(np.uint8)
         held = _gguf_weights.Stored(torch.from_numpy(made.reshape(20, -1)), kind)
         for sign in (1.0, -1.0):
-            x = torch.full((3, 4 * numbers), 127 * sign)
+            x = torch.full((35, 4 * numbers), 127 * sign)
             expected = x.double() @ held.numbers().t().double()
             assert torch.allclose(held.linear(x, None).double(), expected, rtol=2e-7, atol=0)
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import rushlight as torch
-from rushlight import ao, nn
+from rushlight import _C, ao, nn
 from rushlight.ao import _integer_weights
 
 CONFIGS = [
@@ -43,6 +43,25 @@ def test_layers_are_near_those_of_numbers(config, most, rows):
     # Beside the weight only the input is rounded, to 8 bits.
     exact = nn.functional.linear(x, net[0].weight.dequantize(), plain[0].bias)
     assert (first - exact).abs().max() < 0.02 * expected.abs().max()
+
+
+@pytest.mark.parametrize(("config", "most"), CONFIGS)
+def test_a_row_has_the_same_bits_beside_any_others(config, most):
+    layer, x = quantised(config)[0], torch.randn(40, 256)
+    whole = layer(x)
+    for n in (1, 3, 16, 17):
+        assert torch.equal(torch.cat([layer(part) for part in x.split(n)]), whole)
+
+
+def test_zero_points_may_be_any_bytes():
+    """Of 4 bits, whose differences do not fit a byte."""
+    panels = torch.randint(0, 256, (1, 8, 64), dtype=torch.uint8)
+    scales, x = torch.ones(2, 16), torch.ones(35, 64)
+    for zero in (7, 127, 128, 255):
+        zeros = torch.full((2, 16), zero, dtype=torch.uint8)
+        found = _C.ops._block_linear(x, panels, scales, zeros, None, 32, 4)
+        none = _C.ops._block_linear(x, panels, scales, zeros * 0, None, 32, 4)
+        assert torch.allclose(none - found, torch.full((35, 16), 64.0 * zero))
 
 
 @pytest.mark.parametrize(("config", "most"), CONFIGS)

@@ -8,6 +8,10 @@
 #include <utility>
 
 #include "cpu/block_kernels.h"
+#if defined(__AVX512BW__)
+#include "cpu/isa/matmul/amx.h"
+#include "cpu/scratch.h"
+#endif
 #include "cpu/isa/matmul/byte_products.h"
 #include "cpu/isa/simd.h"
 
@@ -204,6 +208,22 @@ void add_block(const BlockGemm& g, int64_t row, const uint8_t* panel, int64_t bl
   }
 }
 
+inline void write_results(const BlockGemm& g, int64_t row, int64_t rows, int64_t p,
+                          const F::V* totals) {
+  const int64_t column = p * int8_panel;
+  const int64_t n = std::min(int8_panel, g.columns - column);
+  for (int64_t r = 0; r < rows; r++) {
+    float y[int8_panel];
+    for (int v = 0; v < vectors; v++) {
+      F::store(y + v * lanes, totals[r * vectors + v]);
+    }
+    float* const to = g.out + (row + r) * g.columns + column;
+    for (int64_t j = 0; j < n; j++) {
+      to[j] = g.bias == nullptr ? y[j] : y[j] + g.bias[column + j];
+    }
+  }
+}
+
 // The results of some rows and a panel.
 template <class Way, int bits, int rows>
 void multiply_panel(const BlockGemm& g, int64_t row, int64_t p) {
@@ -218,17 +238,7 @@ void multiply_panel(const BlockGemm& g, int64_t row, int64_t p) {
     add_block<Way, bits, rows>(g, row, panel + b * block_bytes, b, weights_of(g, b, column),
                                totals);
   }
-  const int64_t n = std::min(int8_panel, g.columns - column);
-  for (int r = 0; r < rows; r++) {
-    float y[int8_panel];
-    for (int v = 0; v < vectors; v++) {
-      F::store(y + v * lanes, totals[r * vectors + v]);
-    }
-    float* const to = g.out + (row + r) * g.columns + column;
-    for (int64_t j = 0; j < n; j++) {
-      to[j] = g.bias == nullptr ? y[j] : y[j] + g.bias[column + j];
-    }
-  }
+  write_results(g, row, rows, p, totals);
 }
 
 using Multiply = void (*)(const BlockGemm&, int64_t row, int64_t panel);
@@ -248,16 +258,115 @@ const ByRows& choose(int64_t bits) {
   return bits == 4 ? by_rows<SixBits, 4> : by_rows<Widened, 8>;
 }
 
-void multiply(const BlockGemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,
-              int64_t last_panel) {
+void multiply_by_vectors(const BlockGemm& g, int64_t first_row, int64_t last_row, int64_t p) {
   const ByRows& kernels = choose(g.bits);
   const int64_t parts = (last_row - first_row + most_rows - 1) / most_rows;
-  for (int64_t p = first_panel; p < last_panel; p++) {
-    for (int64_t b = 0; b < parts; b++) {
-      const int64_t i = first_row + (last_row - first_row) * b / parts;
-      const int64_t rows = first_row + (last_row - first_row) * (b + 1) / parts - i;
-      kernels[rows - 1](g, i, p);
+  for (int64_t b = 0; b < parts; b++) {
+    const int64_t i = first_row + (last_row - first_row) * b / parts;
+    const int64_t rows = first_row + (last_row - first_row) * (b + 1) / parts - i;
+    kernels[rows - 1](g, i, p);
+  }
+}
+
+#if defined(__AVX512BW__)
+// ---- by AMX ----
+
+// A panel whose codes are bytes less their zero points, and whose scales lie side by side.
+struct Unpacked {
+  explicit Unpacked(const BlockRows& a)
+      : codes(a.blocks * a.block * int8_panel), scales(a.blocks * int8_panel) {}
+
+  Scratch<int8_t> codes;
+  Scratch<float> scales;  // (blocks, 16)
+};
+
+// False where a difference does not fit a byte.
+bool unpack_panel(const BlockGemm& g, int64_t p, const Unpacked& to) {
+  const int64_t quads = g.a.block / int8_group;
+  const uint8_t* panel = g.panels + p * g.a.blocks * quads * int8_panel_bytes(1) * g.bits / 8;
+  int8_t* codes_to = to.codes;
+  for (int64_t b = 0; b < g.a.blocks; b++) {
+    const BlockWeights w = weights_of(g, b, p * int8_panel);
+    F::store(to.scales + b * int8_panel, w.scales[0]);
+    const V zeros = w.zeros[0];
+    if (g.bits == 4 && _mm512_test_epi32_mask(zeros, broadcast(128)) != 0) {
+      return false;
     }
+    const V zero_bytes = multiply_lanes(zeros, broadcast(0x01010101));
+    const auto write = [&](V codes) {
+      store(codes_to, _mm512_sub_epi8(codes, zero_bytes));
+      codes_to += sizeof(V);
+    };
+    for (int64_t q = 0; q < quads; q += 2) {
+      const V first = load(panel);
+      panel += sizeof(V);
+      if (g.bits == 4) {
+        write(both(first, broadcast(0x0f0f0f0f)));
+        write(both(upper_halves(first), broadcast(0x0f0f0f0f)));
+      } else {
+        write(first);
+        write(load(panel));
+        panel += sizeof(V);
+      }
+    }
+  }
+  return true;
+}
+
+// The results of 16 rows and an unpacked panel.
+void multiply_unpacked(const AmxPartSums& parts, const BlockGemm& g, int64_t row, int64_t p,
+                       const Unpacked& panel) {
+  F::V totals[amx_rows];
+#pragma GCC unroll 16
+  for (F::V& total : totals) {
+    total = F::zero();
+  }
+  const auto add_block = [&](int64_t b, const int32_t* sums) __attribute__((always_inline)) {
+    const F::V scales = F::load(panel.scales + b * int8_panel);
+    const float* const steps = g.a.steps + row * g.a.blocks + b;
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < amx_rows; r++) {
+      const F::V step = F::set1(steps[r * g.a.blocks]);
+      const F::V whole = to_floats(load(sums + r * int8_panel));
+      totals[r] = F::add(totals[r], F::mul(F::mul(step, scales), whole));
+    }
+  };
+  parts.for_parts(g.a.codes + row * g.a.row, g.a.row, panel.codes, g.a.blocks, add_block);
+  F::V results[amx_rows];  // apart, so that totals stay in registers
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < amx_rows; r++) {
+    results[r] = totals[r];
+  }
+  write_results(g, row, amx_rows, p, results);
+}
+
+bool can_be_unpacked(const BlockGemm& g) {
+  return AmxPartSums::takes(g.a.block) && (g.bits == 4 || g.zeros == nullptr);
+}
+
+#endif
+
+void multiply(const BlockGemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,
+              int64_t last_panel) {
+#if defined(__AVX512BW__)
+  const int64_t by_amx = can_be_unpacked(g) ? amx_part_rows(last_row - first_row) : 0;
+  if (by_amx != 0) {
+    const AmxPartSums parts(g.a.block);
+    const Unpacked panel(g.a);
+    for (int64_t p = first_panel; p < last_panel; p++) {
+      int64_t row = first_row;
+      if (unpack_panel(g, p, panel)) {
+        for (; row < first_row + by_amx; row += amx_rows) {
+          multiply_unpacked(parts, g, row, p, panel);
+        }
+      }
+      multiply_by_vectors(g, row, last_row, p);
+    }
+    return;
+  }
+#endif
+  for (int64_t p = first_panel; p < last_panel; p++) {
+    multiply_by_vectors(g, first_row, last_row, p);
   }
 }
 

@@ -7,6 +7,10 @@
 #include <cstring>
 
 #include "cpu/gguf_kernels.h"
+#if defined(__AVX512BW__)
+#include "cpu/isa/matmul/amx.h"
+#include "cpu/scratch.h"
+#endif
 #include "cpu/isa/matmul/byte_products.h"
 #include "cpu/isa/simd.h"
 
@@ -223,6 +227,45 @@ constexpr bool has_scales = requires(const Format& f) { f.scale(0, 0); };
 template <class Format>
 constexpr bool has_minima = requires(const Format& f) { f.minimum(0); };
 
+// Adds the sums of a block to `totals`, a panel's columns for each row.
+template <class Format>
+inline __attribute__((always_inline)) void add_sums(const GgufGemm& g, int64_t row, int64_t rows,
+                                                    const Format& weights, int64_t block,
+                                                    const V* whole, F::V* totals) {
+  constexpr GgufBlock about = gguf_block(Format::format);
+  constexpr int64_t parts = about.numbers / about.part;
+  [[maybe_unused]] V minima[parts / 2 + 1][vectors];
+  if constexpr (has_minima<Format>) {
+#pragma GCC unroll 8
+    for (int i = 0; i < parts / 2; i++) {
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) {
+        minima[i][v] = weights.two_minima(i, v);
+      }
+    }
+  }
+  for (int64_t r = 0; r < rows; r++) {
+    const int64_t at = (row + r) * g.a.blocks + block;
+    const F::V step = F::set1(g.a.steps[at]);
+    [[maybe_unused]] const int32_t* const sums = g.a.sums + at * parts;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      F::V total = F::add(totals[r * vectors + v],
+                          F::mul(F::mul(step, weights.step(v)), to_floats(whole[r * vectors + v])));
+      if constexpr (has_minima<Format>) {
+        V lowest = broadcast(0);
+#pragma GCC unroll 8
+        for (int i = 0; i < parts / 2; i++) {
+          const V two = broadcast(pair(sums[2 * i], sums[2 * i + 1]));
+          lowest = add(lowest, add_pairs(minima[i][v], two));
+        }
+        total = F::sub(total, F::mul(F::mul(step, weights.minimum(v)), to_floats(lowest)));
+      }
+      totals[r * vectors + v] = total;
+    }
+  }
+}
+
 // Adds the products of a block and `rows` rows to `totals`, a panel's columns for each row. Codes
 // are unpacked once for several rows, and where they are used for one.
 template <class Format, class Way, bool one_row>
@@ -305,36 +348,7 @@ inline __attribute__((always_inline)) void add_block(const GgufGemm& g, int64_t 
       }
     }
   }
-  [[maybe_unused]] V minima[parts / 2 + 1][vectors];
-  if constexpr (has_minima<Format>) {
-#pragma GCC unroll 8
-    for (int i = 0; i < parts / 2; i++) {
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) {
-        minima[i][v] = weights.two_minima(i, v);
-      }
-    }
-  }
-  for (int64_t r = 0; r < rows; r++) {
-    const int64_t at = (row + r) * g.a.blocks + block;
-    const F::V step = F::set1(g.a.steps[at]);
-    [[maybe_unused]] const int32_t* const sums = g.a.sums + at * parts;
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) {
-      F::V total = F::add(totals[r * vectors + v],
-                          F::mul(F::mul(step, weights.step(v)), to_floats(whole[r * vectors + v])));
-      if constexpr (has_minima<Format>) {
-        V lowest = broadcast(0);
-#pragma GCC unroll 8
-        for (int i = 0; i < parts / 2; i++) {
-          const V two = broadcast(pair(sums[2 * i], sums[2 * i + 1]));
-          lowest = add(lowest, add_pairs(minima[i][v], two));
-        }
-        total = F::sub(total, F::mul(F::mul(step, weights.minimum(v)), to_floats(lowest)));
-      }
-      totals[r * vectors + v] = total;
-    }
-  }
+  add_sums(g, row, rows, weights, block, whole, totals);
 }
 
 // Asks for the memory of the next panel, a part with each block of this one.
@@ -345,6 +359,21 @@ inline __attribute__((always_inline)) void fetch_next_panel(const uint8_t* panel
   const uint8_t* const next = panel + (blocks + block) * bytes;
   for (int64_t i = 0; i < bytes; i += 64) {
     __builtin_prefetch(next + i);
+  }
+}
+
+void write_results(const GgufGemm& g, int64_t row, int64_t rows, int64_t column,
+                   const F::V* totals) {
+  const int64_t n = std::min(int8_panel, g.columns - column);
+  for (int64_t r = 0; r < rows; r++) {
+    float y[int8_panel];
+    for (int v = 0; v < vectors; v++) {
+      F::store(y + v * lanes, totals[r * vectors + v]);
+    }
+    float* const to = g.out + (row + r) * g.columns + column;
+    for (int64_t j = 0; j < n; j++) {
+      to[j] = g.bias == nullptr ? y[j] : y[j] + g.bias[column + j];
+    }
   }
 }
 
@@ -361,27 +390,23 @@ inline __attribute__((always_inline)) void multiply_rows(const GgufGemm& g, cons
     fetch_next_panel<Format>(fields[0], g.a.blocks, b);
     add_block<Format, Way, one_row>(g, row, rows, Format(fields, b), b, totals);
   }
-  const int64_t n = std::min(int8_panel, g.columns - column);
-  for (int64_t r = 0; r < rows; r++) {
-    float y[int8_panel];
-    for (int v = 0; v < vectors; v++) {
-      F::store(y + v * lanes, totals[r * vectors + v]);
-    }
-    float* const to = g.out + (row + r) * g.columns + column;
-    for (int64_t j = 0; j < n; j++) {
-      to[j] = g.bias == nullptr ? y[j] : y[j] + g.bias[column + j];
-    }
-  }
+  write_results(g, row, rows, column, totals);
 }
 
-template <class Format, class Way>
-void multiply_panel(const GgufGemm& g, int64_t row, int64_t rows, int64_t p) {
+template <class Format>
+Fields fields_of(const GgufGemm& g, int64_t p) {
   constexpr GgufBlock about = gguf_block(Format::format);
   const uint8_t* const panel = g.panels + p * int8_panel * g.a.blocks * about.bytes();
   Fields fields;
   for (size_t f = 0; f < fields.size(); f++) {
     fields[f] = panel + about.panel_offset(f, g.a.blocks);
   }
+  return fields;
+}
+
+template <class Format, class Way>
+void multiply_panel(const GgufGemm& g, int64_t row, int64_t rows, int64_t p) {
+  const Fields fields = fields_of<Format>(g, p);
   if (rows == 1) {
     multiply_rows<Format, Way, true>(g, fields, row, 1, p * int8_panel);
   } else {
@@ -404,8 +429,99 @@ Multiply choose(GgufFormat format) {
   return ways[static_cast<size_t>(format)];
 }
 
+#if defined(__AVX512BW__)
+// ---- by AMX ----
+
+// A panel whose codes are bytes with a sign, and the scales of parts.
+template <class Format>
+struct Unpacked {
+  Unpacked(const GgufGemm& g, const Fields& fields)
+      : codes(g.a.blocks * about.numbers * int8_panel),
+        scales(has_scales<Format> ? g.a.blocks * parts * int8_panel : 0) {
+    constexpr int units = static_cast<int>(about.part / int8_group);
+    const V middle = _mm512_set1_epi8(static_cast<char>(Format::middle));
+    for (int64_t b = 0; b < g.a.blocks; b++) {
+      const Format weights(fields, b);
+      for (int64_t stretch = 0; stretch < parts / Format::parts; stretch++) {
+#pragma GCC unroll 4
+        for (int k = 0; k < Format::parts; k++) {
+          const int64_t part = b * parts + Format::input(stretch, k) / about.part;
+          int8_t* const to = codes + part * about.part * int8_panel;
+#pragma GCC unroll 8
+          for (int u = 0; u < units; u++) {
+            store(to + u * unit_bytes, _mm512_sub_epi8(weights.code(stretch, k, u, 0), middle));
+          }
+          if constexpr (has_scales<Format>) {
+            store(scales + part * int8_panel, weights.scale(part % parts, 0));
+          }
+        }
+      }
+    }
+  }
+
+  static constexpr GgufBlock about = gguf_block(Format::format);
+  static constexpr int64_t parts = about.numbers / about.part;
+  Scratch<int8_t> codes;
+  Scratch<int32_t> scales;
+};
+
+// The results of 16 rows and an unpacked panel.
+template <class Format>
+void multiply_unpacked(const AmxPartSums& sums_of_parts, const GgufGemm& g, int64_t row,
+                       int64_t column, const Fields& fields, const Unpacked<Format>& panel) {
+  constexpr int64_t parts = Unpacked<Format>::parts;
+  F::V totals[amx_rows];
+  V whole[amx_rows];
+#pragma GCC unroll 16
+  for (F::V& total : totals) {
+    total = F::zero();
+  }
+  const auto add_part = [&](int64_t i, const int32_t* sums) __attribute__((always_inline)) {
+    [[maybe_unused]] const V scale =
+        has_scales<Format> ? load(panel.scales + i * int8_panel) : broadcast(1);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < amx_rows; r++) {
+      V sum = load(sums + r * int8_panel);
+      if constexpr (has_scales<Format>) {
+        sum = multiply_lanes(sum, scale);
+      }
+      whole[r] = i % parts == 0 ? sum : add(whole[r], sum);
+    }
+    if (i % parts == parts - 1) {
+      add_sums(g, row, amx_rows, Format(fields, i / parts), i / parts, whole, totals);
+    }
+  };
+  sums_of_parts.for_parts(g.a.codes + row * g.a.row, g.a.row, panel.codes, g.a.blocks * parts,
+                          add_part);
+  write_results(g, row, amx_rows, column, totals);
+}
+
+// Of a multiple of 16 rows.
+template <class Format>
+void multiply_by_amx(const GgufGemm& g, int64_t first_row, int64_t last_row, int64_t p) {
+  const AmxPartSums sums_of_parts(gguf_block(Format::format).part);
+  const Fields fields = fields_of<Format>(g, p);
+  const Unpacked<Format> panel(g, fields);
+  for (int64_t i = first_row; i < last_row; i += amx_rows) {
+    multiply_unpacked(sums_of_parts, g, i, p * int8_panel, fields, panel);
+  }
+}
+
+#endif
+
 void multiply(const GgufGemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,
               int64_t last_panel) {
+#if defined(__AVX512BW__)
+  const int64_t by_amx = amx_part_rows(last_row - first_row);
+  if (by_amx != 0) {
+    constexpr std::array ways = {multiply_by_amx<Q8_0>, multiply_by_amx<Q4_0>,
+                                 multiply_by_amx<Q4_K>, multiply_by_amx<Q6_K>};
+    for (int64_t p = first_panel; p < last_panel; p++) {
+      ways[static_cast<size_t>(g.format)](g, first_row, first_row + by_amx, p);
+    }
+    first_row += by_amx;
+  }
+#endif
   const Multiply kernel = choose(g.format);
   const int64_t parts = (last_row - first_row + most_rows - 1) / most_rows;
   for (int64_t p = first_panel; p < last_panel; p++) {

@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "cpu/int8_gemm.h"
+#if defined(__AVX512BW__)
+#include "cpu/isa/matmul/amx.h"
+#endif
 #include "cpu/isa/matmul/byte_products.h"
 #include "cpu/isa/simd.h"
 
@@ -25,6 +28,7 @@ constexpr int64_t most_rows = 2;
 constexpr int64_t most_panels = 1;
 #endif
 constexpr int64_t most_columns = most_panels * int8_panel;
+[[maybe_unused]] constexpr int64_t least_amx_rows = 8;  // below it vectors are as fast
 
 // ---- tiles ----
 
@@ -188,22 +192,43 @@ void subtract_zero_point(const Int8Gemm& g, int32_t* s, int64_t j, int64_t n) {
   }
 }
 
-void multiply(const Int8Gemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,
-              int64_t last_panel) {
-  const Tiles& one = choose_tiles<1>(g.seven_bits);
-  const Tiles& several = choose_tiles<most_panels>(g.seven_bits);
-  alignas(64) int32_t sums[most_rows * most_columns];
-  const int64_t blocks = (last_row - first_row + most_rows - 1) / most_rows;
+// The sums of rows of codes and some panels in vectors.
+class VectorSums {
+ public:
+  static constexpr int64_t rows_at_once = most_rows;
+
+  VectorSums(const Int8Gemm& g, const int8_t* panels, int64_t count)
+      : tiles_(count == 1 ? choose_tiles<1>(g.seven_bits)
+                          : choose_tiles<most_panels>(g.seven_bits)),
+        panels_(panels),
+        groups_(g.groups) {}
+
+  void add_up(const uint8_t* a, int64_t a_row, int64_t rows, int32_t* sums) const {
+    tiles_[rows - 1](a, a_row, panels_, groups_, sums);
+  }
+
+ private:
+  const Tiles& tiles_;
+  const int8_t* panels_;
+  int64_t groups_;
+};
+
+template <class Sums>
+void multiply_by(const Int8Gemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,
+                 int64_t last_panel) {
+  constexpr int64_t at_once = Sums::rows_at_once;
+  alignas(64) int32_t sums[at_once * most_columns];
+  const int64_t blocks = (last_row - first_row + at_once - 1) / at_once;
   for (int64_t p = first_panel; p < last_panel;) {
     const int64_t panels = last_panel - p < most_panels ? 1 : most_panels;
-    const int8_t* const from = g.panels + p * int8_panel_bytes(g.groups);
+    Sums of_panels(g, g.panels + p * int8_panel_bytes(g.groups), panels);
     const int64_t j = p * int8_panel;
     const int64_t n = std::min(panels * int8_panel, g.columns - j);
     for (int64_t b = 0; b < blocks; b++) {
       // Blocks are nearly equal, as few rows take as long to come to their sums as many.
       const int64_t i = first_row + (last_row - first_row) * b / blocks;
       const int64_t rows = first_row + (last_row - first_row) * (b + 1) / blocks - i;
-      (panels == 1 ? one : several)[rows - 1](g.a + i * g.a_row, g.a_row, from, g.groups, sums);
+      of_panels.add_up(g.a + i * g.a_row, g.a_row, rows, sums);
       for (int64_t r = 0; r < rows; r++) {
         int32_t* const row = sums + r * most_columns;
         if (g.column_sums != nullptr) {
@@ -214,6 +239,25 @@ void multiply(const Int8Gemm& g, int64_t first_row, int64_t last_row, int64_t fi
     }
     p += panels;
   }
+}
+
+void multiply(const Int8Gemm& g, int64_t first_row, int64_t last_row, int64_t first_panel,
+              int64_t last_panel) {
+#if defined(__AVX512BW__)
+  if (has_amx() && last_row - first_row >= least_amx_rows) {
+    return multiply_by<AmxSums>(g, first_row, last_row, first_panel, last_panel);
+  }
+#endif
+  multiply_by<VectorSums>(g, first_row, last_row, first_panel, last_panel);
+}
+
+int64_t rows_at_once() {
+#if defined(__AVX512BW__)
+  if (has_amx()) {
+    return AmxSums::rows_at_once;
+  }
+#endif
+  return VectorSums::rows_at_once;
 }
 
 // ---- one channel for itself ----
@@ -313,6 +357,7 @@ bool are_seven_bits(const uint8_t* codes, int64_t n) {
 
 }  // namespace
 
-const Int8Kernels int8_kernels = {most_rows, multiply, depthwise, limits, to_codes, are_seven_bits};
+const Int8Kernels int8_kernels = {rows_at_once, multiply, depthwise,
+                                  limits,       to_codes, are_seven_bits};
 
 }  // namespace rushlight::cpu::RL_ISA
