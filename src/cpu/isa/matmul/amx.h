@@ -1,6 +1,5 @@
-// Sums of products of bytes by AMX, which holds matrices of 16 rows of 64 bytes in registers and
-// multiplies two of them at once. Written as instructions: the code is compiled for processors
-// without it.
+// AMX, which holds matrices of 16 rows of 64 bytes in registers and multiplies two of them at once.
+// Written as instructions: the code is compiled for processors without it.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +10,12 @@
 #include <unistd.h>
 
 #include "cpu/dims.h"
-#include "cpu/int8_gemm.h"
+#include "kernels/int8_layout.h"
 
 namespace rushlight::cpu::RL_ISA {
 
 constexpr int64_t amx_rows = 16;   // of a matrix
 constexpr int64_t amx_bytes = 64;  // of a row
-constexpr int64_t amx_groups = amx_bytes / int8_group;
 
 // Whether the processor has it and the system lets this process use it, which must be asked.
 inline bool has_amx() {
@@ -25,7 +23,7 @@ inline bool has_amx() {
     __builtin_cpu_init();
     constexpr int64_t request_state = 0x1023;  // ARCH_REQ_XCOMP_PERM
     constexpr int64_t of_matrices = 18;
-    return __builtin_cpu_supports("amx-int8") != 0 &&
+    return __builtin_cpu_supports("amx-int8") != 0 && __builtin_cpu_supports("amx-bf16") != 0 &&
            syscall(SYS_arch_prctl, request_state, of_matrices) == 0;
   }();
   return has;
@@ -38,7 +36,11 @@ class AmxShapes {
   AmxShapes() = default;
   AmxShapes(const AmxShapes&) = delete;
   AmxShapes& operator=(const AmxShapes&) = delete;
-  ~AmxShapes() { asm volatile("tilerelease" ::: "memory"); }
+  ~AmxShapes() {
+    if (upper_ != 0) {
+      asm volatile("tilerelease" ::: "memory");
+    }
+  }
 
   // Registers 0, 1 and 4 belong to `upper` rows and 2, 3 and 5 to `lower` ones, 1 to 16 each, of
   // `bytes` codes.
@@ -66,94 +68,6 @@ class AmxShapes {
  private:
   int64_t upper_ = 0;
   int64_t lower_ = 0;
-};
-
-// The sums of some rows of codes and one or two panels, which lie one behind the other.
-class AmxSums {
- public:
-  static constexpr int64_t rows_at_once = 2 * amx_rows;
-
-  // The groups that do not fill the rows of a register are copied.
-  AmxSums(const Int8Gemm& g, const int8_t* panels, int64_t count)
-      : panels_(panels), count_(count), groups_(g.groups) {
-    const int64_t whole = groups_ / amx_groups * amx_groups;
-    for (int64_t p = 0; p < count; p++) {
-      std::memcpy(rest_[p], panels + p * int8_panel_bytes(groups_) + int8_panel_bytes(whole),
-                  int8_panel_bytes(groups_ - whole));
-    }
-  }
-
-  // Rows of sums are as long as two panels.
-  void add_up(const uint8_t* a, int64_t a_row, int64_t rows, int32_t* sums) {
-    shapes_.set(std::min(rows, amx_rows), std::max<int64_t>(rows - amx_rows, 1), amx_bytes);
-    if (rows > amx_rows) {
-      count_ == 1 ? add_up_parts<2, 1>(a, a_row, rows, sums)
-                  : add_up_parts<2, 2>(a, a_row, rows, sums);
-    } else {
-      count_ == 1 ? add_up_parts<1, 1>(a, a_row, rows, sums)
-                  : add_up_parts<1, 2>(a, a_row, rows, sums);
-    }
-  }
-
- private:
-  template <int halves, int panels>
-  void add_up_parts(const uint8_t* a, int64_t a_row, int64_t rows, int32_t* sums) const {
-    asm volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" ::);
-    int64_t g = 0;
-    for (; g + amx_groups <= groups_; g += amx_groups) {
-      const int8_t* const b = panels_ + g * int8_panel_bytes(1);
-      multiply<halves, panels>(a + g * int8_group, a_row, b, b + int8_panel_bytes(groups_));
-    }
-    if (g < groups_) {
-      alignas(64) uint8_t codes[rows_at_once * amx_bytes] = {};
-      for (int64_t r = 0; r < rows; r++) {
-        std::memcpy(codes + r * amx_bytes, a + r * a_row + g * int8_group,
-                    (groups_ - g) * int8_group);
-      }
-      multiply<halves, panels>(codes, amx_bytes, rest_[0], rest_[1]);
-    }
-    constexpr int64_t row = 2 * int8_panel;
-    constexpr int64_t row_bytes = row * sizeof(int32_t);
-    int32_t* const lower = sums + amx_rows * row;
-    asm volatile("tilestored %%tmm0, (%0,%1,1)" ::"r"(sums), "r"(row_bytes) : "memory");
-    if constexpr (panels == 2) {
-      asm volatile("tilestored %%tmm1, (%0,%1,1)" ::"r"(sums + int8_panel), "r"(row_bytes)
-                   : "memory");
-    }
-    if constexpr (halves == 2) {
-      asm volatile("tilestored %%tmm2, (%0,%1,1)" ::"r"(lower), "r"(row_bytes) : "memory");
-    }
-    if constexpr (halves == 2 && panels == 2) {
-      asm volatile("tilestored %%tmm3, (%0,%1,1)" ::"r"(lower + int8_panel), "r"(row_bytes)
-                   : "memory");
-    }
-  }
-
-  // 64 bytes of each row with 16 groups of each panel.
-  template <int halves, int panels>
-  static void multiply(const uint8_t* a, int64_t a_row, const int8_t* b, const int8_t* next_b) {
-    asm volatile("tileloadd (%0,%1,1), %%tmm4" ::"r"(a), "r"(a_row) : "memory");
-    asm volatile("tileloadd (%0,%1,1), %%tmm6" ::"r"(b), "r"(amx_bytes) : "memory");
-    asm volatile("tdpbusd %%tmm6, %%tmm4, %%tmm0" ::);
-    if constexpr (panels == 2) {
-      asm volatile("tileloadd (%0,%1,1), %%tmm7" ::"r"(next_b), "r"(amx_bytes) : "memory");
-      asm volatile("tdpbusd %%tmm7, %%tmm4, %%tmm1" ::);
-    }
-    if constexpr (halves == 2) {
-      asm volatile("tileloadd (%0,%1,1), %%tmm5" ::"r"(a + amx_rows * a_row), "r"(a_row)
-                   : "memory");
-      asm volatile("tdpbusd %%tmm6, %%tmm5, %%tmm2" ::);
-    }
-    if constexpr (halves == 2 && panels == 2) {
-      asm volatile("tdpbusd %%tmm7, %%tmm5, %%tmm3" ::);
-    }
-  }
-
-  AmxShapes shapes_;
-  const int8_t* panels_;
-  int64_t count_;
-  int64_t groups_;
-  alignas(64) int8_t rest_[2][amx_rows * amx_bytes] = {};
 };
 
 // Sums of parts of 16 rows of codes and a panel, both with a sign. A part has at most 64 terms or a

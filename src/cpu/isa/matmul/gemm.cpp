@@ -2,13 +2,16 @@
 // in place. Complex matrices are real ones of twice the size: a row of A as it lies, (re, im, re,
 // im ...), times rows (re, im) and (-im, re) of B gives a row of C as it lies.
 #include "cpu/gemm_kernels.h"
+#if defined(__AVX512F__)
+#include "cpu/isa/matmul/amx_pairs.h"
+#endif
 #include "cpu/isa/matmul/gemm_engine.h"
 #include "kernels/read_element.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-// Two terms of a sum that lie side by side, of which processors with AVX512-BF16 add up both
+// Two terms of a sum that lie side by side, of which processors with AVX512-BF16 or AMX add up both
 // products in one instruction.
 struct __attribute__((may_alias, packed, aligned(2))) Pair {
   uint32_t bits;
@@ -395,9 +398,19 @@ struct BlockSizes {
   // Rows of A that are copied begin in lines of the first-level cache far from each other.
   static constexpr int64_t a_row = B::k_step + 64 / sizeof(E);
 
+  // That are multiplied at once.
+  static int64_t most_rows() {
+#if defined(__AVX512F__)
+    if (pairs && has_amx()) {
+      return AmxPairs::most_rows;
+    }
+#endif
+    return B::max_rows;
+  }
+
   static GemmBlock block(const Gemm& g) {
     const bool whole_pairs = g.k % 2 == 0 && g.a.row % 2 == 0 && g.a.col == 1;
-    return {.rows = B::max_rows,
+    return {.rows = most_rows(),
             .columns = B::nr / parts<S>,
             .a_in_place = pairs ? whole_pairs : like_terms && (!is_complex_v<S> || g.a.col == 1),
             .b_in_place = !pairs && like_terms && !is_complex_v<S> && g.b.col == 1,
@@ -442,7 +455,7 @@ struct BlockSizes {
     const E* const given_b = static_cast<const E*>(factors.b_copy);
     // The last columns of B are copied in any case: whole vectors would end behind the matrix.
     const int64_t first_packed = factors.b_in_place ? n / B::nr * B::nr : 0;
-    const Scratch<E> a_panel(factors.a_in_place || given_a != nullptr ? 0 : B::max_rows * a_row);
+    const Scratch<E> a_panel(factors.a_in_place || given_a != nullptr ? 0 : most_rows() * a_row);
     const Scratch<E> b_panels(
         given_b != nullptr ? 0 : k_step * ceil_div(n - first_packed, B::nr) * B::nr);
     const bool across = g.c.col != 1;
@@ -454,6 +467,9 @@ struct BlockSizes {
     const T* from = nullptr;  // what the first step adds
     int64_t from_row = 0;
     const T* numbers = nullptr;  // of rows, which it adds
+#if defined(__AVX512F__)
+    [[maybe_unused]] AmxPairs by_amx;
+#endif
     Micro<E> z{};
     z.alpha = T(1);
     T beta = T(1);
@@ -477,8 +493,7 @@ struct BlockSizes {
     // Panels of A are nearly equal. Where writing the result is what costs, few of its rows at a
     // time do not drive each other out of the first-level cache if they share lines of it.
     const bool far_apart = c_row * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
-    const int64_t most_rows = k < 8 && !far_apart ? 4 : B::max_rows;
-    const int64_t panels = ceil_div(g.m, most_rows);
+    const int64_t panels = ceil_div(g.m, k < 8 && !far_apart ? 4 : most_rows());
     const auto start = [&](int64_t panel) { return g.m * panel / panels; };
     for (int64_t p = 0; p == 0 || p < k; p += B::k_step) {
       z.k = std::min(k_step, k - p);
@@ -550,6 +565,14 @@ struct BlockSizes {
           const auto& kernels = z.columns <= w           ? one_vector
                                 : fetches_a || fetches_b ? two_vectors_and_ahead
                                                          : two_vectors;
+#if defined(__AVX512F__)
+          if constexpr (pairs) {
+            if (has_amx()) {
+              by_amx.multiply(z, rows);
+              continue;
+            }
+          }
+#endif
           kernels[rows - 1](z);
         }
       }
@@ -580,11 +603,8 @@ auto visit_terms(const Gemm& g, [[maybe_unused]] bool pairs, const F& f) {
 
 bool has_pairs(ScalarType dtype) {
 #if defined(__AVX512F__)
-  // Where the processor multiplies tiles, oneDNN is several times as fast.
-  static const bool has = [] {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("amx-bf16") == 0;
-  }();
+  __builtin_cpu_init();
+  static const bool has = __builtin_cpu_supports("avx512bf16") != 0;
   return has && dtype == kBFloat16;
 #else
   static_cast<void>(dtype);
