@@ -139,6 +139,60 @@ OutSpec _int8_convolution(Tensor& input, double& /*scale*/, int64_t& zero_point,
   return {sizes, input.dtype()};
 }
 
+namespace {
+
+void check_codes(const char* op, const char* name, const Tensor& t) {
+  RL_CHECK(t.dtype() == kInt8 || t.dtype() == kUInt8, op, ": ", name,
+           " must be of int8 or uint8, not of ", t.dtype());
+}
+
+// As a tensor lies, which has no gaps after it.
+OutSpec like(Tensor& t, ScalarType dtype) {
+  if (!t.is_non_overlapping_and_dense()) {
+    t = contiguous_raw(t);
+  }
+  return {DimVector(t.sizes()), dtype, DimVector(t.strides())};
+}
+
+}  // namespace
+
+OutSpec _codes_of(Tensor& self, double& scale, int64_t& zero_point, ScalarType& dtype) {
+  constexpr const char* op = "_codes_of";
+  RL_CHECK(self.dtype() == kFloat32, op, ": self must be of float32, not of ", self.dtype());
+  RL_CHECK(dtype == kInt8 || dtype == kUInt8, op, ": dtype must be int8 or uint8, not ", dtype);
+  check_zero_point(op, "zero_point", zero_point, dtype);
+  return like(self, dtype);
+}
+
+OutSpec _numbers_of_codes(Tensor& codes, double& /*scale*/, int64_t& zero_point) {
+  check_codes("_numbers_of_codes", "codes", codes);
+  check_zero_point("_numbers_of_codes", "zero_point", zero_point, codes.dtype());
+  return like(codes, kFloat32);
+}
+
+OutSpec _combine_codes(Tensor& self, double& /*self_scale*/, int64_t& self_zero_point,
+                       Tensor& other, double& /*other_scale*/, int64_t& other_zero_point,
+                       std::string& how, bool& /*relu*/, double& /*scale*/, int64_t& zero_point) {
+  constexpr const char* op = "_combine_codes";
+  check_codes(op, "self", self);
+  RL_CHECK(other.dtype() == self.dtype() && other.sizes() == self.sizes(), op,
+           ": other must be of ", self.dtype(), " and of size ", self.sizes(), " as self, not of ",
+           other.dtype(), " and size ", other.sizes());
+  check_zero_point(op, "self_zero_point", self_zero_point, self.dtype());
+  check_zero_point(op, "other_zero_point", other_zero_point, self.dtype());
+  check_zero_point(op, "zero_point", zero_point, self.dtype());
+  RL_CHECK(how == "add" || how == "mul", op, ": how must be add or mul, not ", how);
+  if (other.strides() != self.strides()) {
+    self = contiguous_raw(self);
+    other = contiguous_raw(other);
+  }
+  OutSpec out = like(self, self.dtype());
+  if (other.strides() != self.strides()) {
+    other = contiguous_raw(other);
+  }
+  return out;
+}
+
 OutSpec _block_linear(Tensor& input, Tensor& weight, Tensor& scales, Tensor& zeros, Tensor& bias,
                       int64_t& group, int64_t& bits) {
   constexpr const char* op = "_block_linear";

@@ -1,4 +1,4 @@
-"""Samples of layers of codes: whole and part panels and groups, groups, taps, padding, both kinds of codes, no rows and no inputs."""
+"""Samples of codes and of layers of them: whole and part panels and groups, groups, taps, padding, both kinds of codes, no rows and no inputs."""
 
 _INT8 = "high=128, low=-128).to(m.int8)"
 
@@ -46,6 +46,21 @@ SAMPLES = {
         f"ints(2, 7, 5, {_INT8}, 0.1, 30, {_by_channels(3, 5)}, False, 20.0, 100, [3], [1], [1], [2], 5",
         f"ints(0, 6, 5, {_UINT8}, 0.1, 100, {_weight(7, 15)}, False, 90.0, 100, [3], [2], [1], [1], 1",
     ],
+    "_codes_of": [
+        *("x(3, 700) * 9, 0.1, 100, m.uint8", "x(5) * 30, 0.25, -3, m.int8", "x(), 0.5, 0, m.int8", "x(0, 3), 0.5, 0, m.uint8"),
+        *("x(4, 6).t(), 0.03, 128, m.uint8", "x(4, 6)[:, ::2], 0.03, 128, m.uint8"),
+    ],
+    "_numbers_of_codes": [
+        *(f"ints(3, 700, {_UINT8}, 0.1, 100", f"ints(5, {_INT8}, 0.25, -3", f"ints(0, 3, {_INT8}, 0.5, 0"),
+        *(f"ints(4, 6, {_UINT8}.t(), 0.03, 128", f"ints(4, 6, {_UINT8}[:, ::2], 0.03, 128"),
+    ],
+    "_combine_codes": [
+        *(f"ints(3, 300, {_UINT8}, 0.1, 100, ints(3, 300, {_UINT8}, 0.2, 30, '{how}', {relu}, {scale}, 40"
+          for how, scale in (("add", 0.3), ("mul", 4.0)) for relu in (True, False)),
+        f"ints(4, 6, {_INT8}.t(), 0.1, -3, ints(6, 4, {_INT8}, 0.2, 30, 'add', False, 0.3, -128",
+        f"ints(4, 6, {_INT8}[:, ::2], 0.1, -3, ints(4, 3, {_INT8}, 0.2, 30, 'mul', False, 0.3, 5",
+        f"ints(0, 6, {_INT8}, 0.1, -3, ints(0, 6, {_INT8}, 0.2, 30, 'add', True, 0.3, 5",
+    ],
     "_block_linear": [
         *(f"x(3, 64), {_blocks(20, 64, 32, bits, zeros, bias)}" for bits in (4, 8) for zeros in (True, False) for bias in (True, False)),
         *(f"x(9, 2, 24), {_blocks(35, 24, 8, 4, True)}", f"x(256), {_blocks(16, 256, 128, 4)}", f"x(19, 96), {_blocks(7, 96, 96, 8)}"),
@@ -58,6 +73,9 @@ REFERENCES = {
     "_int8_linear_dynamic": "int8_linear(input, weight, sums, steps, bias, reduce_range, by_rows, relu)",
     "_int8_convolution": "int8_convolution(input, scale, zero_point, weight, sums, steps, bias, relu, result_scale, result_zero_point,"
     " (kernel, stride, padding, dilation), groups)",
+    "_codes_of": "codes_of(self, scale, zero_point, dtype)",
+    "_numbers_of_codes": "numbers_of_codes(codes, scale, zero_point)",
+    "_combine_codes": "combined_codes(self, self_scale, self_zero_point, other, other_scale, other_zero_point, how, relu, scale, zero_point)",
     "_block_linear": "block_linear(input, weight, scales, zeros, bias, group, bits)",
 }
 _CODES = f"ints(2, 6, 7, 4, {_UINT8}, 0.1, 100"
@@ -79,6 +97,18 @@ ERRORS = {
         (f"{_CODES}, {_weight(20, 24)}, True, 90.0, 100, [3, 2], [1, 1], [2], [1, 2], 1", RuntimeError, "a number for each of up to three"),
         (f"{_CODES}, {_weight(20, 24)}, True, 90.0, 100, [12, 2], [1, 1], [2, 0], [1, 2], 1", RuntimeError, "Kernel size can't be greater"),
         (f"{_CODES}, {_by_channels(5, 4)}, True, 90.0, 100, {_WINDOW}, 4", RuntimeError, "a weight for each channel alone is"),
+    ],
+    "_codes_of": [
+        ("x(3).double(), 0.1, 3, m.uint8", RuntimeError, "self must be of float32"),
+        ("x(3), 0.1, 3, m.int32", RuntimeError, "dtype must be int8 or uint8"),
+        ("x(3), 0.1, -3, m.uint8", RuntimeError, "zero_point must be a code of"),
+    ],
+    "_numbers_of_codes": [("x(3), 0.1, 3", RuntimeError, "codes must be of int8 or uint8"), (f"ints(3, {_INT8}, 0.1, 130", RuntimeError, "zero_point must be")],
+    "_combine_codes": [
+        (f"ints(3, {_INT8}, 0.1, 3, ints(4, {_INT8}, 0.1, 3, 'add', True, 0.1, 3", RuntimeError, r"of size \[3\] as self"),
+        (f"ints(3, {_INT8}, 0.1, 3, ints(3, {_UINT8}, 0.1, 3, 'add', True, 0.1, 3", RuntimeError, "other must be of int8"),
+        (f"ints(3, {_INT8}, 0.1, 3, ints(3, {_INT8}, 0.1, 3, 'sub', True, 0.1, 3", RuntimeError, "how must be add or mul"),
+        (f"ints(3, {_INT8}, 0.1, 3, ints(3, {_INT8}, 0.1, 300, 'add', True, 0.1, 3", RuntimeError, "other_zero_point must be"),
     ],
     "_block_linear": [
         (f"x(3, 60), {_blocks(20, 64, 32, 4)}", RuntimeError, "do not go into groups of 32"),

@@ -86,3 +86,26 @@ def block_linear(x, weight, scales, zeros, bias, group, bits):
     middle = 2 ** (bits - 1) if zeros is None else zeros.T[..., None]
     sums = np.einsum("...bg,rbg->...rb", rows, codes - middle)
     return (sums * scales.T * steps[..., None, :]).sum(-1) + (0 if bias is None else bias)
+
+
+# ---- codes, in float32 as the kernels compute ----
+
+
+def codes_of(x, scale, zero_point, dtype):
+    return nearest_codes(np.float32(x), scale, zero_point, -128 if "uint8" not in str(dtype) else 0)
+
+
+def nearest_codes(numbers, scale, zero_point, first):
+    places = np.rint(numbers * (np.float32(1) / np.float32(scale)) + np.float32(zero_point))
+    return np.clip(places, first, first + 255)
+
+
+def numbers_of_codes(codes, scale, zero_point):
+    return (np.float32(codes) - np.float32(zero_point)) * np.float32(scale)
+
+
+def combined_codes(a, a_scale, a_zero, b, b_scale, b_zero, how, relu, scale, zero_point):
+    x, y = numbers_of_codes(a, a_scale, a_zero), numbers_of_codes(b, b_scale, b_zero)
+    both = x + y if how == "add" else x * y
+    first = -128 if a.min(initial=0) < 0 else 0  # samples of int8 have negative codes
+    return nearest_codes(np.maximum(both, 0) if relu else both, scale, zero_point, first)

@@ -1,6 +1,7 @@
 """Quantisation beside PyTorch's: codes, scales, observers, and a network from end to end."""
 
 import copy
+import importlib
 import warnings
 
 import pytest
@@ -186,3 +187,58 @@ def test_layers_with_weights_of_codes_give_pytorchs_numbers(name):
         out = f.ao.quantization.quantize_dynamic(f.nn.Sequential(copy.deepcopy(layer)))(x)
         outs.append((out if name in ("Linear", "GRUCell") else out[0]).detach().numpy())
     assert abs(outs[0] - outs[1]).max() < 1e-5
+
+
+def graph_network(f):
+    nn = f.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+            self.relu, self.pool = nn.ReLU(), nn.MaxPool2d(2)
+            self.point = nn.Conv2d(8, 8, 1)
+            self.head = nn.Sequential(nn.Linear(16, 12), nn.ReLU(), nn.Linear(12, 4))
+
+        def forward(self, x):
+            x = self.relu(self.norm(self.conv(x)))
+            x = nn.functional.relu(x + self.point(x))
+            x = f.cat([self.pool(x), self.pool(x * x)], 1).mean([2, 3])
+            return f.softmax(self.head(x.reshape(x.size(0), -1)), -1)
+
+    return Net()
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_graphs_are_quantised_to_pytorchs_numbers(train):
+    state = {k: v.tolist() for k, v in graph_network(rushlight).state_dict().items()}
+    values = [
+        [[numbers(8, seed=64 * n + 8 * c + i) for i in range(8)] for c in range(3)]
+        for n in range(4)
+    ]
+    got, layers = [], []
+    for f in (rushlight, torch):
+        q = f.ao.quantization
+        graphs = importlib.import_module(f"{f.__name__}.ao.quantization.quantize_fx")
+        net = graph_network(f).train(train)
+        net.load_state_dict({k: f.tensor(v) for k, v in state.items()})
+        x = f.tensor(values)
+        if train:
+            mapping = q.get_default_qat_qconfig_mapping("x86")
+            prepared = graphs.prepare_qat_fx(net, mapping, (x,))
+        else:
+            mapping = q.get_default_qconfig_mapping("x86")
+            prepared = graphs.prepare_fx(net, mapping, (x,))
+        with f.no_grad():
+            prepared(x)
+        graph = graphs.convert_fx(prepared.eval())
+        got.append(graph(x))
+        names = ("conv", "point", "head.0", "head.2")
+        layers.append([type(graph.get_submodule(n)).__name__ for n in names])
+        weights = [graph.get_submodule(n).weight().int_repr().tolist() for n in ("conv", "point")]
+        got.append(weights)
+    assert layers[0] == layers[1]
+    assert got[1] == got[3]
+    # An observer of PyTorch may see a batch twice, when values share it, and moves on twice.
+    most = 0.1 if train else 0.01
+    assert (torch.tensor(got[0].tolist()) - got[2]).abs().max() < most

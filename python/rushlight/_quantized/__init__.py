@@ -264,8 +264,12 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtyp
             f"quantize_tensor_per_tensor_affine zero_point {zero_point} is {side} bound."
         )
     about = _Quantizer(per_tensor_affine, scale, zero_point)
-    step, zero = about.along(input)
-    return _wrap_codes(_codes_of(input.detach(), step, zero, dtype), about)
+    if input.device.type == "cpu" and dtype != rushlight.qint32:
+        codes = _C.ops._codes_of(input.detach(), scale, zero_point, CODES[dtype])
+    else:
+        step, zero = about.along(input)
+        codes = _codes_of(input.detach(), step, zero, dtype)
+    return _wrap_codes(codes, about)
 
 
 def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype, reduce_range: Any) -> Any:
@@ -370,8 +374,11 @@ def dequantize(input):
         return tuple(dequantize(t) for t in input)
     if not isinstance(input, QuantizedTensor):
         return input.to(rushlight.float32)
-    step, zero = input._quantizer.along(input._codes)
-    return (input._codes.float() - zero) * step
+    about, codes = input._quantizer, input._codes
+    if about.axis is None and codes.device.type == "cpu" and input.dtype != rushlight.qint32:
+        return _C.ops._numbers_of_codes(codes, about.scale, about.zero_point)
+    step, zero = about.along(codes)
+    return (codes.float() - zero) * step
 
 
 @_C._Offered

@@ -2,12 +2,18 @@
 
 A network is prepared (`prepare`), looks at data, and is converted (`convert`); or it is trained
 with rounded weights (`prepare_qat`), or has its weights rounded at once (`quantize_dynamic`).
+`quantize_fx` does the same with the graph of a network, which needs no stubs.
 """
 
+from rushlight._lazy import lazy
 from rushlight.ao.quantization.fake_quantize import *  # noqa: F403
 from rushlight.ao.quantization.fuse_modules import *  # noqa: F403
 from rushlight.ao.quantization.observer import *  # noqa: F403
 from rushlight.ao.quantization.qconfig import *  # noqa: F403
+from rushlight.ao.quantization.qconfig_mapping import *  # noqa: F403
 from rushlight.ao.quantization.quantization_mappings import *  # noqa: F403
 from rushlight.ao.quantization.quantize import *  # noqa: F403
 from rushlight.ao.quantization.stubs import *  # noqa: F403
+
+with lazy(__name__):
+    from rushlight.ao.quantization import fx, quantize_fx  # noqa: F401

@@ -18,6 +18,7 @@ MODULES = {
     "quantization.qconfig": "ao.quantization.qconfig",
     "quantization.quantization_mappings": "ao.quantization.quantization_mappings",
     "quantization.quantize": "ao.quantization.quantize",
+    "quantization.quantize_fx": "ao.quantization.quantize_fx",
     "quantization.stubs": "ao.quantization.stubs",
 }
 
@@ -35,6 +36,12 @@ ACCEPTED = (
         "use_precomputed_fake_quant",
         NO_EFFECT,
         "layers without a weight ignore it; linear layers and convolutions read it",
+    ),
+    Accepted(
+        "ao.quantization.quantize_fx.prepare_fx ao.quantization.quantize_fx.prepare_qat_fx",
+        "example_inputs",
+        NO_EFFECT,
+        "graphs are traced without values",
     ),
     Accepted("ao.nn.quantized.modules.DeQuantize.from_float", "mod", NO_EFFECT, PROTOCOL),
     Accepted("_quantized.fake._FakeQuantize.*", "inputs _", NO_EFFECT, PROTOCOL),

@@ -2,9 +2,82 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight
-from rushlight import nn
-from rushlight._quantized import quantize_per_tensor
+from rushlight import _C, Tensor, nn
+from rushlight._quantized import of_codes, quantize_per_tensor
+
+# ---- functions of codes, with the scale of their result ----
+
+
+def _codes(numbers: Tensor, scale: float, zero_point: int, kind: rushlight.dtype) -> Tensor:
+    return quantize_per_tensor(numbers, float(scale), int(zero_point), kind)
+
+
+def _combine(x: Any, y: Any, how: str, relu: bool, scale: float, zero_point: int) -> Tensor:
+    """The codes of x + y or x * y, or of their relu."""
+    if _combines_at_once(x, y):
+        means = [(t._codes, t.q_scale(), t.q_zero_point()) for t in (x, y)]
+        result = float(scale), int(zero_point)
+        codes = _C.ops._combine_codes(*means[0], *means[1], how, relu, *result)
+        return of_codes(codes, rushlight.per_tensor_affine, *result)
+    function = rushlight.add if how == "add" else rushlight.mul
+    numbers = function(x.dequantize(), y.dequantize())
+    return _codes(numbers.relu() if relu else numbers, scale, zero_point, x.dtype)
+
+
+def _combines_at_once(x: Any, y: Any) -> bool:
+    alike = x.dtype == y.dtype != rushlight.qint32 and x.shape == y.shape
+    whole = x.qscheme() == y.qscheme() == rushlight.per_tensor_affine
+    return alike and whole and x.device.type == y.device.type == "cpu"
+
+
+def add(x: Tensor, y: Tensor, scale: float, zero_point: int) -> Tensor:
+    """x + y."""
+    return _combine(x, y, "add", False, scale, zero_point)
+
+
+def add_relu(x: Tensor, y: Tensor, scale: float, zero_point: int) -> Tensor:
+    """relu(x + y)."""
+    return _combine(x, y, "add", True, scale, zero_point)
+
+
+def mul(x: Tensor, y: Tensor, scale: float, zero_point: int) -> Tensor:
+    """x * y."""
+    return _combine(x, y, "mul", False, scale, zero_point)
+
+
+def mul_relu(x: Tensor, y: Tensor, scale: float, zero_point: int) -> Tensor:
+    """relu(x * y)."""
+    return _combine(x, y, "mul", True, scale, zero_point)
+
+
+def matmul(x: Tensor, y: Tensor, scale: float, zero_point: int) -> Tensor:
+    """x @ y."""
+    return _codes(x.dequantize() @ y.dequantize(), scale, zero_point, x.dtype)
+
+
+def cat(tensors: list[Tensor], dim: int, scale: float, zero_point: int) -> Tensor:
+    """Tensors side by side."""
+    whole = rushlight.cat([t.dequantize() for t in tensors], dim)
+    return _codes(whole, scale, zero_point, tensors[0].dtype)
+
+
+# ---- the same of floats, where rushlight has no function of its own ----
+
+
+def float_add_relu(x: Tensor, y: Tensor) -> Tensor:
+    """relu(x + y)."""
+    return nn.functional.relu(x + y)
+
+
+def float_mul_relu(x: Tensor, y: Tensor) -> Tensor:
+    """relu(x * y)."""
+    return nn.functional.relu(x * y)
+
+
+# ---- modules ----
 
 
 class FloatFunctional(nn.Module):
@@ -44,7 +117,7 @@ class FloatFunctional(nn.Module):
 
     def add_relu(self, x, y):
         """Return relu(x + y)."""
-        return self.activation_post_process(nn.functional.relu(rushlight.add(x, y)))
+        return self.activation_post_process(float_add_relu(x, y))
 
     def matmul(self, x, y):
         """Return x @ y."""
@@ -92,28 +165,25 @@ class QFunctional(nn.Module):
             "Functional is not intended to use the 'forward'. Please use the underlying operation"
         )
 
-    def _codes(self, numbers, kind):
-        return quantize_per_tensor(numbers, self.scale, self.zero_point, kind)
-
     def add(self, x, y):
         """Return x + y."""
-        return self._codes(x.dequantize() + y.dequantize(), x.dtype)
+        return add(x, y, self.scale, self.zero_point)
 
     def mul(self, x, y):
         """Return x * y."""
-        return self._codes(x.dequantize() * y.dequantize(), x.dtype)
+        return mul(x, y, self.scale, self.zero_point)
 
     def cat(self, x, dim: int = 0):
         """Concatenate tensors."""
-        return self._codes(rushlight.cat([t.dequantize() for t in x], dim), x[0].dtype)
+        return cat(x, dim, self.scale, self.zero_point)
 
     def add_relu(self, x, y):
         """Return relu(x + y)."""
-        return self._codes((x.dequantize() + y.dequantize()).relu(), x.dtype)
+        return add_relu(x, y, self.scale, self.zero_point)
 
     def matmul(self, x, y):
         """Return x @ y."""
-        return self._codes(x.dequantize() @ y.dequantize(), x.dtype)
+        return matmul(x, y, self.scale, self.zero_point)
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):

@@ -1,0 +1,1 @@
+"""Graph mode of quantisation: what `quantize_fx` is made of. `custom_config` is public."""
