@@ -33,6 +33,9 @@ struct Int8Result {
 struct Int8Gemm {
   const uint8_t* a = nullptr;  // rows of whole groups of codes
   int64_t a_row = 0;           // bytes between rows
+  // A row lies in runs of as many groups each, so many bytes behind its begin; null: in one.
+  const int64_t* run_offsets = nullptr;
+  int64_t runs = 1;
   bool seven_bits = false;     // whether all codes are below 128
   const int8_t* panels = nullptr;
   int64_t groups;
@@ -40,6 +43,9 @@ struct Int8Gemm {
   const int32_t* column_sums = nullptr;  // or null
   int32_t zero_point = 0;
   Int8Result result;
+
+  int64_t run_groups() const { return groups / runs; }
+  int64_t run_offset(int64_t run) const { return run_offsets == nullptr ? 0 : run_offsets[run]; }
 };
 
 // Numbers that become codes: x * inverse + zero_point, rounded, between 0 and 255; NaN is 255.
@@ -61,6 +67,7 @@ struct Int8Depthwise {
 // All of it runs on the calling thread.
 struct Int8Kernels {
   int64_t (*rows_at_once)();  // of A
+  bool (*takes_runs)(int64_t groups);
   // The results of rows and panels from `first` to `last`.
   void (*multiply)(const Int8Gemm& problem, int64_t first_row, int64_t last_row,
                    int64_t first_panel, int64_t last_panel);

@@ -12,8 +12,6 @@
 namespace rushlight::cpu {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 const float* floats_or_null(const Tensor& t) { return t.defined() ? t.data<float>() : nullptr; }
 
 // ---- a linear layer whose input gets a scale of its own ----
@@ -301,6 +299,73 @@ void gather(const Window& w, const uint8_t* images, int64_t channel, int64_t cha
 // Bytes of rows of codes that are made at once.
 constexpr int64_t most_gathered = int64_t{4} << 20;
 
+// An image with the zero point around it, so that every window lies within.
+struct PaddedImages {
+  PaddedImages(const Window& w, const uint8_t* images, int64_t count, uint8_t zero)
+      : height(w.in[1] + 2 * w.padding[1]),
+        width(w.in[2] + 2 * w.padding[2]),
+        codes(count * height * width * w.channels) {
+    const int64_t row = width * w.channels;
+    const int64_t before = w.padding[2] * w.channels;
+    const int64_t inside = w.in[2] * w.channels;
+    const int64_t grain = std::max<int64_t>(1, (1 << 16) / std::max<int64_t>(1, row));
+    parallel_for(0, count * height, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        uint8_t* const to = codes + i * row;
+        const int64_t y = i % height - w.padding[1];
+        if (y < 0 || y >= w.in[1]) {
+          std::memset(to, zero, row);
+          continue;
+        }
+        std::memset(to, zero, before);
+        std::memcpy(to + before, images + (i / height * w.in[1] + y) * inside, inside);
+        std::memset(to + before + inside, zero, row - before - inside);
+      }
+    });
+  }
+
+  int64_t height;
+  int64_t width;
+  Scratch<uint8_t> codes;
+};
+
+// Weights that stay in the second-level cache, as each row of a result reads all of them.
+constexpr int64_t most_weight_bytes = int64_t{512} << 10;
+
+// Whether windows of a row of results are read where they lie, without rows of their codes.
+bool reads_in_place(const Window& w, const Int8Gemm& g, int64_t groups) {
+  return groups == 1 && w.kernel[0] == 1 && w.in[0] == 1 && w.padding[0] == 0 && w.taps() > 1 &&
+         w.out[2] >= int8_panel && w.channels % int8_group == 0 &&
+         int8_kernels().takes_runs(w.channels / int8_group) &&
+         int8_panels(g.columns) * int8_panel_bytes(g.groups) <= most_weight_bytes;
+}
+
+void convolve_in_place(const Window& w, const uint8_t* images, int64_t results, Int8Gemm g) {
+  const int64_t rows = results / w.out[2];
+  const PaddedImages padded(w, images, rows / w.out[1], static_cast<uint8_t>(g.zero_point));
+  const int64_t row = padded.width * w.channels;
+  DimVector offsets;
+  for (int64_t i = 0; i < w.kernel[1]; i++) {
+    for (int64_t j = 0; j < w.kernel[2]; j++) {
+      offsets.push_back(i * w.dilation[1] * row + j * w.dilation[2] * w.channels);
+    }
+  }
+  g.a_row = w.stride[2] * w.channels;
+  g.run_offsets = offsets.data();
+  g.runs = w.taps();
+  g.seven_bits = int8_kernels().are_seven_bits(padded.codes, rows / w.out[1] * padded.height * row);
+  const int64_t work = w.out[2] * g.groups * int8_group * g.columns;
+  parallel_for(0, rows, std::max<int64_t>(1, (1 << 20) / work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      Int8Gemm one = g;
+      const int64_t y = i / w.out[1] * padded.height + i % w.out[1] * w.stride[1];
+      one.a = padded.codes + y * row;
+      one.result.data = static_cast<uint8_t*>(g.result.data) + i * w.out[2] * g.result.row;
+      int8_kernels().multiply(one, 0, w.out[2], 0, int8_panels(g.columns));
+    }
+  });
+}
+
 void convolve_group(const Window& w, const uint8_t* images, int64_t group, int64_t channels,
                     int64_t results, Int8Gemm g) {
   const int64_t terms = w.taps() * channels;
@@ -357,6 +422,12 @@ void _int8_convolution(const Tensor& out, const Tensor& input, double scale, int
                    .column_sums = sums.data<int32_t>(),
                    .zero_point = zero,
                    .result = result.to};
+  if (reads_in_place(w, g, groups)) {
+    Int8Gemm whole = g;
+    whole.panels = weight.data<int8_t>();
+    convolve_in_place(w, images, results, whole);
+    return;
+  }
   for (int64_t group = 0; group < groups; group++) {
     Int8Gemm part = g;
     part.panels = weight.data<int8_t>() + group * weight.strides()[0];

@@ -44,6 +44,10 @@ SAMPLES = {
         f"ints(2, 5, 6, 12, {_UINT8}, 0.1, 30, {_weight(17, 12)}, False, 90.0, 100, [1, 1], [1, 1], [0, 0], [1, 1], 1",
         f"ints(2, 7, 6, 40, {_UINT8}, 0.1, 30, {_by_channels(9, 40)}, True, 20.0, 100, [3, 3], [2, 1], [1, 1], [1, 1], 40",
         f"ints(2, 7, 5, {_INT8}, 0.1, 30, {_by_channels(3, 5)}, False, 20.0, 100, [3], [1], [1], [2], 5",
+        # Rows of results that are long enough for windows to be read where they lie.
+        f"ints(2, 5, 40, 64, {_UINT8}, 0.1, 100, {_weight(35, 384)}, True, 90.0, 100, [2, 3], [1, 2], [1, 1], [2, 1], 1",
+        f"ints(1, 4, 37, 12, {_INT8}, 0.1, -30, {_weight(20, 108)}, False, 90.0, 3, [3, 3], [1, 1], [1, 1], [1, 1], 1",
+        f"ints(2, 33, 64, {_UINT8}, 0.1, 7, {_weight(17, 192)}, False, 90.0, 3, [3], [1], [0], [2], 1",
         f"ints(0, 6, 5, {_UINT8}, 0.1, 100, {_weight(7, 15)}, False, 90.0, 100, [3], [2], [1], [1], 1",
     ],
     "_codes_of": [

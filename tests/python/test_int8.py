@@ -162,17 +162,18 @@ class Net(torch.nn.Module):
         self.first = torch.nn.Conv2d(3, 24, 3, padding=1)
         self.each = torch.nn.Conv2d(24, 24, 3, groups=24)
         self.halves = torch.nn.Conv2d(24, 40, 3, stride=2, groups=2)
-        self.point = torch.nn.Conv2d(40, 72, 1)
+        self.point = torch.nn.Conv2d(40, 64, 1)
+        self.wide = torch.nn.Conv2d(64, 72, 3, padding=1)
         self.last = torch.nn.Linear(72, 90)
     def forward(self, x):
-        x = self.point(self.halves(self.each(self.first(self.quant(x)))))
+        x = self.wide(self.point(self.halves(self.each(self.first(self.quant(x))))))
         return self.dequant(self.last(x.mean([2, 3])))
 net = Net().eval()
 net.qconfig = q.get_default_qconfig("{engine}")
 x = torch.rand(3, 3, 41, 37) * 4 - 2  # rand is exact on every processor
 prepared = q.prepare(net)
 prepared(x)
-seen = dict(first=3.0, each=1.5, halves=1.0, point=0.6, last=0.5)
+seen = dict(first=3.0, each=1.5, halves=1.0, point=0.6, wide=0.5, last=0.5)
 converted = q.convert(prepared)
 for name, scale in seen.items():
     layer = getattr(converted, name)

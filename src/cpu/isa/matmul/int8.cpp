@@ -32,11 +32,10 @@ constexpr int64_t most_columns = most_panels * int8_panel;
 // ---- tiles ----
 
 // The sums of some rows of codes and all columns of some panels; most_columns lie between rows.
-using Tile = void (*)(const uint8_t* a, int64_t a_row, const int8_t* panel, int64_t groups,
-                      int32_t* sums);
+using Tile = void (*)(const uint8_t* a, const Int8Gemm& g, const int8_t* panel, int32_t* sums);
 
 template <class Way, int rows, int panels, int ways>
-void add_up(const uint8_t* a, int64_t a_row, const int8_t* panel, int64_t groups, int32_t* sums) {
+void add_up(const uint8_t* a, const Int8Gemm& problem, const int8_t* panel, int32_t* sums) {
   constexpr int in_panel = int8_panel / lanes;
   constexpr int vectors = panels * in_panel;
   V acc[ways][rows][vectors];
@@ -50,8 +49,10 @@ void add_up(const uint8_t* a, int64_t a_row, const int8_t* panel, int64_t groups
       }
     }
   }
-  const int64_t panel_bytes = int8_panel_bytes(groups);
-  const auto step = [&](int64_t g, int u) __attribute__((always_inline)) {
+  const int64_t panel_bytes = int8_panel_bytes(problem.groups);
+  const int64_t a_row = problem.a_row;
+  const auto step = [&](const uint8_t* a, const int8_t* panel, int64_t g,
+                        int u) __attribute__((always_inline)) {
     typename Way::Weights w[vectors];
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) {
@@ -69,15 +70,20 @@ void add_up(const uint8_t* a, int64_t a_row, const int8_t* panel, int64_t groups
       }
     }
   };
-  int64_t g = 0;
-  for (; g + ways <= groups; g += ways) {
+  const int64_t groups = problem.run_groups();
+  for (int64_t run = 0; run < problem.runs; run++) {
+    const uint8_t* const from = a + problem.run_offset(run);
+    const int8_t* const of_run = panel + run * int8_panel_bytes(groups);
+    int64_t g = 0;
+    for (; g + ways <= groups; g += ways) {
 #pragma GCC unroll 4
-    for (int u = 0; u < ways; u++) {
-      step(g + u, u);
+      for (int u = 0; u < ways; u++) {
+        step(from, of_run, g + u, u);
+      }
     }
-  }
-  for (; g < groups; g++) {
-    step(g, 0);
+    for (; g < groups; g++) {
+      step(from, of_run, g, 0);
+    }
   }
 #pragma GCC unroll 16
   for (int r = 0; r < rows; r++) {
@@ -95,8 +101,8 @@ void add_up(const uint8_t* a, int64_t a_row, const int8_t* panel, int64_t groups
 
 // Sums of few rows are each cut into several, as an addition waits for the one before.
 template <class Way, int rows, int panels>
-void tile(const uint8_t* a, int64_t a_row, const int8_t* panel, int64_t groups, int32_t* sums) {
-  add_up<Way, rows, panels, rows == 1 ? 4 : rows == 2 ? 2 : 1>(a, a_row, panel, groups, sums);
+void tile(const uint8_t* a, const Int8Gemm& g, const int8_t* panel, int32_t* sums) {
+  add_up<Way, rows, panels, rows == 1 ? 4 : rows == 2 ? 2 : 1>(a, g, panel, sums);
 }
 
 // By rows less 1.
@@ -191,6 +197,60 @@ void subtract_zero_point(const Int8Gemm& g, int32_t* s, int64_t j, int64_t n) {
   }
 }
 
+#if defined(__AVX512BW__)
+// Rows of whole panels as codes: write_codes with what columns have in common in registers.
+void write_rows_of_codes(const Int8Gemm& g, const int32_t* sums, int64_t first_row, int64_t rows,
+                         int64_t j) {
+  const Int8Result& to = g.result;
+  V zeros[most_panels];
+  __m512 factors[most_panels];
+  __m512 bias[most_panels];
+#pragma GCC unroll 2
+  for (int64_t v = 0; v < most_panels; v++) {
+    const int64_t at = j + v * int8_panel;
+    zeros[v] = g.column_sums == nullptr
+                   ? broadcast(0)
+                   : _mm512_mullo_epi32(broadcast(g.zero_point), load(g.column_sums + at));
+    factors[v] = _mm512_loadu_ps(to.factors + at);
+    bias[v] = to.bias == nullptr ? _mm512_setzero_ps() : _mm512_loadu_ps(to.bias + at);
+  }
+  const __m512 zero_point = _mm512_set1_ps(to.zero_point);
+  const __m512 first = _mm512_set1_ps(to.first);
+  const __m512 last = _mm512_set1_ps(to.last);
+  auto* out = static_cast<uint8_t*>(to.data) + first_row * to.row + j;
+  for (int64_t r = 0; r < rows; r++, out += to.row) {
+#pragma GCC unroll 2
+    for (int64_t v = 0; v < most_panels; v++) {
+      const V sum = _mm512_sub_epi32(load(sums + r * most_columns + v * int8_panel), zeros[v]);
+      const __m512 y = _mm512_add_ps(_mm512_maskz_cvtepi32_ps(0xffff, sum), bias[v]);
+      const __m512 place = _mm512_maskz_roundscale_ps(
+          0xffff, _mm512_mul_ps(y, factors[v]), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      const __m512 least = _mm512_maskz_max_ps(0xffff, _mm512_add_ps(place, zero_point), first);
+      const V code = _mm512_maskz_cvttps_epi32(0xffff, _mm512_maskz_min_ps(0xffff, least, last));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + v * int8_panel),
+                       _mm512_maskz_cvtepi32_epi8(0xffff, code));
+    }
+  }
+}
+#endif
+
+// What becomes of the sums of some rows and n <= most_columns columns from column j on.
+void finish_rows(const Int8Gemm& g, int32_t* sums, int64_t first_row, int64_t rows, int64_t j,
+                 int64_t n) {
+#if defined(__AVX512BW__)
+  if (g.result.kind == Int8Result::codes && n == most_columns) {
+    return write_rows_of_codes(g, sums, first_row, rows, j);
+  }
+#endif
+  for (int64_t r = 0; r < rows; r++) {
+    int32_t* const row = sums + r * most_columns;
+    if (g.column_sums != nullptr) {
+      subtract_zero_point(g, row, j, n);
+    }
+    finish(g.result, row, first_row + r, j, n);
+  }
+}
+
 // The sums of rows of codes and some panels in vectors.
 class VectorSums {
  public:
@@ -199,17 +259,17 @@ class VectorSums {
   VectorSums(const Int8Gemm& g, const int8_t* panels, int64_t count)
       : tiles_(count == 1 ? choose_tiles<1>(g.seven_bits)
                           : choose_tiles<most_panels>(g.seven_bits)),
-        panels_(panels),
-        groups_(g.groups) {}
+        problem_(g),
+        panels_(panels) {}
 
-  void add_up(const uint8_t* a, int64_t a_row, int64_t rows, int32_t* sums) const {
-    tiles_[rows - 1](a, a_row, panels_, groups_, sums);
+  void add_up(const uint8_t* a, int64_t rows, int32_t* sums) const {
+    tiles_[rows - 1](a, problem_, panels_, sums);
   }
 
  private:
   const Tiles& tiles_;
+  const Int8Gemm& problem_;
   const int8_t* panels_;
-  int64_t groups_;
 };
 
 #if defined(__AVX512BW__)
@@ -221,40 +281,44 @@ class AmxSums {
 
   // The groups that do not fill the rows of a register are copied.
   AmxSums(const Int8Gemm& g, const int8_t* panels, int64_t count)
-      : panels_(panels), count_(count), groups_(g.groups) {
-    const int64_t whole = groups_ / groups_at_once * groups_at_once;
+      : problem_(g), panels_(panels), count_(count) {
+    const int64_t whole = g.groups / groups_at_once * groups_at_once;
     for (int64_t p = 0; p < count; p++) {
-      std::memcpy(rest_[p], panels + p * int8_panel_bytes(groups_) + int8_panel_bytes(whole),
-                  int8_panel_bytes(groups_ - whole));
+      std::memcpy(rest_[p], panels + p * int8_panel_bytes(g.groups) + int8_panel_bytes(whole),
+                  int8_panel_bytes(g.groups - whole));
     }
   }
 
   // Rows of sums are as long as two panels.
-  void add_up(const uint8_t* a, int64_t a_row, int64_t rows, int32_t* sums) {
+  void add_up(const uint8_t* a, int64_t rows, int32_t* sums) {
     shapes_.set(std::min(rows, amx_rows), std::max<int64_t>(rows - amx_rows, 1), amx_bytes);
     if (rows > amx_rows) {
-      count_ == 1 ? add_up_parts<2, 1>(a, a_row, rows, sums)
-                  : add_up_parts<2, 2>(a, a_row, rows, sums);
+      count_ == 1 ? add_up_parts<2, 1>(a, rows, sums) : add_up_parts<2, 2>(a, rows, sums);
     } else {
-      count_ == 1 ? add_up_parts<1, 1>(a, a_row, rows, sums)
-                  : add_up_parts<1, 2>(a, a_row, rows, sums);
+      count_ == 1 ? add_up_parts<1, 1>(a, rows, sums) : add_up_parts<1, 2>(a, rows, sums);
     }
   }
 
  private:
   template <int halves, int panels>
-  void add_up_parts(const uint8_t* a, int64_t a_row, int64_t rows, int32_t* sums) const {
+  void add_up_parts(const uint8_t* a, int64_t rows, int32_t* sums) const {
     asm volatile("tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3" ::);
-    int64_t g = 0;
-    for (; g + groups_at_once <= groups_; g += groups_at_once) {
-      const int8_t* const b = panels_ + g * int8_panel_bytes(1);
-      multiply<halves, panels>(a + g * int8_group, a_row, b, b + int8_panel_bytes(groups_));
+    const int64_t a_row = problem_.a_row;
+    const int64_t groups = problem_.run_groups();
+    const int64_t whole = groups / groups_at_once * groups_at_once;
+    const int8_t* b = panels_;
+    for (int64_t run = 0; run < problem_.runs; run++) {
+      const uint8_t* const from = a + problem_.run_offset(run);
+      for (int64_t g = 0; g < whole; g += groups_at_once, b += int8_panel_bytes(groups_at_once)) {
+        multiply<halves, panels>(from + g * int8_group, a_row, b,
+                                 b + int8_panel_bytes(problem_.groups));
+      }
     }
-    if (g < groups_) {
+    if (whole < groups) {  // of one run
       alignas(64) uint8_t codes[rows_at_once * amx_bytes] = {};
       for (int64_t r = 0; r < rows; r++) {
-        std::memcpy(codes + r * amx_bytes, a + r * a_row + g * int8_group,
-                    (groups_ - g) * int8_group);
+        std::memcpy(codes + r * amx_bytes, a + r * a_row + whole * int8_group,
+                    (groups - whole) * int8_group);
       }
       multiply<halves, panels>(codes, amx_bytes, rest_[0], rest_[1]);
     }
@@ -296,9 +360,9 @@ class AmxSums {
   }
 
   AmxShapes shapes_;
+  const Int8Gemm& problem_;
   const int8_t* panels_;
   int64_t count_;
-  int64_t groups_;
   alignas(64) int8_t rest_[2][amx_rows * amx_bytes] = {};
 };
 
@@ -320,14 +384,8 @@ void multiply_by(const Int8Gemm& g, int64_t first_row, int64_t last_row, int64_t
       // Blocks are nearly equal, as few rows take as long to come to their sums as many.
       const int64_t i = first_row + (last_row - first_row) * b / blocks;
       const int64_t rows = first_row + (last_row - first_row) * (b + 1) / blocks - i;
-      of_panels.add_up(g.a + i * g.a_row, g.a_row, rows, sums);
-      for (int64_t r = 0; r < rows; r++) {
-        int32_t* const row = sums + r * most_columns;
-        if (g.column_sums != nullptr) {
-          subtract_zero_point(g, row, j, n);
-        }
-        finish(g.result, row, i + r, j, n);
-      }
+      of_panels.add_up(g.a + i * g.a_row, rows, sums);
+      finish_rows(g, sums, i, rows, j, n);
     }
     p += panels;
   }
@@ -341,6 +399,15 @@ void multiply(const Int8Gemm& g, int64_t first_row, int64_t last_row, int64_t fi
   }
 #endif
   multiply_by<VectorSums>(g, first_row, last_row, first_panel, last_panel);
+}
+
+// Whether rows may lie in runs of so many groups.
+bool takes_runs(int64_t groups) {
+#if defined(__AVX512BW__)
+  return !has_amx() || groups % AmxSums::groups_at_once == 0;
+#else
+  return groups > 0;
+#endif
 }
 
 int64_t rows_at_once() {
@@ -449,7 +516,7 @@ bool are_seven_bits(const uint8_t* codes, int64_t n) {
 
 }  // namespace
 
-const Int8Kernels int8_kernels = {rows_at_once, multiply, depthwise,
-                                  limits,       to_codes, are_seven_bits};
+const Int8Kernels int8_kernels = {rows_at_once, takes_runs, multiply,      depthwise,
+                                  limits,       to_codes,   are_seven_bits};
 
 }  // namespace rushlight::cpu::RL_ISA
