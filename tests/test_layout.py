@@ -495,13 +495,13 @@ def lines_of(path):
 
 
 def test_files_of_the_package_are_short():
-    """What is above 500 lines is about one thing; nothing is above 600."""
+    """Docstrings, which are the reference, do not count."""
     lengths = {
         name: lines_of(path)
         for name, path in python_modules().items()
         if "_stateless" not in name  # generated
     }
-    assert not [name for name, length in lengths.items() if length > 600]
+    assert not {name: length for name, length in lengths.items() if length > 500}
 
 
 def test_the_search_for_cycles_finds_one():

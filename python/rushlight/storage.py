@@ -221,9 +221,7 @@ class TypedStorage:
         """The same memory as bytes."""
         return self._untyped
 
-    @property
-    def _untyped_storage(self):
-        return self._untyped
+    _untyped_storage = property(untyped)
 
     # ---- what it is ----
 
@@ -412,9 +410,8 @@ class TypedStorage:
 
 
 def _as_typed(source):
-    if isinstance(source, TypedStorage):
-        return source
-    return TypedStorage._from_untyped(source, _C.uint8)
+    typed = isinstance(source, TypedStorage)
+    return source if typed else TypedStorage._from_untyped(source, _C.uint8)
 
 
 def _add_conversions():
