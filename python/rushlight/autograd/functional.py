@@ -426,16 +426,26 @@ def vhp(
         >>> torch.autograd.functional.vhp(f, torch.tensor([1.0, 2.0]), torch.ones(2))[1]
         tensor([ 6., 12.])
     """
+
+    def product(inputs, gradients, vectors):
+        return _grads(gradients, inputs, vectors, create_graph, strict, None)
+
+    return _with_hessian("vhp", product, func, inputs, v, create_graph, strict)
+
+
+def _with_hessian(function, product, func, inputs, v, create_graph, strict):
+    """The function's result, and `product(inputs, gradients, vectors)` of gradients that can be
+    differentiated again."""
     with rushlight.enable_grad():
-        inputs, several = _as_tuple(inputs, "inputs", "vhp")
+        inputs, several = _as_tuple(inputs, "inputs", function)
         inputs = _fresh_inputs(inputs, create_graph)
-        vectors = _vectors(v, inputs, _INPUT_SCALAR, "vhp")
-        outputs, _ = _call(_scalar(func, "vhp"), inputs, strict, "vhp")
+        vectors = _vectors(v, inputs, _INPUT_SCALAR, function)
+        outputs, _ = _call(_scalar(func, function), inputs, strict, function)
         one = rushlight.ones_like(outputs[0])
         first = _grads(outputs, inputs, (one,), True, strict, _OUTPUT)
-        products = _grads(first, inputs, vectors, create_graph, strict, None)
-        _check_depends(products, strict, create_graph, "The hessian of the user-provided function")
-    return _result(outputs, False, create_graph), _result(products, several, create_graph)
+        results = product(inputs, first, vectors)
+        _check_depends(results, strict, create_graph, "The hessian of the user-provided function")
+    return _result(outputs, False, create_graph), _result(results, several, create_graph)
 
 
 def hvp(
@@ -460,15 +470,11 @@ def hvp(
         >>> torch.autograd.functional.hvp(f, torch.tensor([1.0, 2.0]), torch.ones(2))[1]
         tensor([ 6., 12.])
     """
-    with rushlight.enable_grad():
-        inputs, several = _as_tuple(inputs, "inputs", "hvp")
-        inputs = _fresh_inputs(inputs, create_graph)
-        vectors = _vectors(v, inputs, _INPUT_SCALAR, "hvp")
-        outputs, _ = _call(_scalar(func, "hvp"), inputs, strict, "hvp")
-        one = rushlight.ones_like(outputs[0])
-        first = _grads(outputs, inputs, (one,), True, strict, _OUTPUT)
+
+    def product(inputs, gradients, vectors):
+        # wᵀ H is linear in w; its derivative with respect to w, applied to v, is H v.
         w = tuple(rushlight.zeros_like(i).requires_grad_() for i in inputs)
-        products = _grads(first, inputs, w, True, strict, None)
-        results = _grads(products, w, vectors, create_graph, False, None)
-        _check_depends(results, strict, create_graph, "The hessian of the user-provided function")
-    return _result(outputs, False, create_graph), _result(results, several, create_graph)
+        products = _grads(gradients, inputs, w, True, strict, None)
+        return _grads(products, w, vectors, create_graph, False, None)
+
+    return _with_hessian("hvp", product, func, inputs, v, create_graph, strict)

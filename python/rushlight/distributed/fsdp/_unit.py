@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import rushlight
@@ -106,7 +106,7 @@ def _unpack(packed):
 
 
 @contextlib.contextmanager
-def outermost_forward(traffic: Traffic, units: list[Unit]) -> Generator[None, None, None]:
+def outermost_forward(traffic: Traffic, units: Sequence[Unit]) -> Generator[None, None, None]:
     """The forward of an outermost module with these units.
 
     Within it, of gathered parameters only the place is saved for backward.

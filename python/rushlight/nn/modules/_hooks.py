@@ -87,21 +87,21 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]):
 
 def register_module_full_backward_hook(hook: Callable[..., Any]):
     """Call `hook(module, grad_input, grad_output)` after the backward pass of every module."""
-    global global_backward_hooks_are_full
-    if global_backward_hooks_are_full is False:
-        raise RuntimeError(mixed_backward_hooks("all modules"))
-    global_backward_hooks_are_full = True
-    return add_hook(global_backward_hooks, hook)
+    return _register_backward_hook(hook, full=True)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]):
     """Deprecated form of `register_module_full_backward_hook`: it sees the last function's
     gradients.
     """
+    return _register_backward_hook(hook, full=False)
+
+
+def _register_backward_hook(hook: Callable[..., Any], full: bool) -> RemovableHandle:
     global global_backward_hooks_are_full
-    if global_backward_hooks_are_full is True:
+    if global_backward_hooks_are_full is (not full):
         raise RuntimeError(mixed_backward_hooks("all modules"))
-    global_backward_hooks_are_full = False
+    global_backward_hooks_are_full = full
     return add_hook(global_backward_hooks, hook)
 
 

@@ -197,6 +197,24 @@ class DataChunk(list):
         yield from self.items
 
 
+class BatchedPipe:
+    """Of pipes that group samples into lists: the settings, and how many lists there are."""
+
+    def __init__(
+        self, datapipe, batch_size: int, drop_last: bool = False, wrapper_class=DataChunk
+    ) -> None:
+        if batch_size <= 0:
+            raise AssertionError("Batch size is required to be larger than 0!")
+        self.datapipe = datapipe
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.wrapper_class = wrapper_class
+
+    def __len__(self) -> int:
+        count = length_of(self, self.datapipe)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
 class _DataPipeSerializationWrapper:
     """A pipe that goes to worker processes, with dill where pickle cannot and dill is there."""
 
