@@ -91,7 +91,9 @@ def _grads(outputs, inputs, vectors, create_graph, strict, what):
     return tuple(filled)
 
 
-def _check_depends(results, strict, create_graph, what=_JACOBIAN):
+def _check_depends(
+    results: tuple[rushlight.Tensor, ...], strict: bool, create_graph: bool, what: str = _JACOBIAN
+) -> None:
     """In strict mode what is to be differentiated again must depend on the inputs."""
     if strict and create_graph:
         for i, result in enumerate(results):
@@ -257,7 +259,7 @@ def jacobian(
         inputs = _fresh_inputs(inputs, create_graph)
         outputs, several_out = _call(func, inputs, strict, "jacobian")
 
-        def gradients(number, element):
+        def gradients(number: int, element: rushlight.Tensor) -> tuple[rushlight.Tensor, ...]:
             what = f"Output {number} of the user-provided function"
             one = rushlight.ones_like(element)
             return _grads((element,), inputs, (one,), create_graph, strict, what)
@@ -311,7 +313,9 @@ def _together(outputs, inputs, create_graph):
     ]
 
 
-def _block(parts, dim, output, value):
+def _block(
+    parts: list[rushlight.Tensor], dim: int, output: rushlight.Tensor, value: rushlight.Tensor
+) -> rushlight.Tensor:
     shape = output.shape + value.shape
     return rushlight.stack(parts, dim).reshape(shape) if parts else output.new_zeros(shape)
 
@@ -322,7 +326,7 @@ def _columns(func, inputs, several_in):
 
     several_out = False
 
-    def check_outputs(*values):
+    def check_outputs(*values: rushlight.Tensor) -> tuple[rushlight.Tensor, ...]:
         nonlocal several_out
         outputs, several_out = _as_tuple(
             func(*values), "outputs of the user-provided function", "jacobian"
@@ -335,8 +339,8 @@ def _columns(func, inputs, several_in):
     return rows if several_out else rows[0]
 
 
-def _scalar(func, function):
-    def call_scalar(*inputs):
+def _scalar(func: Callable[..., Any], function: str) -> Callable[..., Any]:
+    def call_scalar(*inputs: rushlight.Tensor) -> rushlight.Tensor:
         output = func(*inputs)
         if not isinstance(output, _C.TensorBase):
             raise RuntimeError(f"The function given to {function} should return a single Tensor")

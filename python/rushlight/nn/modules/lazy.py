@@ -17,6 +17,8 @@ from . import batchnorm, conv, instancenorm, linear
 from .module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushlight.types import Device
 
 __all__ = [
@@ -97,7 +99,7 @@ class LazyModuleMixin(Module):
         )
 
 
-def _materialize(module, weight_shape, width):
+def _materialize(module: LazyModuleMixin, weight_shape: Sequence[int], width: int) -> None:
     """Gives a weight and a bias, if there is one, their sizes and starting values."""
     module.weight.materialize(weight_shape)
     if module.bias is not None:
@@ -222,7 +224,7 @@ class _LazyNorm(_SizedByInput):
             self.running_var = UninitializedBuffer(device=device, dtype=dtype)
             self.num_batches_tracked = rushlight.tensor(0, dtype=rushlight.int64, device=device)
 
-    def initialize_parameters(self, input):
+    def initialize_parameters(self, input: rushlight.Tensor) -> None:
         self._check_input_dim(input)
         unbatched = getattr(self, "_batched_dim", 0) - 1 == input.dim()
         self.num_features = input.shape[0 if unbatched else 1]
@@ -233,7 +235,7 @@ class _LazyNorm(_SizedByInput):
             self.reset_parameters()
 
 
-def _lazy(shared, ordinary) -> Any:
+def _lazy(shared: type, ordinary: type) -> Any:
     """The lazy form of an ordinary module: without its first argument."""
     name = ordinary.__name__
     text = (ordinary.__doc__ or "").partition("\n\n")[2]

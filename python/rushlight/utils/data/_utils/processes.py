@@ -18,7 +18,7 @@ import time
 import weakref
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight._raised import ExceptionWrapper
 
@@ -28,6 +28,9 @@ from .epoch import _BaseDataLoaderIter, _draw_seed, _Place
 from .pin_memory import pin_memory
 from .worker_loop import Answer, Ask, Resumption, Setup
 from .worker_process import Worker, collect_ended, end_processes, ending, no_interrupt
+
+if TYPE_CHECKING:
+    from rushlight.utils.data.dataloader import DataLoader
 
 __all__ = ["_MultiProcessingDataLoaderIter"]
 
@@ -57,7 +60,7 @@ def _keep(loader, block):
         spares.append(block)
 
 
-def _load_for_workers():
+def _load_for_workers() -> None:
     """Load what each worker would load: what opens pictures, and numpy's generator for its seed."""
     if "numpy" in sys.modules:
         importlib.import_module("numpy.random")
@@ -73,7 +76,7 @@ class _WorkersPlace(_Place):
         super().__init__(iterator, account)
         self._settle = weakref.WeakMethod(iterator._settle)
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         settle = self._settle()
         if settle is not None:
             settle()
@@ -84,7 +87,7 @@ class _WorkersPlace(_Place):
         ]
         return state
 
-    def _state_entries(self):
+    def _state_entries(self) -> dict[str, Any]:
         return {**self.given}
 
 
@@ -187,7 +190,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._place = _WorkersPlace(self, self._sampler_iter.account)
         self._torn = False
 
-    def _account(self):
+    def _account(self) -> dict[str, Any]:
         """How far the epoch is, and what each worker has done of it."""
         return {
             "batches": self._passed,
@@ -197,7 +200,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             "turn": self._turn,
         }
 
-    def _settle(self):
+    def _settle(self) -> None:
         """Wait until workers that are kept have told what they began with; others' seed says it."""
         if self._torn or not self._loader.persistent_workers:
             return
@@ -205,7 +208,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             while worker.begun[0] is None and not (worker.gone or self._shutdown):
                 self._wait(None)
 
-    def _mend(self):
+    def _mend(self) -> None:
         """Go on after the last batch, with new workers: these were interrupted in the middle."""
         place = self._place
         self._shutdown_workers()
@@ -228,7 +231,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             return [Resumption(0, 0, None)] * count
         return [Resumption(*worker) for worker in workers]
 
-    def _assign_again(self, saved):
+    def _assign_again(self, saved: dict[str, Any]) -> None:
         if len(saved["workers"]) != len(self._workers):
             return
         for worker, active in zip(self._workers, saved["active"], strict=True):
@@ -237,7 +240,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._try_put_index(number)
         self._turn = saved["turn"]
 
-    def _reset(self, loader, saved=None):
+    def _reset(self, loader: DataLoader, saved: dict[str, Any] | None = None) -> None:
         """Another epoch with the same workers."""
         if saved is None and self._seeds_samples:
             self._epoch_seed = _draw_seed(loader.generator)
@@ -247,7 +250,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             )
         self._begin(loader, saved)
 
-    def _try_put_index(self, number=None):
+    def _try_put_index(self, number: int | None = None) -> None:
         """Give the next task to a worker: the one whose turn it is, or the one with this number."""
         if number is None and not any(worker.active for worker in self._workers):
             return
@@ -263,7 +266,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._order.append(number)
         worker.send(Ask.TASK, (position, index))
 
-    def _next_worker(self):
+    def _next_worker(self) -> int:
         if not self._in_order:
             # Whoever is ahead gets more.
             waiting = (w for w in self._workers if w.active)
@@ -303,7 +306,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._shutdown_workers(wait=False)
         raise StopIteration
 
-    def _answering(self):
+    def _answering(self) -> Worker:
         """The worker that the next answer comes from, once it is there."""
         if self._shutdown:
             raise RuntimeError("the workers of this DataLoader's iterator have ended")
@@ -363,7 +366,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     worker.gone = True
         self._torn = False
 
-    def _receive(self, worker):
+    def _receive(self, worker: Worker) -> None:
         self._torn = True
         before = len(worker.arrived)
         worker.receive(self._epoch)
@@ -385,7 +388,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     # ---- the end ----
 
-    def _usable(self):
+    def _usable(self) -> bool:
         """Whether all workers are there for another epoch."""
         return (
             not self._shutdown
@@ -393,7 +396,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             and all(w.process.is_alive() for w in self._workers)
         )
 
-    def _shutdown_workers(self, wait=True):
+    def _shutdown_workers(self, wait: bool = True) -> None:
         if self._shutdown or self._pid != os.getpid():
             return
         self._shutdown = True

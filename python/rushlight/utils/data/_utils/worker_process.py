@@ -11,11 +11,15 @@ import signal
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from multiprocessing import resource_tracker
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .channel import Channel, pair
 from .worker_loop import Answer, run
+
+if TYPE_CHECKING:
+    from rushlight.utils.data._utils.worker_loop import Resumption
 
 # Processes of workers that have no more to do, and by when they are to have ended. Nobody waits for
 # them: an epoch is over with its last batch, not when the system has taken back its memory.
@@ -35,7 +39,7 @@ def end_processes(processes, deadline):
             process.join(2)
 
 
-def collect_ended():
+def collect_ended() -> None:
     """Forget the processes that have ended, and end those that were to have ended."""
     now = time.monotonic()
     end_processes([process for process, deadline in ending if deadline < now], now)
@@ -43,7 +47,7 @@ def collect_ended():
 
 
 @contextlib.contextmanager
-def no_interrupt(finalizer=False):
+def no_interrupt(finalizer: bool = False) -> Iterator[None]:
     """Ctrl-C waits for the end, and what is started within gets none before it ignores it.
 
     Out of a finalizer nothing can be raised: there it comes again a moment later.
@@ -104,7 +108,7 @@ class Worker:
         self.begun: list[Any] = [None, None]
         self.state: Any = None
 
-    def begin(self, resumption):
+    def begin(self, resumption: Resumption | None) -> None:
         """A new epoch, or the rest of one."""
         self.arrived.clear()
         self.tasks = self.batches = self.samples = 0
@@ -120,7 +124,7 @@ class Worker:
         except OSError:
             self.gone = True
 
-    def receive(self, epoch):
+    def receive(self, epoch: int) -> None:
         """Take in what has come; answers to an epoch that was broken off are passed over."""
         while not self.gone:
             try:

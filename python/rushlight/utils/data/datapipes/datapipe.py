@@ -84,7 +84,7 @@ class _OnlyIterator:
         return getattr(self._iterator, name)
 
 
-def _once(begin):
+def _once(begin: Callable[..., Any]) -> Callable[..., Any]:
     """`__iter__` of a pipe, which starts anew and ends the iterators before."""
 
     @functools.wraps(begin)
@@ -221,7 +221,7 @@ class _DataPipeSerializationWrapper:
     def __init__(self, datapipe) -> None:
         self._datapipe = datapipe
 
-    def __getstate__(self):
+    def __getstate__(self) -> tuple[bytes, bool]:
         try:
             return pickle.dumps(self._datapipe), False
         except (AttributeError, TypeError, pickle.PicklingError):
@@ -229,12 +229,12 @@ class _DataPipeSerializationWrapper:
                 raise
             return importlib.import_module("dill").dumps(self._datapipe), True
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: tuple[bytes, bool]) -> None:
         value, by_dill = state
         loads = importlib.import_module("dill").loads if by_dill else pickle.loads
         self._datapipe = loads(value)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return length_of(self, self._datapipe)
 
 
