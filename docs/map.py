@@ -18,13 +18,17 @@ PACKAGE_HEAD = """# Map of the Python package
 
 This page says what each package and each private module of `python/rushlight` holds.
 
-Public modules have PyTorch's names and are not listed, but for those of private packages.
-`python docs/map.py` writes this page from the first sentences of the files' heads. Where to look
-first:
+Public modules stand where PyTorch has them and are not listed, but for those of packages that have
+modules of our own. `python docs/map.py` writes this page from the first sentences of the files'
+heads. Where to look first:
 
 - A rule of an op (its checks, gradient, batching, autocast) stands in the table `ops/`, and its C++
   in `src/ops` and `src/cpu` ([architecture.md](architecture.md)); Python has no ops of its own.
-- What the argument parser and the tensor type do is C++ in `src/python` ([python.md](python.md)).
+- What all ops share is C++ in `src/core` (dtypes of results, broadcasting, memory, threads, random
+  numbers) and `src/autograd` (backward, views, writes in place, hooks).
+- What the argument parser, the tensor type and the base of `nn.Module` do (what an assignment to a
+  module registers) is C++ in `src/python` ([python.md](python.md)); programs of TorchScript run in
+  `src/script` and `src/graph` ([graphs.md](graphs.md)).
 - What ops do with nested, masked and quantised tensors stands in the tables of `_rules`, with
   distributed ones in `distributed.tensor`, under `vmap` and with sparse tensors in C++
   ([architecture.md](architecture.md)).
@@ -82,10 +86,27 @@ def entry(name: str, path: Path) -> str:
     return wrap_index(f"- `{name}`: {first_sentence(path)}", "  ")
 
 
+# Packages that have public modules where PyTorch has none.
+OWN = {
+    "ao",
+    "cuda",
+    "foreign",
+    "foreign.tables",
+    "language",
+    "nn.modules",
+    "onnx",
+    "serve",
+    "utils.data.datapipes.map",
+    "vision.datasets",
+    "vision.models.detection",
+    "vision.ops",
+}
+
+
 def has_own_names(package: Path) -> bool:
-    """Whether the modules of a package are ours to name: all of them are listed then."""
-    parts = package.relative_to(ROOT / "python").parts
-    return "foreign" in parts or any(part.startswith("_") for part in parts)
+    """Whether modules of a package are ours to name: all of them are listed then."""
+    parts = package.relative_to(ROOT / "python/rushlight").parts
+    return not parts or ".".join(parts) in OWN or any(part.startswith("_") for part in parts)
 
 
 def package_page() -> str:

@@ -36,9 +36,11 @@ def is_ours(value, module):
 
 
 def members(kind):
-    """The public functions and properties that a class defines, or one in C that it alone extends."""
-    kinds = [k for k in kind.__mro__[1:] if k.__module__ != "builtins"]
-    kinds = [kind, *(kinds if all(k.__module__ == "rushlight._C" for k in kinds) else [])]
+    """The public functions and properties that a class defines, or has from private bases of ours, or
+    from one in C that it alone extends."""
+    kinds = [k for k in kind.__mro__ if k is kind or k.__module__.partition(".")[0] == "rushlight"]
+    if any(k.__module__ != "rushlight._C" for k in kinds[1:]):
+        kinds = [k for k in kinds if k is kind or k.__name__.startswith("_")]
     found = {name: member for k in reversed(kinds) for name, member in vars(k).items()}
     for name, member in sorted(found.items()):
         if name.startswith("_") or (inspect.isclass(member) and member.__module__ == "builtins"):

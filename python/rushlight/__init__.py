@@ -54,6 +54,7 @@ def _is_shown(name):
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from rushlight.types import Device
     from typing import Any
     from rushlight._C import *
@@ -380,7 +381,7 @@ def set_default_device(device: Device) -> None:
     _C._set_default_device(device)
 
 
-def _python_name(name):
+def _python_name(name: str) -> Callable[..., Any] | type:
     """What PyTorch has in its extension and rushlight in Python."""
     if name[:2] != "__" and name in vars(_extension()):
         return getattr(_extension, name)

@@ -9,6 +9,7 @@ import importlib
 import os
 import re
 import types
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rushlight import _C
@@ -45,7 +46,7 @@ class Argument(NamedTuple):
         return bool(self.default)
 
     @property
-    def is_out(self):
+    def is_out(self) -> bool:
         """Whether the argument is an `out=` argument."""
         return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
 
@@ -80,11 +81,11 @@ class FunctionSchema(NamedTuple):
     text: str
 
     @property
-    def is_mutable(self):
+    def is_mutable(self) -> bool:
         """Whether the overload writes into an argument."""
         return any(a.alias_info is not None and a.alias_info.is_write for a in self.arguments)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
 
@@ -94,7 +95,7 @@ def _argument(row, kwarg_only=False, default=()):
     return Argument(name, kind, default[0] if default else None, kwarg_only, info, default)
 
 
-def _schema(index, space, name, overload):
+def _schema(index: int, space: str, name: str, overload: str) -> FunctionSchema:
     text, arguments, results = _C._op_schema(index)
     return FunctionSchema(
         f"{space}::{name}",
@@ -113,7 +114,7 @@ def _offered(op, args, kwargs):
 class OpOverload:
     """One overload of an op; calling it runs the op with modes and autograd."""
 
-    def __init__(self, packet, index, overload):
+    def __init__(self, packet: OpOverloadPacket, index: int, overload: str) -> None:
         self._index = index
         self._tags: list | None = None
         self._describe(packet, _schema(index, packet._space, packet.__name__, overload))
@@ -132,14 +133,14 @@ class OpOverload:
         self._num_positional = sum(not a.kwarg_only for a in arguments)
 
     @property
-    def overloadpacket(self):
+    def overloadpacket(self) -> OpOverloadPacket:
         """The packet of all overloads of the op."""
         return self._packet
 
     _overloadpacket = overloadpacket
 
     @property
-    def is_view(self):
+    def is_view(self) -> bool:
         """Whether results share memory with an argument that is not written."""
         return not self._schema.is_mutable and any(r.alias_info for r in self._schema.returns)
 
@@ -150,7 +151,7 @@ class OpOverload:
             self._tags = from_bits(_C._op_tags(self._index))
         return self._tags
 
-    def name(self):
+    def name(self) -> str:
         """The name with its namespace: "aten::add.Tensor"."""
         suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
         return f"{self.namespace}::{self._opname}{suffix}"
@@ -168,7 +169,7 @@ class OpOverload:
         """Call it below autograd where `keyset` has none of its keys; `impl(with_keyset=True)`."""
         return keyset.call(self, args, kwargs)
 
-    def _takes_tensors(self, places):
+    def _takes_tensors(self, places: list[int]) -> bool:
         """Whether it has a tensor at one of these places."""
         arguments = self._schema.arguments
         return any(i < len(arguments) and str(arguments[i].type) == "Tensor" for i in places)
@@ -195,7 +196,7 @@ class OpOverload:
             )
         return values
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
 
     def __repr__(self):
@@ -217,7 +218,14 @@ class Question(OpOverload):
     The class of a tensor is asked where `Tensor._make_wrapper_subclass` was told so.
     """
 
-    def __init__(self, packet, overload, more, result, read):
+    def __init__(
+        self,
+        packet: OpOverloadPacket,
+        overload: str,
+        more: tuple[tuple[str, str], ...],
+        result: str,
+        read: Callable[..., Any],
+    ) -> None:
         arguments = (Argument("self", "Tensor"), *(Argument(n, kind) for n, kind in more))
         text = ", ".join(f"{a.type} {a.name}" for a in arguments)
         name = f"{packet._qualified_op_name}{'.' if overload else ''}{overload}"
@@ -288,7 +296,7 @@ class _Row(NamedTuple):
 class OpOverloadPacket:
     """All overloads of an op, as attributes; calling it runs the first that fits."""
 
-    def __init__(self, space, name):
+    def __init__(self, space: str, name: str) -> None:
         self.__name__, self._space = name, space
         self.__module__ = f"rushlight.ops.{space}"
         self._qualified_op_name = f"{space}::{name}"
@@ -304,11 +312,11 @@ class OpOverloadPacket:
         rows = [_Row(*row) for row in _C._op_overloads(self._qualified_op_name)]
         return {row.overload or "default": row for row in rows}
 
-    def overloads(self):
+    def overloads(self) -> list[str]:
         """The names of the overloads."""
         return [*self._rows(), *self._questions]
 
-    def __getattr__(self, overload):
+    def __getattr__(self, overload: str) -> OpOverload:
         if overload.startswith("__"):
             raise AttributeError(overload)
         found = self._questions.get(overload)
@@ -350,7 +358,7 @@ class OpOverloadPacket:
             found.sort(key=lambda overload: overload._takes_tensors(numbers))
         return found
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self._space}.{self.__name__}"
 
     def __repr__(self):
@@ -360,7 +368,7 @@ class OpOverloadPacket:
         return _packet, (self._space, self.__name__)
 
 
-def _overload(space, name, overload):
+def _overload(space: str, name: str, overload: str) -> OpOverload:
     """The object of one signature."""
     return getattr(_packet(space, name), overload or "default")
 
@@ -380,7 +388,7 @@ of_libraries = _of_table  # _library/registry.py puts its own here
 _packets: dict[tuple[str, str], OpOverloadPacket] = {}
 
 
-def _packet(space, name):
+def _packet(space: str, name: str) -> OpOverloadPacket:
     found = _packets.get((space, name))
     if found is None:
         rows = [_Row(*row) for row in _C._op_overloads(f"{space}::{name}")]
@@ -397,7 +405,7 @@ def all_schemas():
     return [schema for name in sorted(_C._op_names()) for schema in schemas_of(name)]
 
 
-def schemas_of(qualified_name):
+def schemas_of(qualified_name: str) -> list[FunctionSchema]:
     """The schemas of an op's overloads, "aten::add"; an empty list where there is no such op."""
     space, _, name = qualified_name.rpartition("::")
     return [
@@ -410,11 +418,11 @@ def schemas_of(qualified_name):
 class _Namespace(types.ModuleType):
     """The ops of a namespace."""
 
-    def __init__(self, space):
+    def __init__(self, space: str) -> None:
         super().__init__(f"rushlight.ops.{space}")
         self._space = space
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> OpOverloadPacket:
         if name.startswith("__") and not _C._op_overloads(f"{self._space}::{name}"):
             raise AttributeError(name)
         found = _packet(self._space, name)
@@ -432,14 +440,14 @@ class _Ops(types.ModuleType):
 
     higher_order: types.SimpleNamespace  # by _higher_order_ops.operators
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__("rushlight.ops")
         self.aten = _Namespace("aten")
         self.loaded_libraries: set[str] = set()
         self.rushlight = _Namespace("rushlight")
         self.prim = _Namespace("prim")
 
-    def _remove(self, namespace, name):
+    def _remove(self, namespace: str, name: str) -> None:
         """Forgets an op whose last overload is gone."""
         _packets.pop((namespace, name), None)
         vars(getattr(self, namespace)).pop(name, None)
@@ -467,7 +475,7 @@ class _Ops(types.ModuleType):
             raise OSError(f"Could not load this library: {path}: {error}") from error
         self.loaded_libraries.add(path)
 
-    def __getattr__(self, namespace):
+    def __getattr__(self, namespace: str) -> _Namespace:
         if namespace.startswith("__"):
             raise AttributeError(namespace)
         if namespace == "higher_order":

@@ -11,6 +11,9 @@ import rushlight
 from rushlight import _C, Tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
     from rushlight.types import Device
 
 # Programs and files find all this in `nn.parameter`. It stands here because files and processes
@@ -72,7 +75,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         tensor._is_param = True
         return tensor
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
             return memo[id(self)]
         copied = type(self)(self.data.clone(), self.requires_grad)
@@ -155,7 +158,9 @@ class UninitializedTensorMixin:
         )
     )
 
-    def materialize(self, shape, device: Device = None, dtype: _C.dtype | None = None):
+    def materialize(
+        self, shape: Sequence[int], device: Device = None, dtype: _C.dtype | None = None
+    ) -> None:
         """Become an ordinary parameter or buffer of a size, with values that are not set yet."""
         device = self.data.device if device is None else device
         dtype = self.data.dtype if dtype is None else dtype
@@ -170,7 +175,7 @@ class UninitializedTensorMixin:
             "called"
         )
 
-    def share_memory_(self):
+    def share_memory_(self) -> NoReturn:
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter: call the module once, so that it "
             "has some"
@@ -183,7 +188,7 @@ class UninitializedTensorMixin:
         made = type(self), (self.requires_grad, self.data.device, self.data.dtype)
         return (*made, dict(vars(self))) if vars(self) else made
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) not in memo:
             kind, arguments = self.__reduce_ex__(2)[:2]
             copied = memo[id(self)] = kind(*arguments)
@@ -245,7 +250,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         return tensor
 
 
-def is_lazy(param):
+def is_lazy(param: Tensor | None) -> bool:
     """Whether a parameter or buffer has no size yet."""
     return isinstance(param, UninitializedTensorMixin)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import traceback
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = ["ExceptionWrapper", "KeyErrorMessage", "add_note", "is_of_another"]
 
@@ -46,7 +46,7 @@ class ExceptionWrapper:
             state["exc_type"] = RuntimeError
         return state
 
-    def reraise(self):
+    def reraise(self) -> NoReturn:
         """Raise the error: its type, and a message that holds the traceback.
 
         An error whose type cannot be made of a message is raised as RuntimeError.

@@ -4,6 +4,9 @@
 at all (`ops.adam_step_`).
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +15,7 @@ from rushlight import _C
 ops: Any = SimpleNamespace(**vars(_C._wrapped) | vars(_C.ops) | vars(_C._nn))
 
 
-def namespace(prefix):
+def namespace(prefix: str) -> dict[str, Callable[..., Any]]:
     """The ops whose names begin with `linalg_` or the like, by the rest of the name."""
     found = sorted(vars(_C.ops).items())
     return {n.removeprefix(prefix): f for n, f in found if n.startswith(prefix)}

@@ -83,12 +83,12 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def _repr_html_(self):
         return _without_override(_page.of_tensor, self)
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})
 
     def __reversed__(self):
@@ -434,7 +434,7 @@ _C._log_api_usage_once = _log_api_usage_once
 class _DisableTorchDispatch:
     """Within it tensors whose class has `__torch_dispatch__` are plain ones on this thread."""
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._before = _C._swap_dispatch_disabled(True)
 
     def __exit__(self, *error):

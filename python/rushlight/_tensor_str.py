@@ -93,7 +93,7 @@ def printoptions(**kwargs):
         set_printoptions(**before)
 
 
-def _contents(tensor, indent):
+def _contents(tensor: rushlight.Tensor, indent: int) -> str:
     """The text of the values of a tensor with at least one element, rows `indent` from the left."""
     o = PRINT_OPTS
     return _C._contents_text(
@@ -106,7 +106,7 @@ def _tensor_str(self, indent):
     return _contents(self, indent)
 
 
-def _gradient_suffix(tensor):
+def _gradient_suffix(tensor: rushlight.Tensor) -> str | None:
     try:
         grad_fn = tensor.grad_fn
     except RuntimeError:
@@ -120,14 +120,14 @@ def _gradient_suffix(tensor):
     return "requires_grad=True" if tensor.requires_grad else None
 
 
-def _is_default_dtype(dtype):
+def _is_default_dtype(dtype: rushlight.dtype) -> bool:
     default = rushlight.get_default_dtype()
     if dtype in (default, rushlight.int64, rushlight.bool):
         return True
     return dtype is (rushlight.complex128 if default is rushlight.float64 else rushlight.complex64)
 
 
-def _add_suffixes(text, suffixes, indent, force_newline=False):
+def _add_suffixes(text: str, suffixes: list[str], indent: int, force_newline: bool = False) -> str:
     """Append the suffixes, each on the line it still fits on, the first on one of its own if so."""
     parts = [text]
     width = len(text) - text.rfind("\n") + 1
@@ -141,7 +141,7 @@ def _add_suffixes(text, suffixes, indent, force_newline=False):
     return "".join(parts) + ")"
 
 
-def _part(name, values, indent):
+def _part(name: str, values: rushlight.Tensor, indent: int) -> str:
     """The text of the indices or values of a sparse tensor."""
     prefix = f"{name}=tensor("
     text = _contents(values, indent + len(prefix)) if values.numel() else "[]"
@@ -149,7 +149,7 @@ def _part(name, values, indent):
     return prefix + text + size + ")"
 
 
-def _sparse_str(tensor, values, prefix):
+def _sparse_str(tensor: rushlight.Tensor, values: rushlight.Tensor, prefix: str) -> str:
     from rushlight.sparse import _INDICES
     from rushlight.sparse._parts import sparse_parts
 

@@ -3,11 +3,14 @@
 Arguments of the functions that `load` lets a file call come from that file: they are not trusted.
 """
 
+from __future__ import annotations
+
 import contextlib
 import copyreg
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rushlight import _C, storage
 from rushlight._lazy import later
@@ -16,6 +19,9 @@ from rushlight._raised import ExceptionWrapper, KeyErrorMessage  # noqa: F401
 from rushlight._tensor import Tensor
 from rushlight.sparse._parts import sparse_parts
 from rushlight.storage import CODES
+
+if TYPE_CHECKING:
+    from rushlight.storage import TypedStorage
 
 _compiler = later("rushlight.compiler")
 
@@ -33,7 +39,7 @@ def _integers(values):
     return values
 
 
-def _with_grad(tensor, requires_grad):
+def _with_grad(tensor: Tensor, requires_grad: bool) -> Tensor:
     return tensor.requires_grad_() if requires_grad is True else tensor
 
 
@@ -42,7 +48,9 @@ def _storage_on(storage, device):
     return storage.to(device=device)
 
 
-def _rebuild_tensor(storage, storage_offset, size, stride):
+def _rebuild_tensor(
+    storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int]
+) -> Tensor:
     item = _typed_storage(storage)
     size, stride = _integers(size), _integers(stride)
     return _C._tensor_on(item.untyped(), item.dtype, storage_offset, size, stride)
@@ -121,7 +129,9 @@ def _rebuild_generator(device, state):
     return _C.Generator(device).set_state(state)
 
 
-def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
+def _rebuild_nested_tensor(
+    buffer: Tensor, sizes: Tensor, strides: Tensor, storage_offsets: Tensor
+) -> Tensor:
     """The strided nested tensor of a buffer and tables of where its components lie."""
     from rushlight.nested._strided import of_tables
 

@@ -14,7 +14,7 @@ _BETWEEN = frozenset({"contextlib", "functools", "importlib", "importlib._bootst
 _GENERATED = "<eval_with_key>"  # code that fx has written
 
 
-def warn(message, category: type[Warning] = UserWarning):
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """`warnings.warn` at the innermost frame that is a program's; C++ warns by this, too.
 
     Where there is none, as in a thread of the package, it is the outermost frame.

@@ -41,7 +41,7 @@ READ_DATA_CHUNK = 128 * 1024
 _hub_dir: str | None = None
 
 
-def _get_torch_home():
+def _get_torch_home() -> str:
     """TORCH_HOME, or `torch` in the user's cache folder."""
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
     return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
@@ -138,7 +138,7 @@ def _show_progress(done, size):
     sys.stderr.flush()
 
 
-def _make_folder(path):
+def _make_folder(path: str) -> None:
     try:
         os.makedirs(path)
     except OSError as error:
@@ -197,7 +197,7 @@ def load_state_dict_from_url(
 # ---- repositories ----
 
 
-def _parse_repo(github):
+def _parse_repo(github: str) -> tuple[str, str, str]:
     """Owner, name and reference of "owner/name[:ref]"."""
     repository, _, ref = github.partition(":")
     owner, _, name = repository.partition("/")
@@ -206,7 +206,7 @@ def _parse_repo(github):
     return owner, name, ref or "main"
 
 
-def _repository(github, force_reload, verbose):
+def _repository(github: str, force_reload: bool, verbose: bool) -> str:
     """The folder of a repository of GitHub, downloaded once."""
     owner, name, ref = _parse_repo(github)
     _make_folder(get_dir())

@@ -127,7 +127,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
     """
     if isinstance(qualname, Library):
 
-        def register(function):
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
             qualname.impl(types, function, func or "")
             return function
 
@@ -141,7 +141,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
             (device,) = devices_of(kind)
             wanted.add("CompositeExplicitAutograd" if device is None else device.upper())
 
-    def register_all(function):
+    def register_all(function: Callable[..., Any]) -> Callable[..., Any]:
         library = lib or _library_of(space)
         for key in wanted:
             library.impl(qualname, function, key)
@@ -546,7 +546,7 @@ class Library:
         number = simple_registry.register_fake(op, fn)
         self._undo.append(lambda: _C._library_take_back(number))
 
-    def _destroy(self):
+    def _destroy(self) -> None:
         """Takes away what was defined and registered by this object."""
         _take_back(self._undo)
 
@@ -560,7 +560,7 @@ def _take_back(undo: list[Callable[[], Any]]) -> None:
 _implemented: dict[tuple[str, str], int] = {}
 
 
-def _forget_place(place):
+def _forget_place(place: tuple[str, str]) -> None:
     _implemented[place] -= 1
     if _implemented[place] == 0:
         del _implemented[place]
@@ -607,7 +607,7 @@ def get_kernel(op: Any, dispatch_key: str) -> Any:
 _libraries: dict[str, Library] = {}
 
 
-def _library_of(namespace) -> Library:
+def _library_of(namespace: str) -> Library:
     """The library for what is registered without one; its registrations last."""
     if namespace not in _libraries:
         _libraries[namespace] = Library(namespace, "FRAGMENT")
@@ -648,7 +648,7 @@ def triton_op(
         fn: the function; None: a decorator.
     """
 
-    def define_op(function):
+    def define_op(function: Callable[..., Any]) -> CustomOpDef:
         op = custom_op(name, function, mutates_args=mutates_args, schema=schema)
         op.register_fake(function)
         return op

@@ -51,7 +51,7 @@ def is_tensor_like(inp: Any) -> bool:
     return type(inp) is _tensor_class() or hasattr(inp, "__torch_function__")
 
 
-def _tensor_class():
+def _tensor_class() -> type:
     return rushlight.Tensor
 
 
@@ -174,7 +174,7 @@ _NEVER = frozenset(
 _QUESTIONS = frozenset("is_complex is_floating_point numel".split())
 
 
-def _takes_tensors(name):
+def _takes_tensors(name: str) -> bool:
     return any(
         a.type.startswith("Tensor") and not a.is_out
         for space in ("aten", "rushlight")

@@ -230,11 +230,11 @@ class skip_data:
         _skipping.depth -= 1
 
 
-def _skips():
+def _skips() -> bool:
     return getattr(_skipping, "depth", 0) > 0
 
 
-def _bytes_of_zeros(item):
+def _bytes_of_zeros(item: UntypedStorage) -> UntypedStorage:
     return _C.ops.zeros(item.nbytes(), dtype=_C.uint8).untyped_storage()
 
 

@@ -136,7 +136,7 @@ _warns_always = False
 _has_warned = False
 
 
-def _warn_typed_storage_removal(stacklevel=2):
+def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
     """Says once that typed storages are on their way out, as in PyTorch."""
     global _has_warned
     if _warns_always or not _has_warned:
@@ -147,7 +147,7 @@ def _warn_typed_storage_removal(stacklevel=2):
         )
 
 
-def _reset_warn_typed_storage_removal():
+def _reset_warn_typed_storage_removal() -> None:
     """Makes it say so once more."""
     global _has_warned
     _has_warned = False
@@ -221,9 +221,7 @@ class TypedStorage:
         """The same memory as bytes."""
         return self._untyped
 
-    @property
-    def _untyped_storage(self):
-        return self._untyped
+    _untyped_storage = property(untyped)
 
     # ---- what it is ----
 
@@ -241,7 +239,7 @@ class TypedStorage:
     def _cdata(self):
         return self._untyped._cdata
 
-    def _weak_ref(self):
+    def _weak_ref(self) -> int:
         return self._untyped._weak_ref()
 
     def size(self):
@@ -304,11 +302,11 @@ class TypedStorage:
             index = self._checked_index(index)
         self._elements[index] = value
 
-    def _needs_memory(self):
+    def _needs_memory(self) -> None:
         if self.device.type == "meta":
             raise NotImplementedError("Not available for 'meta' device type")
 
-    def _checked_index(self, index):
+    def _checked_index(self, index: int | str) -> int:
         if not isinstance(index, int):
             raise TypeError(
                 f"can't index a {type(self).__name__} with {type(index).__name__}: an int is needed"
@@ -412,9 +410,8 @@ class TypedStorage:
 
 
 def _as_typed(source):
-    if isinstance(source, TypedStorage):
-        return source
-    return TypedStorage._from_untyped(source, _C.uint8)
+    typed = isinstance(source, TypedStorage)
+    return source if typed else TypedStorage._from_untyped(source, _C.uint8)
 
 
 def _add_conversions():
@@ -493,7 +490,7 @@ def set_tensor(tensor, source, offset, size, stride):
 
 
 @functools.cache
-def _other_memory():
+def _other_memory() -> type:
     """`set_` where there is a history; which of the elements come from where, nobody knows."""
     from rushlight.autograd import Function
 
@@ -529,7 +526,7 @@ class _StorageName(metaclass=_StorageKind):
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
     @classmethod
-    def from_file(cls, filename, shared: bool = False, size: int = 0):
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
         """The first `size` elements of a file, mapped; see `UntypedStorage.from_file`."""
         nbytes = size * cls.dtype.itemsize
         return TypedStorage._from_untyped(

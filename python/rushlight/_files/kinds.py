@@ -96,7 +96,7 @@ def _zip(source, size):
     )
 
 
-def _describe_unknown_start(head, size):
+def _describe_unknown_start(head: bytes, size: int) -> str:
     for start, what in _STARTS.items():
         if head.startswith(start):
             return what
@@ -114,7 +114,7 @@ def _describe_unknown_start(head, size):
     return _PICKLE if head.startswith((b"(dp0", b"(lp0")) else _text(head)
 
 
-def _text(head):
+def _text(head: bytes) -> str:
     try:
         text = head.decode().lstrip("\ufeff \t\r\n")
     except UnicodeDecodeError as error:

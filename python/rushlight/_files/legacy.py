@@ -8,6 +8,7 @@ import pickle
 import struct
 import sys
 import tarfile
+from collections.abc import Callable
 from typing import Any
 
 from rushlight import _C, storage
@@ -151,7 +152,7 @@ class _LegacyStorages:
         map_location: see `load`.
     """
 
-    def __init__(self, budget, map_location) -> None:
+    def __init__(self, budget: int, map_location: str | Callable[..., Any] | None) -> None:
         self._budget = budget
         self._storages = Storages(self._make, map_location)
         self._made = {}
@@ -185,7 +186,7 @@ class _LegacyStorages:
             self._views[key] = part_of(whole, offset, size)
         return self._views[key]
 
-    def fill(self, parts):
+    def fill(self, parts: _Parts) -> None:
         """Takes the storages' bytes: their keys in order, then the bytes of each."""
         keys = parts.next()
         if isinstance(keys, list):

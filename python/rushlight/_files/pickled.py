@@ -6,12 +6,16 @@ import enum
 import io
 import pickle
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C, Tensor, _tensor, _utils, storage
 from rushlight._files.locations import location_tag, locator
 from rushlight._files.safe_load import find_public, get_layout
+
+if TYPE_CHECKING:
+    from rushlight.storage import UntypedStorage
 
 # Names in files are PyTorch's. Pickles of later protocols mention names in ways that cannot be
 # changed afterwards.
@@ -42,7 +46,7 @@ class StorageKeys:
         self.items = []
         self._keys = {}
 
-    def persistent_id(self, obj: object):
+    def persistent_id(self, obj: object) -> tuple[str, type, str, str, int] | None:
         """What stands for a storage in the pickle; None for all else."""
         if isinstance(obj, storage.TypedStorage):
             untyped, dtype = obj.untyped(), obj.dtype
@@ -114,7 +118,7 @@ class Storages:
         self._place = locator(map_location)
         self._known = {}
 
-    def storage_of(self, key):
+    def storage_of(self, key: str) -> UntypedStorage:
         """The storage of a key that has been loaded."""
         return self._known[key]
 
@@ -139,7 +143,7 @@ class Storages:
         return storage.TypedStorage._from_untyped(item, dtype) if typed else item
 
 
-def unsafe_unpickler(pickle_module: Any, load_storage):
+def unsafe_unpickler(pickle_module: Any, load_storage: Callable[..., Any]) -> type:
     """An Unpickler that knows this package under PyTorch's names. It runs what the pickle says."""
 
     class Unpickler(pickle_module.Unpickler):

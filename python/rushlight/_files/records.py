@@ -8,11 +8,14 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
 from rushlight._files.pickled import StorageKeys, Storages, pickle_bytes, unsafe_unpickler
+
+if TYPE_CHECKING:
+    from rushlight.storage import UntypedStorage
 
 __all__ = [
     "_check_seekable",
@@ -81,7 +84,7 @@ def _load(
         order = b"big" if big else b"little"
     swapped = order.decode() != sys.byteorder
 
-    def read(key, dtype, numel):
+    def read(key: str, dtype: rushlight.dtype, numel: int) -> UntypedStorage:
         name, nbytes = f"data/{key}", numel * dtype.itemsize
         if overall_storage is None:
             item = zip_file.get_storage_from_record(name, nbytes, _C.uint8).untyped_storage()

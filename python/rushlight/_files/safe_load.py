@@ -12,11 +12,15 @@ import importlib
 import pickle
 import sys
 from collections import Counter, OrderedDict
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, Tensor, _tensor, _utils, storage
 from rushlight._parameter import Parameter
 from rushlight.torch_version import TorchVersion
+
+if TYPE_CHECKING:
+    from rushlight import Size
 
 _safe_globals: dict[str, Any] = {}
 
@@ -29,7 +33,7 @@ def _global_name(item):
     return item, _torch_name(f"{item.__module__}.{item.__qualname__}")
 
 
-def _torch_name(name):
+def _torch_name(name: str) -> str:
     """The name that a global of this package has in files."""
     if name == "rushlight" or name.startswith("rushlight."):
         return "torch" + name[len("rushlight") :]
@@ -64,7 +68,7 @@ def get_safe_globals():
     return list(_safe_globals.values())
 
 
-def clear_safe_globals():
+def clear_safe_globals() -> None:
     """Forgets what `add_safe_globals` has added.
 
     Example:
@@ -89,7 +93,7 @@ class safe_globals:
     def __init__(self, safe_globals: Any) -> None:
         self._added = safe_globals
 
-    def __enter__(self):
+    def __enter__(self) -> safe_globals:
         self._before = dict(_safe_globals)
         add_safe_globals(self._added)
         return self
@@ -113,7 +117,7 @@ def _text(value):
     return value
 
 
-def _make_bytes(text, encoding):
+def _make_bytes(text: str, encoding: str) -> bytes:
     if _text(encoding) != "latin1":
         raise pickle.UnpicklingError(
             f"_codecs.encode with the encoding {encoding[:100]!r} is not allowed"
@@ -139,7 +143,7 @@ def _make_set(items=()):
     return set(items)
 
 
-def _make_size(items=()):
+def _make_size(items: tuple[int, ...] = ()) -> Size:
     return _C.Size(tuple(items))
 
 
@@ -177,7 +181,7 @@ _OF_ENUMS = {
 }
 
 
-def _of_enums(full):
+def _of_enums(full: str) -> Callable[..., Any] | None:
     """What carries a name out for members of Enums; None while none is allowed."""
     kinds = (item for item in _safe_globals.values() if isinstance(item, enum.EnumMeta))
     return _OF_ENUMS[full] if full in _OF_ENUMS and any(kinds) else None
@@ -282,7 +286,7 @@ class SafeObjects:
         encoding: of strings that Python 2 wrote.
     """
 
-    def __init__(self, load_storage, encoding):
+    def __init__(self, load_storage: Callable[..., Any], encoding: str) -> None:
         self.load_storage = load_storage
         self.encoding = encoding
 
@@ -397,7 +401,7 @@ def _refusal(error):
     )
 
 
-def is_safe_global(name):
+def is_safe_global(name: str) -> bool:
     """Whether a file of data may mention what has this full name."""
     name = _torch_name(name.replace("__builtin__.", "builtins.", 1))
     known = name in _safe_globals or name in _NAMES or name in _SCHEMES
@@ -409,7 +413,7 @@ def find_public(module, name):
     return _NAMES.get(f"{module}.{name}")
 
 
-def globals_named(data):
+def globals_named(data: bytes) -> list[str]:
     """The full names of all functions and classes that a pickle mentions, in its order."""
     import pickletools
 

@@ -20,7 +20,7 @@ class Below:
         """Whether it is on, on this thread."""
         return _C._is_below_autograd()
 
-    def __enter__(self):
+    def __enter__(self) -> Below:
         _C._below_autograd(1)
         self._no_grad.__enter__()
         return self

@@ -130,7 +130,7 @@ class _Space(types.ModuleType):
 class _Classes(types.ModuleType):
     """`rushlight.classes`."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__("rushlight.classes")
 
     @property

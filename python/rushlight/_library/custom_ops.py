@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     pass
 
 
-def devices_of(device_types) -> tuple:
+def devices_of(device_types: str | None) -> tuple:
     """Device types as they are registered; None stands for all.
 
     Raises:
@@ -76,7 +76,7 @@ class CustomOpDef:
     def __call__(self, *args, **kwargs):
         return self._opoverload(*args, **kwargs)
 
-    def register_fake(self, fn: Callable[..., Any], /):
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         """A decorator for the function for meta tensors, which makes results of the right sizes."""
         simple_registry.register_fake(self._opoverload, fn)
         return fn
@@ -85,7 +85,7 @@ class CustomOpDef:
         """A decorator for the function for one or several device types; None means all."""
         op = self._opoverload
 
-        def register(function):
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
             def kernel(*args, **kwargs):
                 result = function(*args, **kwargs)
                 gradients.refuse_aliases(op, (args, kwargs), result)
@@ -118,7 +118,9 @@ class CustomOpDef:
         finally:
             (disabled.add if before else disabled.discard)(device_type)
 
-    def register_autograd(self, backward, /, *, setup_context=None):
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
+    ) -> None:
         """Register the backward: `backward(ctx, *grads)` returns one gradient for each argument.
 
         `setup_context(ctx, inputs, output)` keeps what it needs; of an op with keyword-only
@@ -128,12 +130,12 @@ class CustomOpDef:
         op = self._opoverload
         op.implement("Autograd", gradients.function_of(op, backward, setup_context))
 
-    def register_vmap(self, func=None):
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Callable[..., Any]:
         """A decorator for the function under vmap: `f(info, in_dims, *args)` returns (output,
         out_dims).
         """
 
-        def register(function):
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
             op = self._opoverload
             op.implement("FuncTorchBatched", registry.vmap_function(op, function))
             return function
@@ -148,10 +150,12 @@ class CustomOpDef:
         key = f"Autocast{registry.key_of(device_type)}"
         op.implement(key, registry.autocast_function(op, device_type, cast_inputs))
 
-    def register_torch_dispatch(self, torch_dispatch_class: type, fn=None, /):
+    def register_torch_dispatch(
+        self, torch_dispatch_class: type, fn: Callable[..., Any] | None = None, /
+    ) -> Callable[..., Any]:
         """A decorator for what a class of modes or tensors does with the op."""
 
-        def register(function):
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
             self._opoverload.dispatch_rules[torch_dispatch_class] = function
             return function
 
@@ -189,7 +193,7 @@ def custom_op(
         (tensor([4.0000, 1.5000]), tensor([2.5000]))
     """
 
-    def define_op(function):
+    def define_op(function: Callable[..., Any]) -> CustomOpDef:
         said = schema or infer_schema(function, mutates_args=mutates_args)
         parts = schemas.name_of(name)
         short = name.partition("::")[2]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
 from rushlight._library import schema as schemas
 from rushlight.utils import _pytree
 
+if TYPE_CHECKING:
+    from rushlight._library.registry import CustomOverload
+    from rushlight.autograd.function import BackwardCFunction
+    from rushlight.utils._pytree_specs import TreeSpec
+
 
 class _Context:
     """The `ctx` of an `autograd.Function`, with `needs_input_grad` in the form of the arguments."""
 
-    def __init__(self, ctx, spec):
+    def __init__(self, ctx: BackwardCFunction, spec: TreeSpec) -> None:
         object.__setattr__(self, "_ctx", ctx)
         object.__setattr__(self, "_spec", spec)
 
@@ -24,7 +29,7 @@ class _Context:
         setattr(self._ctx, name, value)
 
     @property
-    def needs_input_grad(self):
+    def needs_input_grad(self) -> tuple[list[bool], bool, bool]:
         """For each argument whether a gradient is wanted; a list of them for a list."""
         flat = self._ctx.needs_input_grad[1:]
         return tuple(self._spec.unflatten(flat[: self._spec.num_leaves]))
@@ -66,7 +71,7 @@ class _Call:
         return [len(v) if isinstance(v, (list, tuple)) else None for v in whole]
 
 
-def _check_differentiable(op):
+def _check_differentiable(op: CustomOverload) -> None:
     if not schemas.is_functional(op._schema):
         raise RuntimeError(
             f"Cannot register autograd formula for non-functional operator {op}: {op._schema} "

@@ -11,15 +11,16 @@ from rushlight._library import schema as schemas
 from rushlight._ops import _overload, ops
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 __all__ = ["_overload", "ops"]
 
 
-def _op(schema: str):
+def _op(schema: str) -> Callable[..., Any]:
     """Decorates what an op of that schema does, made of other ops."""
 
-    def define(function):
+    def define(function: Callable[..., Any]) -> Callable[..., Any]:
         op = registry.define(schemas.parse(schema, "aten"))
         op.implement("CompositeImplicitAutograd", function)
         return function
@@ -181,7 +182,9 @@ def _functional_sym_constrain_range_for_size(size, min, max, dep_token):
 
 
 @_op("_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False) -> Tensor")
-def _convert_indices_from_coo_to_csr(self, size, *, out_int32=False):
+def _convert_indices_from_coo_to_csr(
+    self: rushlight.Tensor, size: int, *, out_int32: bool = False
+) -> rushlight.Tensor:
     """Where each of `size` rows begins, from the sorted rows of all elements."""
     edges = rushlight.arange(size + 1, dtype=self.dtype, device=self.device)
     return rushlight.searchsorted(self, edges, out_int32=out_int32)
@@ -192,8 +195,12 @@ def _convert_indices_from_coo_to_csr(self, size, *, out_int32=False):
     "bool out_int32=False, bool transpose=False) -> Tensor"
 )
 def _convert_indices_from_csr_to_coo(
-    crow_indices, col_indices, *, out_int32=False, transpose=False
-):
+    crow_indices: rushlight.Tensor,
+    col_indices: rushlight.Tensor,
+    *,
+    out_int32: bool = False,
+    transpose: bool = False,
+) -> rushlight.Tensor:
     """Row and column of all elements (with `transpose` column and row), after those of batches."""
     counts = crow_indices.diff(dim=-1)
     places = rushlight.repeat_interleave(counts.flatten())

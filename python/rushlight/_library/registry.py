@@ -63,7 +63,7 @@ def _fits(kind, value):
 class CustomOverload(OpOverload):
     """One signature of an op of one's own, and its functions."""
 
-    def __init__(self, packet, index, overload):
+    def __init__(self, packet: CustomPacket, index: int, overload: str) -> None:
         self._index = index
         self._tags: list | None = None
         self._describe(packet, schemas.parse(_C._op_schema(index)[0]))
@@ -73,7 +73,7 @@ class CustomOverload(OpOverload):
 
     # ---- functions by dispatch key ----
 
-    def implement(self, key: str, function, with_keyset: bool = False) -> int:
+    def implement(self, key: str, function: Callable[..., Any], with_keyset: bool = False) -> int:
         """Registers a function; None falls through. A number for `_C._library_take_back`."""
         return _C._library_implement(self.qualname, key, function, with_keyset, False)
 
@@ -246,7 +246,7 @@ def autocast_function(op: CustomOverload, device: str, dtype) -> Callable[..., A
     return function
 
 
-def vmap_function(op: CustomOverload, rule) -> Callable[..., Any]:
+def vmap_function(op: CustomOverload, rule: Callable[..., Any]) -> Callable[..., Any]:
     """The function for batched tensors, by a rule `f(info, in_dims, *args)`."""
 
     def function(*args, **kwargs):

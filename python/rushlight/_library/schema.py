@@ -67,7 +67,7 @@ class Name(NamedTuple):
     name: str
     overload: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.space}::{self.name}" + (f".{self.overload}" if self.overload else "")
 
 
@@ -90,7 +90,7 @@ def _wrong(text, why):
     return RuntimeError(f"{text}: {why}")
 
 
-def _split(text):
+def _split(text: str) -> list[str]:
     """The parts between the commas that stand in no bracket or quote."""
     parts, depth, quote, start = [], 0, "", 0
     for i, c in enumerate(text):
@@ -155,7 +155,7 @@ def _value(text, kind, whole):
     return value
 
 
-def _argument(text, kwarg_only, whole):
+def _argument(text: str, kwarg_only: bool, whole: str) -> Argument:
     kind, info, rest = _type(text, whole)
     name, equals, said = rest.partition("=")
     name = name.strip()
@@ -165,12 +165,12 @@ def _argument(text, kwarg_only, whole):
     return Argument(name, kind, default[0] if default else None, kwarg_only, info, default)
 
 
-def _result(text, whole):
+def _result(text: str, whole: str) -> Argument:
     kind, info, name = _type(text, whole)
     return Argument(name, kind, None, False, info)
 
 
-def _closing(text, start, whole):
+def _closing(text: str, start: int, whole: str) -> int:
     """Where the bracket closes that opens before `start`."""
     depth = 1
     for i in range(start, len(text)):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from rushlight._library.registry import CustomOverload
 
 
 class Kernel(NamedTuple):
@@ -52,7 +55,7 @@ class Registry:
 singleton = Registry()
 
 
-def register_fake(op, function) -> int:
+def register_fake(op: CustomOverload, function: Callable[..., Any]) -> int:
     """Makes a function what an overload does with meta and fake tensors; a number to undo it."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     source = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)

@@ -18,6 +18,8 @@ from rushlight._quantized.fake import choose_qparams
 from rushlight.storage import CODES, TypedStorage
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from rushlight.types import _dtype
 
 __all__ = [
@@ -155,7 +157,7 @@ class QuantizedTensor(Tensor):
     def data_ptr(self):
         return self._codes.data_ptr()
 
-    def tolist(self):
+    def tolist(self) -> NoReturn:
         raise RuntimeError("tolist(): a quantized tensor holds codes: call dequantize() first")
 
     def numpy(self, *, force=False):
@@ -212,7 +214,7 @@ def _expect_quantized(input: Any, name: str) -> QuantizedTensor:
 # ---- making ----
 
 
-def _limits(dtype) -> tuple[int, int]:
+def _limits(dtype: rushlight.dtype) -> tuple[int, int]:
     if dtype not in CODES:
         raise RuntimeError(f"ScalarType {dtype} is not supported in new_qtensor.")
     info = rushlight.iinfo(CODES[dtype])
@@ -335,7 +337,7 @@ def _channels(codes: Tensor, scales: Tensor, zero_points: Tensor, axis: int) -> 
     return _Quantizer(kind, scales.detach().to(wide), zero_points.detach().to(whole), axis)
 
 
-def _make_per_tensor_quantized_tensor(input, scale, zero_point):
+def _make_per_tensor_quantized_tensor(input: Tensor, scale: float, zero_point: int) -> Tensor:
     """The tensor of these codes."""
     if input.dtype not in _NAMES:
         raise RuntimeError(f"codes are int8, uint8 or int32, not {input.dtype}")
@@ -382,7 +384,7 @@ def dequantize(input):
 
 
 @_C._Offered
-def int_repr(input):
+def int_repr(input: Tensor) -> Tensor:
     """The codes.
 
     Args:
@@ -395,7 +397,7 @@ def int_repr(input):
     return _expect_quantized(input, "int_repr")._codes.clone()
 
 
-def _expect_per_tensor(input, name: str) -> _Quantizer:
+def _expect_per_tensor(input: Tensor, name: str) -> _Quantizer:
     about = _expect_quantized(input, name)._quantizer
     if about.axis is not None:
         raise RuntimeError(
@@ -404,7 +406,7 @@ def _expect_per_tensor(input, name: str) -> _Quantizer:
     return about
 
 
-def _by_channels(input, name: str) -> _Quantizer:
+def _by_channels(input: Tensor, name: str) -> _Quantizer:
     about = _expect_quantized(input, name)._quantizer
     if about.axis is None:
         raise RuntimeError(
@@ -414,7 +416,7 @@ def _by_channels(input, name: str) -> _Quantizer:
 
 
 @_C._Offered
-def q_scale(input):
+def q_scale(input: Tensor) -> float:
     """The one scale.
 
     Args:
@@ -428,7 +430,7 @@ def q_scale(input):
 
 
 @_C._Offered
-def q_zero_point(input):
+def q_zero_point(input: Tensor) -> int:
     """The one zero point.
 
     Args:
@@ -442,7 +444,7 @@ def q_zero_point(input):
 
 
 @_C._Offered
-def q_per_channel_scales(input):
+def q_per_channel_scales(input: Tensor) -> Tensor:
     """The scale of each channel.
 
     For an example see `quantize_per_channel`.
@@ -454,7 +456,7 @@ def q_per_channel_scales(input):
 
 
 @_C._Offered
-def q_per_channel_zero_points(input):
+def q_per_channel_zero_points(input: Tensor) -> Tensor:
     """The zero point of each channel.
 
     For an example see `quantize_per_channel`.
@@ -477,7 +479,7 @@ def q_per_channel_axis(input):
     return _by_channels(input, "q_per_channel_axis").axis
 
 
-def scheme_of(input):
+def scheme_of(input: Tensor) -> rushlight.qscheme:
     """`per_tensor_affine`, `per_channel_affine` or `per_channel_affine_float_qparams`."""
     return _expect_quantized(input, "qscheme")._quantizer.scheme
 

@@ -10,6 +10,7 @@ from rushlight.autograd import Function
 
 if TYPE_CHECKING:
     from rushlight import Tensor
+    from rushlight.autograd.function import BackwardCFunction
 
 __all__ = [
     "choose_qparams",
@@ -28,7 +29,9 @@ class _FakeQuantize(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x, scale, zero_point, quant_min, quant_max):
+    def forward(
+        x: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int
+    ) -> tuple[Tensor, Tensor]:
         wide = x.float() if x.dtype in (rushlight.float16, rushlight.bfloat16) else x
         codes = (wide * scale.reciprocal()).round_().add_(zero_point)
         kept = codes.clamp(quant_min, quant_max).nan_to_num_(quant_min)  # NaN has the first code
@@ -39,7 +42,11 @@ class _FakeQuantize(Function):
         return kept.mul(scale).to(x.dtype), inside
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(
+        ctx: BackwardCFunction,
+        inputs: tuple[Tensor, Tensor, Tensor, int, int],
+        output: tuple[Tensor, ...],
+    ) -> None:
         ctx.mark_non_differentiable(output[1])
         ctx.save_for_backward(output[1])
 
@@ -49,7 +56,9 @@ class _FakeQuantize(Function):
         return grad * inside, None, None, None, None
 
 
-def _fake_quantize(x, scale, zero_point, quant_min, quant_max):
+def _fake_quantize(
+    x: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int
+) -> Tensor:
     if not x.is_floating_point():
         raise NotImplementedError(f"\"fake_quantize\" not implemented for '{x.dtype._kind}'")
     if quant_min > quant_max:
@@ -149,8 +158,14 @@ def fake_quantize_per_channel_affine(
 
 
 def choose_qparams(
-    low, high, quant_min, quant_max, symmetric=False, reduce_range=False, single=False
-):
+    low: float,
+    high: float,
+    quant_min: int,
+    quant_max: int,
+    symmetric: bool = False,
+    reduce_range: bool = False,
+    single: bool = False,
+) -> tuple[float, int]:
     """The scale and the zero point under which codes cover low … high, and 0 is a number.
 
     Args:
@@ -167,7 +182,7 @@ def choose_qparams(
     )
 
 
-def _assign(buffer, values):
+def _assign(buffer: Tensor, values: Tensor) -> None:
     """New values of a buffer whose size the first tensor sets."""
     if buffer.numel() != values.numel():
         buffer.resize_(values.shape)
@@ -176,18 +191,18 @@ def _assign(buffer, values):
 
 @rushlight.no_grad()
 def _observe(
-    x,
-    running_min,
-    running_max,
-    scale,
-    zero_point,
-    part,
-    quant_min,
-    quant_max,
-    axis,
-    rows,
-    symmetric,
-):
+    x: Tensor,
+    running_min: Tensor,
+    running_max: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    part: float,
+    quant_min: int,
+    quant_max: int,
+    axis: int,
+    rows: bool,
+    symmetric: bool,
+) -> None:
     seen = x.movedim(axis, 0).reshape(x.shape[axis], -1) if rows else x.reshape(1, -1)
     for running, now in zip((running_min, running_max), seen.float().aminmax(dim=1), strict=True):
         if running.numel() != now.numel() or running.isinf().any():

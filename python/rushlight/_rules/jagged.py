@@ -27,7 +27,7 @@ _PADDING = {
 }  # fmt: skip
 
 
-def check_dim(t, dim):
+def check_dim(t: Tensor, dim: int) -> int:
     """A dim counted from the front."""
     return wrap_dim(dim, t.dim())
 
@@ -178,7 +178,7 @@ def call_along_dims(func, name, args, kwargs):
     made = func(values_of(t), *args[1:], **kwargs)
     before = sum(d < t._ragged_idx for d in dims)
 
-    def back(out):
+    def back(out: Tensor) -> Tensor:
         fewer = out.dim() < t._values.dim()
         return t._with_values(out, t._ragged_idx - before if fewer else None)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 import rushlight
 from rushlight._rules import jagged_ops as layout
 from rushlight._rules import jagged_shapes  # noqa: F401  # enters its rules
@@ -17,7 +20,12 @@ __all__ = ["layout"]
 
 
 @rule("linear")
-def _linear(func, t, weight, bias=None):
+def _linear(
+    func: Callable[..., Any],
+    t: rushlight.Tensor,
+    weight: rushlight.Tensor,
+    bias: rushlight.Tensor | None = None,
+) -> rushlight.Tensor:
     if not t.is_nested or any(p is not None and p.is_nested for p in (weight, bias)):
         raise RuntimeError("linear(): only the input may be nested")
     if t._ragged_idx == t.dim() - 1:
@@ -30,7 +38,7 @@ def _linear(func, t, weight, bias=None):
 
 @rule("matmul bmm __matmul__ __rmatmul__")
 def _matmul(func, a, b):
-    def refuse():
+    def refuse() -> NoReturn:
         shapes = " and ".join(str(tuple(t.shape)) for t in (a, b))
         raise RuntimeError(f"matmul(): not supported between inputs of shapes {shapes}")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NoReturn
 
 import rushlight
 from rushlight import Tensor
@@ -17,7 +19,7 @@ from rushlight.nested._internal.nested_tensor import values_of
 from rushlight.nested._sizes import NestedInt
 
 
-def _sizes(args):
+def _sizes(args: Sequence[int]) -> list[int]:
     return list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else list(args)
 
 
@@ -32,7 +34,7 @@ def _view(func, t, *args, **kwargs):
     if sizes == list(t.shape):
         return t._with_values(values.view(values.shape)) if func.__name__ == "view" else t
 
-    def refuse():
+    def refuse() -> NoReturn:
         raise RuntimeError(f"view(): cannot view shape {tuple(t.shape)} as {sizes}")
 
     if len(sizes) < 2 or (sizes[0] != batch and sizes[0] != -1):

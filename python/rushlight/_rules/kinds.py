@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C
 from rushlight._ops import ops
+
+if TYPE_CHECKING:
+    from rushlight._ops import OpOverload
 
 __all__: list[str] = []
 
 
 @cache
-def _rows(name):
+def _rows(name: str) -> list[OpOverload]:
     """The indices of the overloads of a name."""
     for space in ("aten", "rushlight"):
         try:
@@ -24,7 +27,7 @@ def _rows(name):
 
 
 @cache
-def _indices(name):
+def _indices(name: str) -> list[int]:
     for space in ("aten", "rushlight"):
         try:
             rows = getattr(getattr(ops, space), name)._rows().values()

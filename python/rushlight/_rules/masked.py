@@ -5,6 +5,9 @@ Ops of one tensor keep the mask, ops of two want equal ones, reductions leave ou
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import rushlight
 from rushlight import Tensor
 from rushlight._rules import Rules
@@ -61,13 +64,13 @@ class Call:
             return _Out.apply(value)
         return value._data
 
-    def masked(self, data, mask):
+    def masked(self, data: Tensor, mask: Tensor) -> Tensor:
         if data.requires_grad and rushlight.is_grad_enabled():
             return _AsMaskedResult.apply(data, mask)
         return _make(data, mask)
 
-    def move(self, name):
-        def all_of(take):
+    def move(self, name: str) -> Tensor:
+        def all_of(take: Callable[..., Any]) -> Tensor:
             def map_value(value):
                 if isinstance(value, (tuple, list)):
                     return type(value)(map_value(v) for v in value)
@@ -90,7 +93,7 @@ class Call:
         data = _values_of(lambda v: self.func(v, *rest, **self.kwargs), self.data(x))
         return self.masked(data, x._mask)
 
-    def binary(self, name):
+    def binary(self, name: str) -> Tensor:
         first, second, *rest = self.args
         mask = _common_mask(first, second)
         pair = (self.data(first), self.data(second))
@@ -98,7 +101,7 @@ class Call:
         if mask.layout in _SPARSE and any(t.layout != mask.layout for t in tensors):
             raise TypeError("a sparse masked tensor goes with one of its own layout")
 
-        def apply(*values):
+        def apply(*values: Tensor) -> Tensor:
             given = iter(values)
             operands = (next(given) if isinstance(t, Tensor) else t for t in pair)
             return self.func(*operands, *rest, **self.kwargs)
@@ -127,7 +130,7 @@ class Call:
             data, mask = data.to_dense(), mask.to_dense()
         return self.masked(*reduce(name, data, mask, rest, self.kwargs))
 
-    def softmax(self, name):
+    def softmax(self, name: str) -> Tensor:
         x, *rest = self.args
         known = dict(zip(("dim", "dtype"), (v for v in rest if v is not None), strict=False))
         known |= {k: v for k, v in self.kwargs.items() if k != "_stacklevel"}
@@ -136,7 +139,7 @@ class Call:
         )
         return self.masked(made, x._mask)
 
-    def where(self, name):
+    def where(self, name: str) -> Tensor:
         condition, *pair = self.args
         if is_masked_tensor(condition):  # Tensor.where: self, condition, other
             condition, pair = pair[0], [condition, *pair[1:]]
@@ -146,7 +149,7 @@ class Call:
         data = rushlight.where(condition, *map(self.data, pair))
         return self.masked(data, rushlight.where(condition, *masks))
 
-    def new_empty_strided(self, name):
+    def new_empty_strided(self, name: str) -> Tensor:
         x, *rest = self.args
         data = x._data.new_empty_strided(*rest, **self.kwargs)
         return self.masked(data, rushlight.ones_like(data, dtype=rushlight.bool))

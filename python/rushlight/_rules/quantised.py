@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import rushlight
 from rushlight import Tensor
 from rushlight._quantized import (
@@ -14,6 +17,9 @@ from rushlight._quantized import (
     quantize_per_tensor,
 )
 from rushlight._rules import Rules
+
+if TYPE_CHECKING:
+    from rushlight._ops import OpOverload
 
 __all__ = ["RULES"]
 
@@ -34,7 +40,7 @@ def _stays(func, self, *args, **kwargs):
     return _wrap_codes(func(self._codes, *args, **kwargs), self._quantizer)
 
 
-def _select(func, self, dim, index):
+def _select(func: OpOverload, self: Tensor, dim: int, index: int) -> Tensor:
     about = self._quantizer
     dim = dim + self.dim() if dim < 0 else dim
     if about.axis is None:
@@ -51,7 +57,7 @@ def _empty_like(func, self, **kwargs):
     return _wrap_codes(codes, self._quantizer)
 
 
-def _relu(func, self):
+def _relu(func: OpOverload, self: Tensor) -> Tensor:
     about = _expect_per_tensor(self, "relu")
     return _wrap_codes(rushlight.clamp_min(self._codes, about.zero_point), about)
 
@@ -80,7 +86,7 @@ def _call_in_float32(func, self, *args, **kwargs):
     return quantize_per_tensor(made, about.scale, about.zero_point, self.dtype)
 
 
-def _into(scale, zero_point):
+def _into(scale: float, zero_point: int) -> Callable[..., Any]:
     """Computed in float32 and rounded to codes for a range that the function has."""
 
     def rule(func, self, *args, **kwargs):
@@ -105,7 +111,7 @@ def _fill_(func, self, value):
     return _copy_(func, self, rushlight.full(self.shape, float(value)))
 
 
-def _cat(func, tensors, dim=0):
+def _cat(func: OpOverload, tensors: list[Tensor], dim: int = 0) -> Tensor:
     about, kind = _expect_per_tensor(tensors[0], "cat"), tensors[0].dtype
     if all(t._quantizer == about and t.dtype == kind for t in tensors):
         return _wrap_codes(func([t._codes for t in tensors], dim), about)
@@ -113,7 +119,7 @@ def _cat(func, tensors, dim=0):
     return quantize_per_tensor(made, about.scale, about.zero_point, kind)
 
 
-def _compare(func, self, other):
+def _compare(func: OpOverload, self: Tensor, other: Tensor) -> Tensor:
     return func(*(t.dequantize() if isinstance(t, QuantizedTensor) else t for t in (self, other)))
 
 

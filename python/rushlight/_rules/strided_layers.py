@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rushlight._rules import strided_ops as layout
 from rushlight._rules import strided_shapes  # noqa: F401  # enters its rules
 from rushlight._rules.attention import check_attention
 from rushlight._rules.strided_ops import _each, _pack, _size, _wrap_dim, each, rule
 from rushlight.nested._strided import buffer_of, components, of_components, packed, wrap
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
 
 __all__ = ["layout"]
 
@@ -70,7 +76,9 @@ def _layer_norm(func, t, normalized_shape, *args, **kwargs):
 
 
 @rule("linear")
-def _linear(func, t, weight, bias=None):
+def _linear(
+    func: Callable[..., Any], t: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
     if not t.is_nested or weight.is_nested:
         raise RuntimeError("linear(): only the input may be nested")
     last = t._windows.dim - 1
@@ -101,7 +109,7 @@ def _bmm(func, a, b):
     return _products(a, b)
 
 
-def _products(a, b):
+def _products(a: Tensor, b: Tensor) -> Tensor:
     rows = [components(t) if t.is_nested else list(t.unbind(0)) for t in (a, b)]
     if len(rows[0]) != len(rows[1]):
         raise RuntimeError(
@@ -160,7 +168,7 @@ def _attention(
     if any(t.dim() not in (3, 4) for t in (query, key, value)):
         raise RuntimeError("scaled_dot_product_attention(): nested tensors have 3 or 4 dimensions")
 
-    def one(q, k, v):
+    def one(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         out = func(
             q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0), None, dropout_p, is_causal,
             scale=scale, enable_gqa=enable_gqa,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import Tensor
@@ -17,6 +19,9 @@ from rushlight.nested._strided import (
     packed,
     wrap,
 )
+
+if TYPE_CHECKING:
+    from rushlight._ops import OpOverload
 
 __all__ = [
     "RULES",
@@ -33,12 +38,12 @@ rule = RULES.rule
 SAFE = {"new_empty_strided", "clone", "detach", "alias", "_to_copy"}
 
 
-def memory(t):
+def memory(t: Tensor) -> Tensor:
     """The tensor that holds the elements."""
     return t._buffer
 
 
-def same_places(func, tensors):
+def same_places(func: OpOverload, tensors: list[Tensor]) -> None:
     """Refuses tensors whose elements do not lie at the same places."""
     if not _have_equal_windows(tensors):
         raise RuntimeError(f"{func}: expected nested tensors that lie in memory in the same way")
@@ -48,13 +53,13 @@ def _wrap_dim(t, dim):
     return wrap_dim(dim, t._windows.dim)
 
 
-def each(f, *tensors):
+def each(f: Callable[..., Any], *tensors: Tensor) -> Tensor:
     """A nested tensor of what a function makes of components, one for each."""
     rows = [components(t) for t in tensors]
     return of_components([f(*row) for row in zip(*rows, strict=True)], tensors[0]._windows.dim)
 
 
-def _each(f, t):
+def _each(f: Callable[..., Any], t: Tensor) -> Tensor:
     made = [f(part) for part in components(t)]
     return of_components(made) if made else t
 
@@ -84,7 +89,7 @@ def _flatten(value):
     return value
 
 
-def _have_equal_windows(nested):
+def _have_equal_windows(nested: list[Tensor]) -> bool:
     windows = nested[0]._windows
     size = nested[0]._buffer.shape
     filled = size[0] == sum(map(math.prod, windows.shapes))
@@ -109,7 +114,7 @@ def elementwise(func, args, kwargs):
     return type(made)([wrap(t, windows) for t in made])
 
 
-def _pack(t):
+def _pack(t: Tensor) -> Tensor:
     return t if t._windows.packed() else of_components(components(t), t._windows.dim)
 
 
@@ -193,7 +198,7 @@ def _is_contiguous(func, t, memory_format=rushlight.contiguous_format):
 
 
 @rule("is_same_size")
-def _is_same_size(func, t, other):
+def _is_same_size(func: Callable[..., Any], t: Tensor, other: Tensor) -> bool:
     both = t.is_nested and other.is_nested
     return both and t._windows.shapes == other._windows.shapes
 
@@ -356,7 +361,7 @@ def _select(func, t, dim, index):
     return _view_components(t, lambda part: part.select(dim - 1, index))
 
 
-def _view_components(t, f):
+def _view_components(t: Tensor, f: Callable[..., Any]) -> Tensor:
     """The nested tensor of views of the components, on the same buffer."""
     base = rushlight.empty(t._buffer.shape, dtype=rushlight.uint8, device="meta")
     views = [f(base.as_strided(*window)) for window in zip(*t._windows[:3], strict=True)]
@@ -445,7 +450,7 @@ def _split(func, t, split_size, dim=0):
 
 
 @rule("cat concat concatenate")
-def _cat(func, tensors, dim=0):
+def _cat(func: Callable[..., Any], tensors: list[Tensor], dim: int = 0) -> Tensor:
     if not all(t.is_nested for t in tensors):
         raise RuntimeError("cat(): expected each tensor in given list to be nested")
     dims = tensors[0].dim()

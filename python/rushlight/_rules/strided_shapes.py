@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from rushlight._checks import wrap_dim
 from rushlight._rules.strided_ops import (
@@ -13,6 +14,9 @@ from rushlight._rules.strided_ops import (
     elementwise,
     rule,
 )
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
 
 
 @rule("transpose swapaxes swapdims")
@@ -53,7 +57,7 @@ def _view(func, t, *args, **kwargs):
     if len(sizes) > t._windows.dim and sizes[1:].count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
 
-    def view_component(part):
+    def view_component(part: Tensor) -> Tensor:
         inner = sizes[1:]
         # -1 keeps a size where the old shape has one at its place; one of them may be inferred.
         kept = [n if n != -1 or i >= part.dim() else part.shape[i] for i, n in enumerate(inner)]

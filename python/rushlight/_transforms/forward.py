@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import rushlight
@@ -31,7 +31,7 @@ _JVP = "jvp(f, primals, tangents)"
 
 
 @contextlib.contextmanager
-def _level():
+def _level() -> Iterator[int]:
     """A level of forward mode, which is on within it."""
     limit = _C._forward_limit()
     level = _C._enter_forward_level()
@@ -106,7 +106,7 @@ def jvp(
     return (output, products, aux) if has_aux else (output, products)
 
 
-def _check_tensors(values, name):
+def _check_tensors(values: list[rushlight.Tensor], name: str) -> None:
     if not values:
         raise RuntimeError(f"{_JVP}: Expected {name} to contain at least one Tensor.")
     for v in values:
@@ -160,7 +160,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     return output, product
 
 
-def _check_real(values, what, which):
+def _check_real(values: list[rushlight.Tensor], what: str, which: str) -> None:
     for t in values:
         if t.is_complex():
             raise RuntimeError(f"{what}: Expected all {which} to be real, and one is complex")

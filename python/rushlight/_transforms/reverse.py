@@ -72,7 +72,7 @@ class Inputs:
     def detach_results(self, tree):
         """Results without the graph that only this transform needed."""
 
-        def one(t):
+        def one(t: Tensor) -> Tensor:
             alone = t.requires_grad and not _C._depends_on_others([t], self.nodes)
             return _C._without_graph(t) if alone else t
 
@@ -131,7 +131,7 @@ def split_aux(result, has_aux, what):
     return result
 
 
-def check_outputs(outputs, what):
+def check_outputs(outputs: list[Tensor], what: str) -> None:
     """The outputs of a function, flat, which must be tensors."""
     if not outputs or (len(outputs) == 1 and outputs[0] is None):
         raise RuntimeError(f"{what}: f must return at least one tensor, but got output = {outputs}")
@@ -251,7 +251,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     return (shown, product, aux) if has_aux else (shown, product)
 
 
-def basis_of(tensors):
+def basis_of(tensors: list[Tensor]) -> list[Tensor]:
     """The unit vectors of all elements together, a batch of directions for each tensor."""
     sizes = [t.numel() for t in tensors]
     directions = []
@@ -301,7 +301,7 @@ def jacrev(
         sizes = [o.numel() for o in outputs]
         directions = basis_of(outputs)
 
-        def rows(*vectors):
+        def rows(*vectors: Tensor) -> tuple[Tensor, ...]:
             return product(form.unflatten(vectors))
 
         if chunk_size == 1:

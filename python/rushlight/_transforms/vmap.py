@@ -54,7 +54,7 @@ def _flat_dims(dims, spec):
     return _broadcast_to_and_flatten(dims, spec, is_leaf=_not_none)
 
 
-def check_randomness(randomness):
+def check_randomness(randomness: str) -> None:
     if randomness not in _RANDOMNESS:
         raise RuntimeError(
             "Only allowed values for randomness are 'error', 'different' and 'same', not "
@@ -143,7 +143,7 @@ _OUT_DIMS = (
 
 
 def _output_dims(func, out_dims, output, spec) -> list[Any]:
-    def refuse(text) -> NoReturn:
+    def refuse(text: str) -> NoReturn:
         raise ValueError(f"vmap({_get_name(func)}, ..., out_dims={out_dims}){text}")
 
     if _is_tensor(output):
@@ -200,10 +200,10 @@ def _unwrap_batched(batched_outputs, out_dims, vmap_level, batch_size, func):
 class _Level:
     """The scope of a level."""
 
-    def __init__(self, batch, randomness):
+    def __init__(self, batch: int, randomness: str) -> None:
         self.info = VmapInfo(batch, randomness)
 
-    def __enter__(self):
+    def __enter__(self) -> int:
         self.level = _functorch._vmap_increment_nesting(*self.info)
         _levels.append((self.level, self.info))
         return self.level
@@ -295,7 +295,7 @@ def level_among(values):
     return max((_C._batch_level(v) for v in _pytree.tree_leaves(values)), default=0)
 
 
-def _info_of(level):
+def _info_of(level: int) -> VmapInfo:
     for known, info in _levels:
         if known == level:
             return info

@@ -259,7 +259,7 @@ def _batched_backward(run, gradients, retain):
 
     defined = []
 
-    def one(*rows):
+    def one(*rows: Tensor) -> tuple[Tensor]:
         given = iter(rows)
         results = run(tuple(None if g is None else next(given) for g in gradients), retain)
         defined.extend(r is not None for r in results)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import rushlight
@@ -31,7 +32,12 @@ def _outputs(func: Any, inputs: Any) -> tuple[Any, ...]:
     return tuple(o for o in _as_tuple(func(*inputs)) if _differentiable(o) and o.requires_grad)
 
 
-def _values(func, inputs, number, like):
+def _values(
+    func: Callable[..., Any],
+    inputs: tuple[rushlight.Tensor, ...],
+    number: int,
+    like: rushlight.Tensor,
+) -> rushlight.Tensor:
     """Output `number` as a flat real tensor of its parts, apart from the graph.
 
     AssertionError if it has not the shape and the dtype of `like`, what it was before.
@@ -48,7 +54,7 @@ def _values(func, inputs, number, like):
     return _parts(output.detach().clone())
 
 
-def _parts(tensor):
+def _parts(tensor: rushlight.Tensor) -> rushlight.Tensor:
     """The real and imaginary parts of all elements, in one row."""
     flat = tensor.reshape(-1)
     return rushlight.cat((flat.real, flat.imag)) if tensor.is_complex() else flat
@@ -75,7 +81,7 @@ def _two_steps(data, place, before, direction):
 
 
 @contextlib.contextmanager
-def _perturb(data, step):
+def _perturb(data: rushlight.Tensor, step: rushlight.Tensor) -> Iterator[None]:
     before = data.clone()
     try:
         data.add_(step)
@@ -84,7 +90,14 @@ def _perturb(data, step):
         data.copy_(before)
 
 
-def _difference(func, inputs, i, number, like, step):
+def _difference(
+    func: Callable[..., Any],
+    inputs: tuple[rushlight.Tensor, ...],
+    i: int,
+    number: int,
+    like: rushlight.Tensor,
+    step: rushlight.Tensor,
+) -> rushlight.Tensor:
     """The central difference of output `number` for a step of the whole input i, up and down."""
     data = inputs[i].data
     with no_grad():
@@ -94,7 +107,9 @@ def _difference(func, inputs, i, number, like, step):
             return up - _values(func, inputs, number, like)
 
 
-def _numerical_jacobian(func, inputs, i, number, eps):
+def _numerical_jacobian(
+    func: Callable[..., Any], inputs: tuple[rushlight.Tensor, ...], i: int, number: int, eps: float
+) -> rushlight.Tensor:
     """Rows: parts of the elements of input i. Columns: those of the output."""
     rows = []
     up = None
@@ -112,14 +127,14 @@ def _numerical_jacobian(func, inputs, i, number, eps):
     return rushlight.stack(rows)
 
 
-def _random_like(tensor):
+def _random_like(tensor: rushlight.Tensor) -> rushlight.Tensor:
     if not tensor.is_complex():
         return rushlight.randn(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     parts = rushlight.randn(*tensor.shape, 2, dtype=tensor.real.dtype, device=tensor.device)
     return rushlight.view_as_complex(parts)
 
 
-def _direction_like(tensor):
+def _direction_like(tensor: rushlight.Tensor) -> tuple[rushlight.Tensor, float]:
     """A random direction of length one with positive parts, and the sum of its parts.
 
     A tolerance of single elements, times the sums of the directions on both sides, is that of their

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import rushlight
 from rushlight.autograd import forward_ad
 from rushlight.autograd._differences import (
@@ -22,7 +25,9 @@ _BATCH = 2
 class Forward:
     """Tangents of a function's outputs, for directions of its inputs."""
 
-    def __init__(self, func, inputs, wanted):
+    def __init__(
+        self, func: Callable[..., Any], inputs: tuple[rushlight.Tensor, ...], wanted: list[int]
+    ) -> None:
         self.func = func
         self.inputs = inputs
         self.wanted = wanted
@@ -30,7 +35,7 @@ class Forward:
         outputs = _as_tuple(func(*inputs))
         self.places = [n for n, o in enumerate(outputs) if _differentiable(o) and o.requires_grad]
 
-    def tangents(self, directions):
+    def tangents(self, directions: dict[int, rushlight.Tensor]) -> list[rushlight.Tensor]:
         """Of the outputs; `directions` maps places of inputs to tangents, others have none."""
         given = list(self.inputs)
         for i in self.wanted:
@@ -57,7 +62,7 @@ class Forward:
                         column.append(_parts(t).detach().clone())
         return columns
 
-    def compare(self, eps, atol, rtol, fast_mode):
+    def compare(self, eps: float, atol: float, rtol: float, fast_mode: bool) -> None:
         for i in self.wanted:
             if fast_mode:
                 self._compare_direction(i, eps, atol, rtol)
@@ -69,7 +74,7 @@ class Forward:
                 analytical = rushlight.stack(column)
                 self._require(analytical, numerical, atol, rtol, number, i)
 
-    def _compare_direction(self, i, eps, atol, rtol):
+    def _compare_direction(self, i: int, eps: float, atol: float, rtol: float) -> None:
         value = self.inputs[i].detach()
         direction, total = _direction_like(value)
         with forward_ad.dual_level():
@@ -81,7 +86,15 @@ class Forward:
             )
             self._require(tangent, difference / (2 * eps), atol * total, rtol, number, i)
 
-    def _require(self, analytical, numerical, atol, rtol, number, i):
+    def _require(
+        self,
+        analytical: rushlight.Tensor,
+        numerical: rushlight.Tensor,
+        atol: float,
+        rtol: float,
+        number: int,
+        i: int,
+    ) -> None:
         fits = analytical.shape == numerical.shape
         if fits and analytical.numel() == 0:
             return
@@ -93,7 +106,7 @@ class Forward:
                 f"input {i},\nnumerical:{numerical}\nanalytical:{analytical}\n"
             )
 
-    def check_undefined(self):
+    def check_undefined(self) -> None:
         """An input without a tangent counts as one whose tangent is zero."""
         directions = {i: _random_like(self.inputs[i].detach()) for i in self.wanted}
         for i in self.wanted:
@@ -120,12 +133,18 @@ class Forward:
             _compare_batched(product, [_random_like(value) for _ in range(_BATCH)], "tangents")
 
 
-def check_batched_gradients(func, inputs, wanted):
+def check_batched_gradients(
+    func: Callable[..., Any], inputs: tuple[rushlight.Tensor, ...], wanted: list[int]
+) -> None:
     """Gradients for several vectors at once are those for each."""
     for number, output in enumerate(_outputs(func, inputs)):
         values = [inputs[i] for i in wanted]
 
-        def product(vector, output=output, values=values):
+        def product(
+            vector: rushlight.Tensor,
+            output: rushlight.Tensor = output,
+            values: list[rushlight.Tensor] = values,
+        ) -> tuple[rushlight.Tensor, ...]:
             found = rushlight.autograd.grad(
                 output, values, vector, retain_graph=True, allow_unused=True
             )
@@ -138,7 +157,9 @@ def check_batched_gradients(func, inputs, wanted):
         _compare_batched(product, vectors, f"gradients of output {number}")
 
 
-def _compare_batched(product, vectors, what):
+def _compare_batched(
+    product: Callable[..., Any], vectors: list[rushlight.Tensor], what: str
+) -> None:
     expected = [rushlight.stack(column) for column in zip(*map(product, vectors), strict=True)]
     try:
         found = rushlight.vmap(product)(rushlight.stack(vectors))

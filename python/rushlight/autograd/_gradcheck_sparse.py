@@ -22,7 +22,7 @@ def is_sparse(value):
     return isinstance(value, _C.TensorBase) and value.layout != rushlight.strided
 
 
-def with_values(pattern, values):
+def with_values(pattern: rushlight.Tensor, values: rushlight.Tensor) -> rushlight.Tensor:
     """A sparse tensor with entries where `pattern`, a coalesced one, has them."""
     if pattern.layout == rushlight.sparse_coo:
         return rushlight.sparse_coo_tensor(
@@ -38,7 +38,7 @@ def to_dense(tensor):
     return tensor.to_dense() if is_sparse(tensor) else tensor
 
 
-def _with_all_entries(tensor):
+def _with_all_entries(tensor: rushlight.Tensor) -> rushlight.Tensor:
     blocksize = None
     if tensor.layout in (rushlight.sparse_bsr, rushlight.sparse_bsc):
         batch = tensor.dim() - tensor.sparse_dim() - tensor.dense_dim()

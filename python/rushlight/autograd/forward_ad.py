@@ -157,7 +157,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> Any:
     return UnpackedDualTensor(_C._primal_of(tensor, number), tangent)
 
 
-def _is_fwd_grad_enabled():
+def _is_fwd_grad_enabled() -> bool:
     return _C._is_fwd_grad_enabled()
 
 
@@ -169,7 +169,7 @@ class _set_fwd_grad_enabled(ContextDecorator):
         self.before = _C._forward_limit()
         _C._set_fwd_grad_enabled(mode)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind, value, trace):

@@ -10,11 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rushlight import _C
 from rushlight._warnings import warn
 from rushlight.autograd.grad_mode import no_grad
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -93,7 +96,7 @@ class FunctionMeta(type):
         cls._backward_method = staticmethod(cls.vjp if own_vjp else cls.backward)
 
 
-def _positional_count(forward):
+def _positional_count(forward: Callable[..., Any]) -> int:
     """How many arguments can be given by position; -1 for any number."""
     parameters = inspect.signature(forward).parameters.values()
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -227,7 +230,7 @@ def once_differentiable(backward: _F) -> _F:
             "trying to differentiate twice a function that was marked with @once_differentiable"
         )
 
-        def guard(result):
+        def guard(result: Tensor) -> Tensor:
             if result is None:
                 return None
             # Requires grad whether or not the result does, so that asking raises.

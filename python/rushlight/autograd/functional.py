@@ -91,7 +91,9 @@ def _grads(outputs, inputs, vectors, create_graph, strict, what):
     return tuple(filled)
 
 
-def _check_depends(results, strict, create_graph, what=_JACOBIAN):
+def _check_depends(
+    results: tuple[rushlight.Tensor, ...], strict: bool, create_graph: bool, what: str = _JACOBIAN
+) -> None:
     """In strict mode what is to be differentiated again must depend on the inputs."""
     if strict and create_graph:
         for i, result in enumerate(results):
@@ -257,7 +259,7 @@ def jacobian(
         inputs = _fresh_inputs(inputs, create_graph)
         outputs, several_out = _call(func, inputs, strict, "jacobian")
 
-        def gradients(number, element):
+        def gradients(number: int, element: rushlight.Tensor) -> tuple[rushlight.Tensor, ...]:
             what = f"Output {number} of the user-provided function"
             one = rushlight.ones_like(element)
             return _grads((element,), inputs, (one,), create_graph, strict, what)
@@ -311,7 +313,9 @@ def _together(outputs, inputs, create_graph):
     ]
 
 
-def _block(parts, dim, output, value):
+def _block(
+    parts: list[rushlight.Tensor], dim: int, output: rushlight.Tensor, value: rushlight.Tensor
+) -> rushlight.Tensor:
     shape = output.shape + value.shape
     return rushlight.stack(parts, dim).reshape(shape) if parts else output.new_zeros(shape)
 
@@ -322,7 +326,7 @@ def _columns(func, inputs, several_in):
 
     several_out = False
 
-    def check_outputs(*values):
+    def check_outputs(*values: rushlight.Tensor) -> tuple[rushlight.Tensor, ...]:
         nonlocal several_out
         outputs, several_out = _as_tuple(
             func(*values), "outputs of the user-provided function", "jacobian"
@@ -335,8 +339,8 @@ def _columns(func, inputs, several_in):
     return rows if several_out else rows[0]
 
 
-def _scalar(func, function):
-    def call_scalar(*inputs):
+def _scalar(func: Callable[..., Any], function: str) -> Callable[..., Any]:
+    def call_scalar(*inputs: rushlight.Tensor) -> rushlight.Tensor:
         output = func(*inputs)
         if not isinstance(output, _C.TensorBase):
             raise RuntimeError(f"The function given to {function} should return a single Tensor")
@@ -426,16 +430,26 @@ def vhp(
         >>> torch.autograd.functional.vhp(f, torch.tensor([1.0, 2.0]), torch.ones(2))[1]
         tensor([ 6., 12.])
     """
+
+    def product(inputs, gradients, vectors):
+        return _grads(gradients, inputs, vectors, create_graph, strict, None)
+
+    return _with_hessian("vhp", product, func, inputs, v, create_graph, strict)
+
+
+def _with_hessian(function, product, func, inputs, v, create_graph, strict):
+    """The function's result, and `product(inputs, gradients, vectors)` of gradients that can be
+    differentiated again."""
     with rushlight.enable_grad():
-        inputs, several = _as_tuple(inputs, "inputs", "vhp")
+        inputs, several = _as_tuple(inputs, "inputs", function)
         inputs = _fresh_inputs(inputs, create_graph)
-        vectors = _vectors(v, inputs, _INPUT_SCALAR, "vhp")
-        outputs, _ = _call(_scalar(func, "vhp"), inputs, strict, "vhp")
+        vectors = _vectors(v, inputs, _INPUT_SCALAR, function)
+        outputs, _ = _call(_scalar(func, function), inputs, strict, function)
         one = rushlight.ones_like(outputs[0])
         first = _grads(outputs, inputs, (one,), True, strict, _OUTPUT)
-        products = _grads(first, inputs, vectors, create_graph, strict, None)
-        _check_depends(products, strict, create_graph, "The hessian of the user-provided function")
-    return _result(outputs, False, create_graph), _result(products, several, create_graph)
+        results = product(inputs, first, vectors)
+        _check_depends(results, strict, create_graph, "The hessian of the user-provided function")
+    return _result(outputs, False, create_graph), _result(results, several, create_graph)
 
 
 def hvp(
@@ -460,15 +474,11 @@ def hvp(
         >>> torch.autograd.functional.hvp(f, torch.tensor([1.0, 2.0]), torch.ones(2))[1]
         tensor([ 6., 12.])
     """
-    with rushlight.enable_grad():
-        inputs, several = _as_tuple(inputs, "inputs", "hvp")
-        inputs = _fresh_inputs(inputs, create_graph)
-        vectors = _vectors(v, inputs, _INPUT_SCALAR, "hvp")
-        outputs, _ = _call(_scalar(func, "hvp"), inputs, strict, "hvp")
-        one = rushlight.ones_like(outputs[0])
-        first = _grads(outputs, inputs, (one,), True, strict, _OUTPUT)
+
+    def product(inputs, gradients, vectors):
+        # wᵀ H is linear in w; its derivative with respect to w, applied to v, is H v.
         w = tuple(rushlight.zeros_like(i).requires_grad_() for i in inputs)
-        products = _grads(first, inputs, w, True, strict, None)
-        results = _grads(products, w, vectors, create_graph, False, None)
-        _check_depends(results, strict, create_graph, "The hessian of the user-provided function")
-    return _result(outputs, False, create_graph), _result(results, several, create_graph)
+        products = _grads(gradients, inputs, w, True, strict, None)
+        return _grads(products, w, vectors, create_graph, False, None)
+
+    return _with_hessian("hvp", product, func, inputs, v, create_graph, strict)

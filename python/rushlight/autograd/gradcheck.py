@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
@@ -29,6 +29,9 @@ from rushlight.autograd._differences import (
 )
 from rushlight.autograd.function import Function
 from rushlight.autograd.grad_mode import enable_grad, no_grad
+
+if TYPE_CHECKING:
+    from rushlight.autograd.function import BackwardCFunction
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -179,7 +182,7 @@ def gradgradcheck(
     n = len(inputs)
     differentiable = [isinstance(v, _C.TensorBase) and v.requires_grad for v in inputs]
 
-    def gradients(*arguments):
+    def gradients(*arguments: rushlight.Tensor) -> tuple[rushlight.Tensor, ...]:
         # Forward mode is given inputs without a graph; those wanted are where they were.
         values = tuple(
             _C._leaf_of(v) if needed and not v.requires_grad else v
@@ -209,7 +212,7 @@ def gradgradcheck(
     )
 
 
-def _checked_inputs(inputs):
+def _checked_inputs(inputs: tuple[rushlight.Tensor, ...]) -> list[int]:
     wanted = []
     for i, value in enumerate(inputs):
         if not isinstance(value, _C.TensorBase) or not value.requires_grad:
@@ -236,7 +239,13 @@ def _checked_inputs(inputs):
     return wanted
 
 
-def _grad(output, inputs, wanted, gradient, retain=True):
+def _grad(
+    output: rushlight.Tensor,
+    inputs: tuple[rushlight.Tensor, ...],
+    wanted: list[int],
+    gradient: rushlight.Tensor,
+    retain: bool = True,
+) -> list[rushlight.Tensor]:
     results = rushlight.autograd.grad(
         output, [inputs[i] for i in wanted], gradient, retain_graph=retain, allow_unused=True
     )
@@ -246,7 +255,14 @@ def _grad(output, inputs, wanted, gradient, retain=True):
     ]
 
 
-def _analytical_jacobians(func, inputs, wanted, number, nondet_tol, check_dtypes):
+def _analytical_jacobians(
+    func: Callable[..., Any],
+    inputs: tuple[rushlight.Tensor, ...],
+    wanted: list[int],
+    number: int,
+    nondet_tol: float,
+    check_dtypes: bool,
+) -> list[rushlight.Tensor]:
     output = _outputs(func, inputs)[number]
     columns = []
     for direction in (1, 1j) if output.is_complex() else (1,):
@@ -276,7 +292,17 @@ def _analytical_jacobians(func, inputs, wanted, number, nondet_tol, check_dtypes
     return [rushlight.stack(column, 1) for column in zip(*columns, strict=True)]
 
 
-def _compare_jacobian(func, inputs, wanted, number, eps, atol, rtol, nondet_tol, check_dtypes):
+def _compare_jacobian(
+    func: Callable[..., Any],
+    inputs: tuple[rushlight.Tensor, ...],
+    wanted: list[int],
+    number: int,
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+    check_dtypes: bool,
+) -> None:
     analytical = _analytical_jacobians(func, inputs, wanted, number, nondet_tol, check_dtypes)
     for i, a in zip(wanted, analytical, strict=True):
         n = _numerical_jacobian(func, inputs, i, number, eps)
@@ -287,7 +313,17 @@ def _compare_jacobian(func, inputs, wanted, number, eps, atol, rtol, nondet_tol,
             )
 
 
-def _compare_projection(func, inputs, wanted, number, eps, atol, rtol, nondet_tol, check_dtypes):
+def _compare_projection(
+    func: Callable[..., Any],
+    inputs: tuple[rushlight.Tensor, ...],
+    wanted: list[int],
+    number: int,
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+    check_dtypes: bool,
+) -> None:
     """Compares v · J u for a random v and, for each input, a random u."""
     output = _outputs(func, inputs)[number]
     v, sum_v = _direction_like(output)
@@ -309,7 +345,7 @@ class _StopGradient(Function):
     """Passes a tensor on, and no gradient back."""
 
     @staticmethod
-    def forward(ctx, value):
+    def forward(ctx: BackwardCFunction, value: rushlight.Tensor) -> rushlight.Tensor:
         return value.view_as(value)
 
     @staticmethod
@@ -317,7 +353,9 @@ class _StopGradient(Function):
         return None
 
 
-def _check_undefined(func, inputs, wanted):
+def _check_undefined(
+    func: Callable[..., Any], inputs: tuple[rushlight.Tensor, ...], wanted: list[int]
+) -> None:
     """Without a gradient of any output, and by each output alone without one."""
     outputs = [_StopGradient.apply(o) for o in _outputs(func, inputs)]
     runs = [(outputs, "without any")]
@@ -349,7 +387,9 @@ def _check_undefined(func, inputs, wanted):
                 )
 
 
-def _check_constant(func, inputs, wanted, eps):
+def _check_constant(
+    func: Callable[..., Any], inputs: tuple[rushlight.Tensor], wanted: list[int], eps: float
+) -> None:
     """Outputs without a graph must not change with the inputs."""
     before = [o.detach().clone() for o in _as_tuple(func(*inputs)) if _differentiable(o)]
     for i in wanted:
@@ -360,7 +400,7 @@ def _check_constant(func, inputs, wanted, eps):
             raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
-def _random_gradient(output, non_contiguous):
+def _random_gradient(output: rushlight.Tensor, non_contiguous: bool) -> rushlight.Tensor:
     gradient = _random_like(output)
     if non_contiguous and gradient.dim() > 0:
         gradient = rushlight.stack((gradient, gradient), -1).select(-1, 0)

@@ -130,13 +130,13 @@ class save_on_cpu(saved_tensors_hooks):
         self._pinned = pin_memory
         super().__init__(self._pack, self._unpack)
 
-    def _pack(self, tensor):
+    def _pack(self, tensor: Tensor) -> tuple[rushlight.device, Tensor]:
         if not self._pinned:
             return tensor.device, tensor.cpu()
         like = {"dtype": tensor.dtype, "layout": tensor.layout}
         return tensor.device, rushlight.empty(tensor.shape, **like, pin_memory=True).copy_(tensor)
 
-    def _unpack(self, stored):
+    def _unpack(self, stored: tuple[rushlight.device, Tensor]) -> Tensor:
         device, copy = stored
         return copy.to(device, non_blocking=self._pinned)
 
@@ -170,7 +170,7 @@ class _MutationContext:
         self.open = True
         self.copies = {}
 
-    def clear(self):
+    def clear(self) -> None:
         """Drop the copies; backward of what saved them raises then."""
         self.copies.clear()
 
@@ -229,7 +229,7 @@ class _MultiHandle(RemovableHandle):
     def __init__(self, handles) -> None:
         self.handles = handles
 
-    def remove(self):
+    def remove(self) -> None:
         for handle in self.handles:
             handle.remove()
 
@@ -279,8 +279,8 @@ def register_multi_grad_hook(
     state: dict[str, Any] = {"run": None, "grads": [], "left": 0}
     edges = [get_gradient_edge(t) for t in tensors]
 
-    def receive(i):
-        def hook(grad):
+    def receive(i: int) -> Callable[..., Any]:
+        def hook(grad: Tensor) -> None:
             run = _C._backward_run()
             if state["run"] != run:
                 expected = [_C._will_run(e.node) for e in edges]

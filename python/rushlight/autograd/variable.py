@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import rushlight
 from rushlight import _C
 
@@ -12,7 +15,7 @@ class _Engine:
     """What programs reach into the engine for: callbacks, and a run by plain arguments."""
 
     @staticmethod
-    def queue_callback(callback):
+    def queue_callback(callback: int | Callable[..., Any]) -> None:
         """Call `callback()` when the backward that is running has computed all gradients.
 
         Raises:

@@ -68,6 +68,28 @@ class Settings:
         self.join_timeout = float(conf.get("join_timeout", conf.get("timeout", 600)))
         self.last_call = float(conf.get("last_call_timeout", 30))
 
+    def meet_at(
+        self, backend: str, endpoint: str, rank: int, address: str = "127.0.0.1", port: int = 29500
+    ) -> None:
+        """Where the machines meet, and which of them holds the store, as a rendezvous says.
+
+        Args:
+            backend: "static", where machines have their ranks, or "c10d", where they come.
+            endpoint: HOST:PORT.
+            rank: of this machine, where they have ranks.
+            address, port: what the endpoint leaves out, where they have ranks.
+        """
+        host, _, number = endpoint.rpartition(":")
+        if backend == "static":
+            self.node_rank = rank
+            self.host, self.port = host or address, int(number or port)
+            self.hosts_store = rank == 0
+        elif backend == "c10d":
+            self.host = host or endpoint or "localhost"
+            self.port = int(number) if host else 29400
+        else:
+            raise ValueError(f"rdzv_backend {backend} is not one of: static, c10d")
+
 
 class _Restart(Exception):
     """Another machine's processes start again."""

@@ -109,6 +109,15 @@ def _finish_coalesced(work, async_op):
     return None
 
 
+def _checked_list(given, name, like):
+    """Tensors that one process gives, of the dtype of what each has; none elsewhere."""
+    if not given:
+        return []
+    _check_list(given, name)
+    _check_same(like, given)
+    return given
+
+
 def _check_root_list(given, is_root, name, role):
     if is_root and not given:
         raise ValueError(f"Argument ``{name}`` must be specified on {role} rank.")

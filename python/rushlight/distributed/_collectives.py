@@ -13,6 +13,7 @@ from rushlight.distributed._calls import (
     _check_root_list,
     _check_same,
     _check_tensor,
+    _checked_list,
     _finish,
     _finish_coalesced,
     _options,
@@ -350,11 +351,7 @@ def gather(
         >>> torch.distributed.destroy_process_group()
     """
     _check_tensor(tensor, "tensor")
-    if gather_list:
-        _check_list(gather_list, "gather_list")
-        _check_same(tensor, gather_list)
-    else:
-        gather_list = []
+    gather_list = _checked_list(gather_list, "gather_list", tensor)
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("gather")
@@ -396,11 +393,7 @@ def scatter(
         >>> torch.distributed.destroy_process_group()
     """
     _check_tensor(tensor, "tensor")
-    if scatter_list:
-        _check_list(scatter_list, "scatter_list")
-        _check_same(tensor, scatter_list)
-    else:
-        scatter_list = []
+    scatter_list = _checked_list(scatter_list, "scatter_list", tensor)
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("scatter")

@@ -52,6 +52,27 @@ def _tensor_to_object(tensor, tensor_size, group=None):
     return pickle.loads(tensor.cpu().numpy().tobytes()[: int(tensor_size)])
 
 
+def _of_one_length(obj, group):
+    """An object's bytes, as many as the longest of all processes has; how many each has."""
+    place = _place(group)
+    data, size = _object_to_tensor(obj, place)
+    sizes = rushlight.zeros(group.size(), dtype=rushlight.int64, device=place)
+    _collectives.all_gather_into_tensor(sizes, size, group)
+    padded = data.new_zeros(int(sizes.max()))
+    padded[: data.numel()] = data
+    return padded, sizes
+
+
+def _rows_for(group, row):
+    """What processes' rows are received in."""
+    return list(row.new_empty(group.size(), row.numel()).unbind())
+
+
+def _put_objects(objects, rows, sizes):
+    for i, (row, size) in enumerate(zip(rows, sizes.tolist(), strict=True)):
+        objects[i] = _tensor_to_object(row, size)
+
+
 def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
     """Gather every process's object in a list. Objects are pickled.
 
@@ -72,17 +93,10 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather_object")
     group = _group(group)
-    place = _place(group)
-    data, size = _object_to_tensor(obj, place)
-    sizes = rushlight.zeros(group.size(), dtype=rushlight.int64, device=place)
-    _collectives.all_gather_into_tensor(sizes, size, group)
-    most = int(sizes.max())
-    padded = data.new_zeros(most)
-    padded[: data.numel()] = data
-    parts = list(data.new_empty(group.size(), most).unbind())
-    _collectives.all_gather(parts, padded, group)
-    for i, (part, length) in enumerate(zip(parts, sizes.tolist(), strict=True)):
-        object_list[i] = _tensor_to_object(part, length)
+    own, sizes = _of_one_length(obj, group)
+    rows = _rows_for(group, own)
+    _collectives.all_gather(rows, own, group)
+    _put_objects(object_list, rows, sizes)
     return None
 
 
@@ -125,20 +139,11 @@ def gather_object(
         raise ValueError(
             "Argument ``object_gather_list`` must NOT be specified on non-destination ranks."
         )
-    place = _place(group)
-    data, size = _object_to_tensor(obj, place)
-    sizes = rushlight.zeros(group.size(), dtype=rushlight.int64, device=place)
-    _collectives.all_gather_into_tensor(sizes, size, group)
-    most = int(sizes.max())
-    padded = data.new_zeros(most)
-    padded[: data.numel()] = data
-    parts = None
-    if here:
-        parts = list(data.new_empty(group.size(), most).unbind())
-    _collectives.gather(padded, parts, group=group, group_dst=to)
-    if here and object_gather_list is not None:
-        for i, (part, length) in enumerate(zip(parts or (), sizes.tolist(), strict=True)):
-            object_gather_list[i] = _tensor_to_object(part, length)
+    own, sizes = _of_one_length(obj, group)
+    rows = _rows_for(group, own) if here else None
+    _collectives.gather(own, rows, group=group, group_dst=to)
+    if rows is not None:
+        _put_objects(object_gather_list, rows, sizes)
     return None
 
 

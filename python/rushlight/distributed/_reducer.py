@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import rushlight
-from rushlight.distributed._kinds import AllreduceOptions
+from rushlight._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+from rushlight.distributed._traffic import Travelling, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,14 +53,7 @@ class GradBucket:
 
     def gradients(self) -> list:
         """The gradients, in their shapes."""
-        return [
-            part.view_as(p)
-            for part, p in zip(
-                self._buffer.split([p.numel() for p in self._parameters]),
-                self._parameters,
-                strict=True,
-            )
-        ]
+        return list(_unflatten_dense_tensors(self._buffer, self.parameters()))
 
     def is_last(self) -> bool:
         """Whether this is the last bucket of this backward."""
@@ -117,17 +111,16 @@ class DelayedReducer:
             return
         for p in self.parameters:
             p.grad = rushlight.zeros_like(p) if p.grad is None else p.grad
-        flat = rushlight.cat([p.grad.reshape(-1) for p in self.parameters])
-        work = self.pg.allreduce([flat], AllreduceOptions())
+        travelling = Travelling(self._reduce())
+        rushlight.autograd.Variable._execution_engine.queue_callback(travelling.arrive)
 
-        @rushlight.no_grad()
-        def end():
-            work.wait()
-            pieces = flat.div_(self.pg.size()).split([p.numel() for p in self.parameters])
-            for p, piece in zip(self.parameters, pieces, strict=True):
-                p.grad.copy_(piece.view_as(p))
-
-        rushlight.autograd.Variable._execution_engine.queue_callback(end)
+    def _reduce(self):
+        """All gradients at once: steps."""
+        flat = _flatten_dense_tensors([p.grad for p in self.parameters])
+        yield from summed(self.pg, flat)
+        pieces = _unflatten_dense_tensors(flat.div_(self.pg.size()), self.parameters)
+        for p, piece in zip(self.parameters, pieces, strict=True):
+            p.grad.copy_(piece)
 
     def remove(self):
         """Take the hook away."""
@@ -144,12 +137,10 @@ class _Bucket:
         self.flat = rushlight.zeros(
             sum(p.numel() for p in self.parameters), dtype=first.dtype, device=first.device
         )
-        parts = self.flat.split([p.numel() for p in self.parameters])
-        self.views = [part.view_as(p) for part, p in zip(parts, self.parameters, strict=True)]
+        self.views = _unflatten_dense_tensors(self.flat, self.parameters)
         self.waiting = len(indices)
         self.kept: dict[int, Any] = {}  # gradients that lie in it, of who was not used here
-        self.work: Any = None
-        self.sent: Any = None  # what travels: the flat tensor, or it in another dtype
+        self.reducing: Any = None  # the gradients on their way
 
 
 class Reducer:
@@ -244,7 +235,7 @@ class Reducer:
         self.counts = [0] * len(self.parameters)
         for bucket in self.buckets:
             bucket.waiting = len(bucket.indices)
-            bucket.work = None
+            bucket.reducing = None
         self.unused: set[int] = set()
         if self.static and self.iterations > 0:
             self.unused = set(self.never)
@@ -358,7 +349,8 @@ class Reducer:
                 return
             self.next_bucket += 1
             self._fill(bucket)
-            bucket.work = self._reduce(bucket, self.next_bucket == len(self.buckets))
+            last = self.next_bucket == len(self.buckets)
+            bucket.reducing = Travelling(self._reduce(bucket, last))
 
     @rushlight.no_grad()
     def _fill(self, bucket):
@@ -374,14 +366,20 @@ class Reducer:
                 bucket.kept[index] = view.clone()
 
     def _reduce(self, bucket, last):
-        if self.hook is None:
-            bucket.sent = bucket.flat
-            if self.reduce_dtype is not None and self.reduce_dtype != bucket.flat.dtype:
-                mean = bucket.flat.div_(self.divisor or self.pg.size())
-                bucket.sent = mean.to(self.reduce_dtype)
-            return self.pg.allreduce([bucket.sent], AllreduceOptions())
-        grads = GradBucket(self.buckets.index(bucket), bucket.flat, bucket.parameters, last)
-        return self.hook(self.hook_state, grads)
+        """A bucket's gradients become the mean over the processes: steps."""
+        flat, divisor = bucket.flat, self.divisor or self.pg.size()
+        if self.hook is not None:
+            grads = GradBucket(self.buckets.index(bucket), flat, bucket.parameters, last)
+            result = yield self.hook(self.hook_state, grads)
+            if isinstance(result, (list, tuple)):
+                result = result[0]
+            if result.data_ptr() != flat.data_ptr():
+                flat.copy_(result.reshape(-1))
+        elif self.reduce_dtype in (None, flat.dtype):
+            yield from summed(self.pg, flat)
+            flat.div_(divisor)
+        else:
+            flat.copy_((yield from summed(self.pg, flat.div_(divisor).to(self.reduce_dtype))))
 
     def _finish(self):
         """The end of a backward."""
@@ -418,19 +416,7 @@ class Reducer:
 
     def _take(self, bucket, used):
         """Write the reduced gradients of a bucket."""
-        if self.hook is None:
-            bucket.work.wait()
-            if bucket.sent is bucket.flat:
-                bucket.flat.div_(self.divisor or self.pg.size())
-            else:
-                bucket.flat.copy_(bucket.sent)
-            bucket.sent = None
-        else:
-            result = bucket.work.wait()
-            if isinstance(result, (list, tuple)):
-                result = result[0]
-            if result.data_ptr() != bucket.flat.data_ptr():
-                bucket.flat.copy_(result.reshape(-1))
+        bucket.reducing.arrive()
         for index, p, view in zip(bucket.indices, bucket.parameters, bucket.views, strict=True):
             if used is not None and used[index] == 0:
                 if index in bucket.kept:
@@ -459,8 +445,7 @@ class Reducer:
         """Reduce with zeros what the others reduce; the gradients here stay as they are."""
         for i, bucket in enumerate(self.buckets):
             bucket.flat.zero_()
-            work = self._reduce(bucket, i + 1 == len(self.buckets))
-            work.wait()
+            Travelling(self._reduce(bucket, i + 1 == len(self.buckets))).arrive()
         if self.find_unused or (self.static and self.never):
             like = {"dtype": rushlight.int32, "device": self.pg._note_device}
             bits = rushlight.zeros(len(self.parameters), **like)

@@ -163,7 +163,6 @@ def _program(args) -> list[str]:
 
 def _find_host(settings: Settings, args) -> None:
     """Where the machines meet, and which of them holds the store."""
-    endpoint_host, _, endpoint_port = args.rdzv_endpoint.rpartition(":")
     if args.standalone or (
         settings.max_nodes == 1 and not args.rdzv_endpoint and args.node_rank is None
     ):
@@ -171,16 +170,9 @@ def _find_host(settings: Settings, args) -> None:
         settings.run_id = uuid.uuid4().hex if args.rdzv_id == "none" else args.rdzv_id
         if not args.standalone and args.master_port != 29500:
             settings.host, settings.port = args.master_addr, args.master_port
-    elif args.rdzv_backend == "static":
-        settings.node_rank = args.node_rank or 0
-        settings.host = endpoint_host or args.master_addr
-        settings.port = int(endpoint_port or args.master_port)
-        settings.hosts_store = settings.node_rank == 0
-    elif args.rdzv_backend == "c10d":
-        settings.host = endpoint_host or args.rdzv_endpoint or "localhost"
-        settings.port = int(endpoint_port) if endpoint_host else 29400
     else:
-        raise ValueError(f"rdzv_backend {args.rdzv_backend} is not one of: static, c10d")
+        known = args.master_addr, args.master_port
+        settings.meet_at(args.rdzv_backend, args.rdzv_endpoint, args.node_rank or 0, *known)
 
 
 def run(args) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import rushlight
+from rushlight._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 
 __all__ = [
     "_sync_module_states",
@@ -29,12 +30,11 @@ def _broadcast_coalesced(process_group, tensors, buffer_size=_BROADCAST_BYTES, s
             if len(part) == 1:
                 process_group.broadcast(part, root=src).wait()
                 continue
-            flat = rushlight.cat([t.reshape(-1) for t in part])
+            flat = _flatten_dense_tensors(part)
             process_group.broadcast([flat], root=src).wait()
             if process_group.rank() != src:
-                pieces = flat.split([t.numel() for t in part])
-                for t, piece in zip(part, pieces, strict=True):
-                    t.copy_(piece.view_as(t))
+                for t, piece in zip(part, _unflatten_dense_tensors(flat, part), strict=True):
+                    t.copy_(piece)
 
 
 def _sync_params_and_buffers(process_group, states, broadcast_bucket_size, src):

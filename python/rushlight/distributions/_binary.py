@@ -219,7 +219,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
     def cdf(self, value: Tensor) -> Tensor:
         self._check_value(value)
 
-        def formula(n):
+        def formula(n: Tensor) -> Tensor:
             below = (-value * n).expm1() / (-n).expm1()
             return self._from_high_end(below, below * ((value - 1) * n).exp())
 
@@ -227,7 +227,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         return rushlight.where(value <= 0.0, 0.0, rushlight.where(value >= 1.0, 1.0, inside))
 
     def icdf(self, value: Tensor) -> Tensor:
-        def formula(n):
+        def formula(n: Tensor) -> Tensor:
             part = self._from_high_end(value, 1 - value)
             rest = self._from_high_end(1 - value, value)
             near = (part * (-n).expm1()).log1p()

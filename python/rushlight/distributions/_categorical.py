@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import rushlight
 from rushlight import Size, Tensor
@@ -18,6 +18,9 @@ from ._probabilities import ProbsOrLogits
 from .distribution import Distribution
 from .transforms import ExpTransform
 from .utils import broadcast_all, probs_to_logits
+
+if TYPE_CHECKING:
+    from rushlight.distributions.constraints import Constraint
 
 __all__ = [
     "Categorical",
@@ -78,7 +81,7 @@ class Categorical(ProbsOrLogits, Distribution):
         Distribution.__init__(self, given.shape[:-1], (), validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self):
+    def support(self) -> Constraint:
         return constraints.integer_interval(0, self._num_events - 1)
 
     def _nothing(self) -> Tensor:
@@ -291,7 +294,7 @@ class Multinomial(_OfCategorical):
         super().__init__(choices.batch_shape, (choices._num_events,), validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self):
+    def support(self) -> Constraint:
         return constraints.multinomial(self.total_count)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import rushlight
 from rushlight import Size, Tensor
@@ -13,6 +13,9 @@ from . import constraints
 from .distribution import Distribution
 from .transforms import AbsTransform, ComposeTransform, Transform
 from .utils import _sum_rightmost, open_property
+
+if TYPE_CHECKING:
+    from rushlight.distributions.constraints import Constraint
 
 __all__ = ["Independent", "TransformedDistribution"]
 
@@ -82,7 +85,7 @@ class Independent(Distribution):
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
-    def support(self):
+    def support(self) -> Constraint:
         result = self.base_dist.support
         if self.reinterpreted_batch_ndims:
             result = constraints.independent(result, self.reinterpreted_batch_ndims)

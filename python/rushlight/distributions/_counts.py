@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import rushlight
 from rushlight import Size, Tensor
@@ -15,6 +15,9 @@ from ._probabilities import PROBS_FIELDS, ProbsOrLogits
 from .constraints import _holds_everywhere
 from .distribution import Distribution, ExponentialFamily
 from .utils import broadcast_all, lazy_property, uniform_from
+
+if TYPE_CHECKING:
+    from rushlight.distributions.constraints import Constraint
 
 __all__ = ["Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
@@ -74,7 +77,7 @@ class Binomial(_Trials, Distribution):
         Distribution.__init__(self, shape, (), validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self):
+    def support(self) -> Constraint:
         return constraints.integer_interval(0, self.total_count)
 
     @property

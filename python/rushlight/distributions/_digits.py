@@ -8,6 +8,7 @@ gradient passes through a formula where it is not used, nor is not-a-number wher
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import rushlight
@@ -42,7 +43,7 @@ def may_be_any(mask: Tensor) -> bool:
     return bool(mask.any()) if plain else True
 
 
-def _of_many(x: Tensor, series, exact) -> Tensor:
+def _of_many(x: Tensor, series: Callable[..., Any], exact: Callable[..., Any]) -> Tensor:
     """series(x) for large x, else exact(x)."""
     least = _many(x)
     many = x >= least
@@ -62,7 +63,7 @@ def _lgamma_rest(x: Tensor) -> Tensor:
 def _digamma_rest(x: Tensor) -> Tensor:
     """log x - digamma(x)"""
 
-    def series(x):
+    def series(x: Tensor) -> Tensor:
         y = 1 / (x * x)
         return 1 / (2 * x) + y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y / 132))))
 
@@ -72,7 +73,7 @@ def _digamma_rest(x: Tensor) -> Tensor:
 def lgamma_step(x: Tensor, d: Tensor | float) -> Tensor:
     """log(gamma(x + d) / gamma(x)), of d >= 0."""
 
-    def series(x):
+    def series(x: Tensor) -> Tensor:
         y = x + d
         grown = (x - 0.5) * (d / x).log1p() - d + d * y.log()
         return grown + _lgamma_rest(y) - _lgamma_rest(x)
@@ -88,7 +89,7 @@ def digamma_step(x: Tensor, d: Tensor | float) -> Tensor:
 def gamma_entropy(a: Tensor) -> Tensor:
     """a + log gamma(a) + (1 - a) digamma(a)"""
 
-    def series(a):
+    def series(a: Tensor) -> Tensor:
         return (2 * math.pi * a).log() / 2 + _lgamma_rest(a) + (a - 1) * _digamma_rest(a)
 
     return _of_many(a, series, lambda a: a + a.lgamma() + (1 - a) * a.digamma())

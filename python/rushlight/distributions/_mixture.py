@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import rushlight
 from rushlight import Tensor
@@ -11,6 +11,9 @@ from rushlight import Tensor
 from . import constraints
 from ._categorical import Categorical
 from .distribution import Distribution
+
+if TYPE_CHECKING:
+    from rushlight.distributions.constraints import MixtureSameFamilyConstraint
 
 __all__ = ["MixtureSameFamily"]
 
@@ -88,7 +91,7 @@ class MixtureSameFamily(Distribution):
     }
 
     @constraints.dependent_property
-    def support(self):
+    def support(self) -> MixtureSameFamilyConstraint:
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     @property

@@ -94,6 +94,20 @@ def _factor(name: str, matrix: Tensor) -> Tensor:
     return _precision_to_scale_tril(matrix)
 
 
+class _NormalVector(Distribution):
+    """Of vectors around their mean, `loc`."""
+
+    loc: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
 class _ByMatrix(Distribution):
     """The three matrices, of which one is given."""
 
@@ -123,7 +137,7 @@ def _log_2pi(normal: Distribution) -> float:
     return normal.event_shape[0] * math.log(2 * math.pi)
 
 
-class MultivariateNormal(_ByMatrix):
+class MultivariateNormal(_NormalVector, _ByMatrix):
     """The multivariate normal distribution.
 
     Density: exp(-(x - loc)ᵀ Σ⁻¹ (x - loc) / 2) / sqrt(det(2 π Σ)), with Σ the covariance matrix.
@@ -181,14 +195,6 @@ class MultivariateNormal(_ByMatrix):
         self._unbroadcasted_scale_tril = _factor(name, matrix)
 
     @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
     def variance(self) -> Tensor:
         square = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return square.expand(self._batch_shape + self._event_shape)
@@ -236,7 +242,7 @@ def _batch_lowrank_mahalanobis(
     return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, inner)
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(_NormalVector):
     """Normal vectors whose covariance is cov_factor cov_factor^T + diag(cov_diag).
 
     Nothing of the size n x n is made for draws and densities.
@@ -313,14 +319,6 @@ class LowRankMultivariateNormal(Distribution):
         self._unbroadcasted_cov_diag = cov_diag
         self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
         super().__init__(batch, event_shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight import Tensor
@@ -10,6 +11,9 @@ from rushlight import Tensor
 from . import constraints
 from ._transform import Transform
 from .utils import _sum_rightmost, lazy_property, open_property
+
+if TYPE_CHECKING:
+    from rushlight.distributions.constraints import Constraint
 
 
 class _Parts(Transform):
@@ -89,7 +93,7 @@ class CatTransform(_Parts):
         pieces = zip(self.transforms, self._pieces(x, "x"), strict=True)
         return rushlight.cat([t(piece) for t, piece in pieces], dim=self.dim)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         pieces = zip(self.transforms, self._pieces(y, "y"), strict=True)
         return rushlight.cat([t.inv(piece) for t, piece in pieces], dim=self.dim)
 
@@ -104,11 +108,11 @@ class CatTransform(_Parts):
         return rushlight.cat(parts, dim=dim) if dim < 0 else sum(parts)
 
     @constraints.dependent_property
-    def domain(self):
+    def domain(self) -> Constraint:
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -147,18 +151,18 @@ class StackTransform(_Parts):
         slices = zip(self.transforms, self._slices(x, "x"), strict=True)
         return rushlight.stack([t(part) for t, part in slices], dim=self.dim)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         slices = zip(self.transforms, self._slices(y, "y"), strict=True)
         return rushlight.stack([t.inv(part) for t, part in slices], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         slices = zip(self.transforms, self._slices(x, "x"), self._slices(y, "y"), strict=True)
         return rushlight.stack([t.log_abs_det_jacobian(a, b) for t, a, b in slices], dim=self.dim)
 
     @constraints.dependent_property
-    def domain(self):
+    def domain(self) -> Constraint:
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import rushlight
 from rushlight import Tensor
@@ -17,6 +17,9 @@ from ._gamma import Exponential
 from .distribution import Distribution
 from .transforms import AffineTransform, ExpTransform, PowerTransform
 from .utils import broadcast_all, euler_constant
+
+if TYPE_CHECKING:
+    from rushlight.distributions.constraints import Constraint
 
 __all__ = ["GeneralizedPareto", "Kumaraswamy", "Pareto", "Uniform", "Weibull"]
 
@@ -57,7 +60,7 @@ class Uniform(Distribution):
         }
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
+    def support(self) -> Constraint:
         return constraints.interval(self.low, self.high)
 
     @property
@@ -238,7 +241,7 @@ class Pareto(TransformedDistribution):
         new.transforms = new._from_exponential()
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
+    def support(self) -> Constraint:
         return constraints.greater_than_eq(self.scale)
 
     @property
@@ -300,7 +303,7 @@ class GeneralizedPareto(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
+    def support(self) -> Constraint:
         end = self.loc - self.scale / self.concentration
         high = rushlight.where(self.concentration < 0, end, math.inf)
         return constraints.interval(self.loc, high)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 
 from . import constraints
 from .utils import _sum_rightmost, lazy_property, open_property
+
+if TYPE_CHECKING:
+    from rushlight.distributions.constraints import Constraint
 
 __all__ = [
     "ComposeTransform",
@@ -155,11 +158,11 @@ class _InverseTransform(Transform):
         return self.__dict__
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self):
+    def domain(self) -> Constraint:
         return self._inv.codomain
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return self._inv.domain
 
     @open_property
@@ -188,13 +191,13 @@ class _InverseTransform(Transform):
     def __call__(self, x: Any) -> Any:
         return self._inv._inv_call(x)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rushlight.Tensor, y: rushlight.Tensor) -> rushlight.Tensor:
         return -self._inv.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> rushlight.Size:
         return self._inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> rushlight.Size:
         return self._inv.forward_shape(shape)
 
 
@@ -240,13 +243,13 @@ class ComposeTransform(Transform):
         return before, before + change
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self):
+    def domain(self) -> Constraint:
         if not self.parts:
             return constraints.real
         return _with_event_dim(self.parts[0].domain, self._event_dims()[0])
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
+    def codomain(self) -> Constraint:
         if not self.parts:
             return constraints.real
         return _with_event_dim(self.parts[-1].codomain, self._event_dims()[1])
@@ -278,7 +281,7 @@ class ComposeTransform(Transform):
             x = part(x)
         return x
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rushlight.Tensor, y: rushlight.Tensor) -> rushlight.Tensor:
         if not self.parts:
             return rushlight.zeros_like(x)
         total: Any = 0
@@ -337,11 +340,11 @@ class IndependentTransform(Transform):
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self):
+    def domain(self) -> Constraint:
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @open_property
@@ -357,12 +360,12 @@ class IndependentTransform(Transform):
             raise ValueError("Too few dimensions on input")
         return self.base_transform(x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: rushlight.Tensor) -> rushlight.Tensor:
         if y.dim() < self.codomain.event_dim:
             raise ValueError("Too few dimensions on input")
         return self.base_transform.inv(y)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rushlight.Tensor, y: rushlight.Tensor) -> rushlight.Tensor:
         result = self.base_transform.log_abs_det_jacobian(x, y)
         return _sum_rightmost(result, self.reinterpreted_batch_ndims)
 
@@ -370,10 +373,10 @@ class IndependentTransform(Transform):
         base = repr(self.base_transform)
         return f"{type(self).__name__}({base}, {self.reinterpreted_batch_ndims})"
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> rushlight.Size:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> rushlight.Size:
         return self.base_transform.inverse_shape(shape)
 
 
@@ -402,11 +405,11 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self):
+    def domain(self) -> Constraint:
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
+    def codomain(self) -> Constraint:
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -420,16 +423,16 @@ class ReshapeTransform(Transform):
     def _call(self, x):
         return x.reshape(self._batch(x) + self.out_shape)
 
-    def _inverse(self, y):
+    def _inverse(self, y: rushlight.Tensor) -> rushlight.Tensor:
         return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rushlight.Tensor, y: rushlight.Tensor) -> rushlight.Tensor:
         return x.new_zeros(self._batch(x))
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Sequence[int]) -> rushlight.Size:
         return _replace_suffix(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Sequence[int]) -> rushlight.Size:
         return _replace_suffix(shape, self.out_shape, self.in_shape)
 
 

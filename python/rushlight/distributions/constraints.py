@@ -100,7 +100,9 @@ class _Dependent(Constraint):
             raise NotImplementedError(".event_dim cannot be determined statically")
         return self._event_dim
 
-    def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented):
+    def __call__(
+        self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+    ) -> Constraint:
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
@@ -253,7 +255,7 @@ class _Boolean(Constraint):
 
     is_discrete = True
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (value == 0) | (value == 1)
 
 
@@ -263,7 +265,7 @@ class _OneHot(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
 
 
@@ -286,7 +288,7 @@ class _IntegerInterval(Constraint):
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -312,7 +314,7 @@ class _IntegerGreaterThan(Constraint):
     def __init__(self, lower_bound):
         self.lower_bound = lower_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
@@ -333,7 +335,7 @@ class _Multinomial(Constraint):
     def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
@@ -343,7 +345,7 @@ class _Multinomial(Constraint):
 class _Real(Constraint):
     """Everything but not-a-number."""
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return value == value
 
 
@@ -363,7 +365,7 @@ class _GreaterThan(Constraint):
     def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound < value
 
 
@@ -383,7 +385,7 @@ class _GreaterThanEq(Constraint):
     def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
 
 
@@ -403,7 +405,7 @@ class _LessThan(Constraint):
     def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
 
 
@@ -425,7 +427,7 @@ class _Interval(Constraint):
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -447,7 +449,7 @@ class _HalfOpenInterval(Constraint):
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
@@ -456,7 +458,7 @@ class _Simplex(Constraint):
 
     event_dim = 1
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
@@ -468,7 +470,7 @@ class _LowerTriangular(Constraint):
 
     event_dim = 2
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return _all_of_last(value.tril() == value, 2)
 
 
@@ -477,7 +479,7 @@ class _LowerCholesky(Constraint):
 
     event_dim = 2
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         positive_diagonal = (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
         return lower_triangular.check(value) & positive_diagonal
 
@@ -487,7 +489,7 @@ class _CorrCholesky(Constraint):
 
     event_dim = 2
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         tolerance = rushlight.finfo(value.dtype).eps * value.size(-1) * 10
         length = rushlight.linalg.norm(value.detach(), dim=-1)
         return ((length - 1).abs() <= tolerance).all(-1) & lower_cholesky.check(value)
@@ -498,7 +500,7 @@ class _Square(Constraint):
 
     event_dim = 2
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         return rushlight.full(
             value.shape[:-2],
             value.shape[-2] == value.shape[-1],
@@ -510,7 +512,7 @@ class _Square(Constraint):
 class _Symmetric(_Square):
     """Symmetric matrices, to 1e-6."""
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         is_square = super().check(value)
         if not is_square.all():
             return is_square
@@ -520,7 +522,7 @@ class _Symmetric(_Square):
 class _PositiveSemidefinite(_Symmetric):
     """Symmetric matrices without negative eigenvalues."""
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         is_symmetric = super().check(value)
         if not _holds_everywhere(is_symmetric):
             return is_symmetric
@@ -530,7 +532,7 @@ class _PositiveSemidefinite(_Symmetric):
 class _PositiveDefinite(_Symmetric):
     """Symmetric matrices that have a Cholesky factor."""
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         is_symmetric = super().check(value)
         if not _holds_everywhere(is_symmetric):
             return is_symmetric
@@ -583,7 +585,7 @@ class _Cat(_Sequence):
                 f"lengths must match cseq, but there are {len(self.lengths)} and {len(self.cseq)}"
             )
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} is out of range for {value.dim()} dimensions")
         rest = value.size(self.dim) - sum(self.lengths)
@@ -614,7 +616,7 @@ class _Stack(_Sequence):
         outer = super().event_dim
         return outer + 1 if self.dim + outer < 0 else outer
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} is out of range for {value.dim()} dimensions")
         checks = [c.check(value.select(self.dim, i)) for i, c in enumerate(self.cseq)]

@@ -213,7 +213,7 @@ def _kl_expfamily_expfamily(p, q):
 
 
 @register_kl(Bernoulli, Bernoulli)
-def _bernoulli_bernoulli(p, q):
+def _bernoulli_bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     rest = 1 - p.probs
     one = _times_log_ratio(p.probs, q.probs)
     return one + _times_log_ratio(rest, 1 - q.probs)
@@ -225,7 +225,7 @@ def _times_log_ratio(p: Tensor, q: Tensor) -> Tensor:
 
 
 @register_kl(Beta, Beta)
-def _beta_beta(p, q):
+def _beta_beta(p: Beta, q: Beta) -> Tensor:
     log_rest = p.concentration0.digamma() - (p.concentration1 + p.concentration0).digamma()
     return _cross_beta(q, _mean_log(p), log_rest) - p.entropy()
 
@@ -240,24 +240,26 @@ def _binomial_binomial(p, q):
 
 
 @register_kl(Categorical, Categorical)
-def _categorical_categorical(p, q):
+def _categorical_categorical(p: Categorical, q: Categorical) -> Tensor:
     t = p.probs * (p.logits - q.logits)
     t = rushlight.where((q.probs == 0).expand_as(t), math.inf, t)
     return rushlight.where((p.probs == 0).expand_as(t), 0.0, t).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
-def _onehot_onehot(p, q):
+def _onehot_onehot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
     return _categorical_categorical(p._categorical, q._categorical)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _continuous_bernoulli_continuous_bernoulli(p, q):
+def _continuous_bernoulli_continuous_bernoulli(
+    p: ContinuousBernoulli, q: ContinuousBernoulli
+) -> Tensor:
     return _cross_continuous_bernoulli(p, q) - p.entropy()
 
 
 @register_kl(Dirichlet, Dirichlet)
-def _dirichlet_dirichlet(p, q):
+def _dirichlet_dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     total = p.concentration.sum(-1)
     gap = p.concentration - q.concentration
     slopes = p.concentration.digamma() - total.digamma().unsqueeze(-1)
@@ -267,48 +269,48 @@ def _dirichlet_dirichlet(p, q):
 
 
 @register_kl(Exponential, Exponential)
-def _exponential_exponential(p, q):
+def _exponential_exponential(p: Exponential, q: Exponential) -> Tensor:
     return _cross_exponential(p, q) - p.entropy()
 
 
 @register_kl(Gamma, Gamma)
-def _gamma_gamma(p, q):
+def _gamma_gamma(p: Gamma, q: Gamma) -> Tensor:
     return _cross_gamma(p, q, _mean_log(p)) - p.entropy()
 
 
 @register_kl(Gumbel, Gumbel)
-def _gumbel_gumbel(p, q):
+def _gumbel_gumbel(p: Gumbel, q: Gumbel) -> Tensor:
     ratio = p.scale / q.scale
     mean_of_exp = (-p.loc / q.scale + (ratio + 1).lgamma()).exp()
     return _cross_gumbel(p, q, mean_of_exp) - p.entropy()
 
 
 @register_kl(Geometric, Geometric)
-def _geometric_geometric(p, q):
+def _geometric_geometric(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _half_normal_half_normal(p, q):
+def _half_normal_half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
     return _normal_normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)
-def _laplace_laplace(p, q):
+def _laplace_laplace(p: Laplace, q: Laplace) -> Tensor:
     distance = (p.loc - q.loc).abs()
     own = p.scale * (-distance / p.scale).exp()
     return (q.scale / p.scale).log() + (distance + own) / q.scale - 1
 
 
 @register_kl(Normal, Normal)
-def _normal_normal(p, q):
+def _normal_normal(p: Normal, q: Normal) -> Tensor:
     ratio = (p.scale / q.scale).pow(2)
     distance = ((p.loc - q.loc) / q.scale).pow(2)
     return 0.5 * (ratio + distance - 1 - ratio.log())
 
 
 @register_kl(Pareto, Pareto)
-def _pareto_pareto(p, q):
+def _pareto_pareto(p: Pareto, q: Pareto) -> Tensor:
     """Infinite where p begins below q."""
     ratio = q.alpha / p.alpha
     result = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
@@ -316,12 +318,12 @@ def _pareto_pareto(p, q):
 
 
 @register_kl(Poisson, Poisson)
-def _poisson_poisson(p, q):
+def _poisson_poisson(p: Poisson, q: Poisson) -> Tensor:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
 @register_kl(Uniform, Uniform)
-def _uniform_uniform(p, q):
+def _uniform_uniform(p: Uniform, q: Uniform) -> Tensor:
     return _where_inside(p, q, ((q.high - q.low) / (p.high - p.low)).log())
 
 
@@ -333,7 +335,7 @@ def _cauchy_cauchy(p, q):
 
 
 @register_kl(Independent, Independent)
-def _independent_independent(p, q):
+def _independent_independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError(
             "KL between Independents that join different numbers of dimensions"

@@ -79,7 +79,7 @@ class ExpTransform(_SameType):
     def _call(self, x):
         return x.exp()
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
     def log_abs_det_jacobian(self, x, y):
@@ -123,7 +123,7 @@ class PowerTransform(Transform):
     def _call(self, x):
         return x.pow(self.exponent)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
     def log_abs_det_jacobian(self, x, y):
@@ -162,7 +162,7 @@ class SigmoidTransform(_SameType):
     def _call(self, x):
         return _clipped_sigmoid(x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         y = _clamp_probabilities(y)
         return y.log() - (-y).log1p()
 
@@ -186,7 +186,7 @@ class SoftplusTransform(_SameType):
     def _call(self, x):
         return softplus(x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x, y):
@@ -209,7 +209,7 @@ class TanhTransform(_SameType):
     def _call(self, x):
         return x.tanh()
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.atanh()
 
     def log_abs_det_jacobian(self, x, y):
@@ -298,7 +298,7 @@ class AffineTransform(Transform):
     def _call(self, x):
         return self.loc + self.scale * x
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x, y):
@@ -355,7 +355,7 @@ class CorrCholeskyTransform(Transform):
         rest = _before((1 - r.square()).sqrt().cumprod(-1))
         return r * rest + rest.diagonal(dim1=-2, dim2=-1).diag_embed()
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         both = rushlight.stack((y, _before(1 - y.square().cumsum(-1))))
         below, rest = tril_matrix_to_vec(both, diag=-1)
         r = below / rest.sqrt()
@@ -401,7 +401,7 @@ class SoftmaxTransform(_SameType):
     def _call(self, x):
         return softmax(x, dim=-1)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
     def forward_shape(self, shape):
@@ -436,7 +436,7 @@ class StickBreakingTransform(_SameType):
         length = pad((1 - share).cumprod(-1), [1, 0], value=1.0)  # what is left before each
         return rushlight.cat((share * length[..., :-1], length[..., -1:]), dim=-1)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         tiny = rushlight.finfo(y.dtype).tiny
         left = (1 - y.cumsum(-1)).clamp(min=tiny)
         broken, left = y[..., :-1], left[..., :-1]
@@ -471,7 +471,7 @@ class LowerCholeskyTransform(_SameType):
     def _call(self, x):
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
@@ -491,7 +491,7 @@ class PositiveDefiniteTransform(_SameType):
         factor = LowerCholeskyTransform()(x)
         return factor @ factor.mT
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform().inv(rushlight.linalg.cholesky(y))
 
 
@@ -523,7 +523,7 @@ class CumulativeDistributionTransform(Transform):
     def _call(self, x):
         return self.distribution.cdf(x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: Tensor) -> Tensor:
         return self.distribution.icdf(y)
 
     def log_abs_det_jacobian(self, x, y):

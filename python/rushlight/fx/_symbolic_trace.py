@@ -9,35 +9,31 @@ import inspect
 import math
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
-from rushlight import _C, Tensor, _assert, nn
+from rushlight import Tensor, _assert, nn
 from rushlight._C import ScriptObject
 from rushlight._warnings import warn
 from rushlight.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from rushlight.fx._compatibility import compatibility  # noqa: F401
 from rushlight.fx._lazy_graph_module import _LazyGraphModule, _make_graph_module
+from rushlight.fx._patches import (
+    _autowrap_check,
+    _create_wrapped_func,
+    _create_wrapped_method,
+    _Patcher,
+    _proxies,
+    _public_functions,
+    is_fx_tracing,
+)
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node, base_types
-from rushlight.fx.proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
+from rushlight.fx.proxy import ParameterProxy, Scope, ScopeContextManager, TracerBase
 from rushlight.utils import _pytree as pytree
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
-
-_tracing = 0
-
-
-def is_fx_tracing() -> bool:
-    """Whether a `Tracer` runs.
-
-    Example:
-        >>> torch.fx.is_fx_tracing()
-        False
-    """
-    return _tracing > 0
-
 
 is_fx_symbolic_tracing = is_fx_tracing
 
@@ -83,10 +79,6 @@ class ProxyableClassMeta(type):
         return tracers.pop().create_proxy("call_function", cls, args, kwargs)
 
 
-def _proxies(values: Any) -> list[Proxy]:
-    return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, Proxy)]
-
-
 # ---- functions that are recorded whole ----
 
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
@@ -115,100 +107,9 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     return fn_or_name
 
 
-def _create_wrapped_func(orig_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is recorded where it meets a proxy."""
-
-    @functools.wraps(orig_fn)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = _proxies((args, kwargs))
-        if not found:
-            return orig_fn(*args, **kwargs)
-        proxy = found[0].tracer.create_proxy("call_function", orig_fn, args, kwargs)
-        proxy.node.meta["is_wrapped"] = True
-        return proxy
-
-    return wrapper
-
-
-def _create_wrapped_method(cls: type, name: str) -> Callable[..., Any]:
-    """A method that is recorded where it meets a proxy."""
-    orig_fn = getattr(cls, name)
-
-    @functools.wraps(orig_fn)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = _proxies((args, kwargs))
-        if not found:
-            return orig_fn(*args, **kwargs)
-        return found[0].tracer.create_proxy("call_method", name, args, kwargs)
-
-    return wrapper
-
-
 # What subclasses of `Tracer` that trace in their own way call inside of their replacements.
 _orig_module_call: Callable[..., Any] = nn.Module.__call__
 _orig_module_getattr: Callable[..., Any] = nn.Module.__getattr__
-
-
-class _Patcher:
-    """Puts functions in the place of others, and those back at the end of the `with`.
-
-    What was replaced with `deduplicate` is not replaced a second time with it.
-    """
-
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], Any]] = []
-        self.visited: set[int] = set()
-
-    def patch(
-        self, frame_dict: dict[str, Any], name: str, new_fn: Any, deduplicate: bool = True
-    ) -> None:
-        """Replaces a function in the names of a module."""
-        if self._is_done(frame_dict.get(name), new_fn, deduplicate):
-            return
-        if name in frame_dict:
-            self._undo.append(functools.partial(frame_dict.__setitem__, name, frame_dict[name]))
-        else:  # a function that is built in
-            self._undo.append(functools.partial(frame_dict.pop, name, None))
-        frame_dict[name] = new_fn
-
-    def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
-        """Replaces a method of a class."""
-        if self._is_done(getattr(cls, name), new_fn, deduplicate):
-            return
-        if name == "__getattr__":
-            self._undo.append(_restore_look_up)
-        if name in vars(cls):
-            self._undo.append(functools.partial(setattr, cls, name, vars(cls)[name]))
-        else:
-            self._undo.append(functools.partial(delattr, cls, name))
-        setattr(cls, name, new_fn)
-
-    def visit_once(self, thing: Any) -> bool:
-        """Whether this is the first time that this object is seen."""
-        known = id(thing) in self.visited
-        self.visited.add(id(thing))
-        return not known
-
-    def revert_all_patches(self) -> None:
-        """Puts everything back."""
-        while self._undo:
-            self._undo.pop()()
-
-    @staticmethod
-    def _is_done(old: Any, new: Any, deduplicate: bool) -> bool:
-        new.__fx_already_patched = deduplicate
-        return deduplicate and getattr(old, "__fx_already_patched", False)
-
-    def __enter__(self) -> _Patcher:
-        global _tracing
-        _tracing += 1
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        global _tracing
-        _tracing -= 1
-        self.revert_all_patches()
-        self.visited.clear()
 
 
 def _patch_wrapped_functions(patcher: _Patcher) -> None:
@@ -217,18 +118,6 @@ def _patch_wrapped_functions(patcher: _Patcher) -> None:
         patcher.patch(space, name, _create_wrapped_func(known[name]))
     for method in _wrapped_methods_to_patch:
         patcher.patch_method(*method, _create_wrapped_method(*method))
-
-
-def _public_functions(space: Mapping[str, Any]) -> list[tuple[str, Callable[..., Any]]]:
-    named = list(space.items())
-    return [(name, x) for name, x in named if callable(x) and not name.startswith("_")]
-
-
-def _autowrap_check(patcher: _Patcher, space: dict[str, Any], function_ids: set[int]) -> None:
-    """Patches those functions of a module that are recorded whole."""
-    for name, function in _public_functions(space) if patcher.visit_once(space) else ():
-        if id(function) in function_ids:
-            patcher.patch(space, name, _create_wrapped_func(function))
 
 
 def _assert_is_none(value: Any, msg: str) -> None:
@@ -567,15 +456,6 @@ class Tracer(TracerBase):
 
         patcher.patch_method(nn.Module, "__call__", module_call, deduplicate=False)
         patcher.patch_method(nn.Module, "__getattr__", module_read, deduplicate=False)
-
-
-def _restore_look_up() -> None:
-    """Python keeps the slow look-up in every class whose `__getattr__` was once another."""
-    classes: list[type] = [nn.Module]
-    while classes:
-        cls = classes.pop()
-        _C._look_up_directly(cls)
-        classes.extend(cls.__subclasses__())
 
 
 # Where the layers are; classes tell PyTorch's names under the alias.

@@ -10,7 +10,7 @@ from rushlight._checks import wrap_dim
 from rushlight._texts.docstrings import with_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from rushlight import Tensor
@@ -31,7 +31,7 @@ _IDENTITY_OF = {
 }
 
 
-def _canonical_dim(dim, ndim: int) -> tuple[int, ...]:
+def _canonical_dim(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     """Dimensions as a sorted tuple of numbers from 0; None and () mean all of them."""
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return tuple(range(ndim))
@@ -45,11 +45,11 @@ def _canonical_dim(dim, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(dims)) if ndim else ()
 
 
-def _least(dtype):
+def _least(dtype: rushlight.dtype) -> float:
     return -rushlight.inf if dtype.is_floating_point else rushlight.iinfo(dtype).min
 
 
-def _greatest(dtype):
+def _greatest(dtype: rushlight.dtype) -> float:
     return rushlight.inf if dtype.is_floating_point else rushlight.iinfo(dtype).max
 
 
@@ -145,23 +145,30 @@ def _count(mask, dim, keepdim):
     return rushlight.sum(mask, _canonical_dim(dim, mask.ndim), keepdim=bool(keepdim))
 
 
-def _sum_dtype(dtype, given):
+def _sum_dtype(dtype: rushlight.dtype, given: rushlight.dtype | None) -> rushlight.dtype:
     """The dtype of sums and products: integers are added up in int64."""
     if given is not None:
         return given
     return dtype if dtype.is_floating_point or dtype.is_complex else rushlight.int64
 
 
-def _of_any_layout(needs_mask):
+def _of_any_layout(needs_mask: bool) -> Callable[..., Any]:
     """Sparse inputs too: their result has their layout.
 
     Where zero is not what is reduced to nothing, elements without an entry have to be told from
     those outside the mask, and PyTorch wants a mask (`needs_mask`).
     """
 
-    def decorate(reduction):
+    def decorate(reduction: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(reduction)
-        def reduce(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+        def reduce(
+            input: Tensor,
+            dim: int | Sequence[int] | None = None,
+            *,
+            keepdim: bool = False,
+            dtype: rushlight.dtype | None = None,
+            mask: Tensor | None = None,
+        ) -> Tensor:
             if input.layout is not rushlight.strided:
                 if needs_mask and mask is None:
                     raise ValueError(
@@ -260,7 +267,7 @@ def cumprod(
     return rushlight.cumprod(_combine_input_and_mask(cumprod, input, mask), dim, dtype=input.dtype)
 
 
-def _numbers(name, input):
+def _numbers(name: str, input: Tensor) -> Tensor:
     if input.dtype == rushlight.bool:
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
     return input

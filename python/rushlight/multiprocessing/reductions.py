@@ -71,7 +71,7 @@ class _Block(mmap.mmap):
     fd: int
 
     @classmethod
-    def of_file(cls, fd, nbytes):
+    def of_file(cls, fd: int, nbytes: int) -> _Block:
         block = cls(fd, nbytes)
         block.fd = fd
         weakref.finalize(block, os.close, fd)
@@ -83,14 +83,14 @@ _blocks: weakref.WeakValueDictionary[int, _Block] = weakref.WeakValueDictionary(
 _files: weakref.WeakValueDictionary[tuple[int, int], _Block] = weakref.WeakValueDictionary()
 
 
-def _memory_of(block):
+def _memory_of(block: _Block) -> Tensor:
     """All of a block as bytes; it lives as long as the tensor."""
     memory = rushlight.frombuffer(block, dtype=rushlight.uint8)
     _blocks[memory.data_ptr()] = block
     return memory
 
 
-def _new_block(nbytes):
+def _new_block(nbytes: int) -> _Block:
     fd = os.memfd_create("rushlight")
     os.ftruncate(fd, nbytes)
     return _Block.of_file(fd, nbytes)

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-def _check_layout(layout):
+def _check_layout(layout: rushlight.layout | None) -> rushlight.layout:
     layout = rushlight.strided if layout is None else layout
     if layout not in (rushlight.strided, rushlight.jagged):
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")

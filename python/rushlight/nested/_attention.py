@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import rushlight
+
+if TYPE_CHECKING:
+    from rushlight.nn._attention import Heads
 
 __all__: list[str] = []
 
 
-def attend(layer, query, key, value, batch_first):
+def attend(
+    layer: Heads,
+    query: rushlight.Tensor,
+    key: rushlight.Tensor,
+    value: rushlight.Tensor,
+    batch_first: bool,
+) -> rushlight.Tensor:
     """The output of attention, nested as the query is, (batch, length, width).
 
     Args:

@@ -7,14 +7,14 @@ import rushlight
 __all__: list[str] = []
 
 
-def rows_of(offsets, count):
+def rows_of(offsets: rushlight.Tensor, count: int) -> rushlight.Tensor:
     """For each of `count` places along the ragged dimension, the component that it is in."""
     places = rushlight.arange(count, dtype=offsets.dtype, device=offsets.device)
     rows = rushlight.bucketize(places, offsets[1:].contiguous(), right=True)
     return rows.clamp(0, max(offsets.shape[0] - 2, 0))
 
 
-def element_mask(t, length):
+def element_mask(t: rushlight.Tensor, length: int) -> rushlight.Tensor:
     """A mask (B, length) of what is no padding."""
     places = rushlight.arange(length, device=t._offsets.device)
     return places < t._seq_lengths().unsqueeze(1)

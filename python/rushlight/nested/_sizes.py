@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from typing import TYPE_CHECKING
 
 from rushlight._sym import SymInt
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
 
 __all__ = ["NestedInt", "get_tensor_symint"]
 
@@ -67,7 +71,7 @@ class NestedInt(SymInt):
         raise TypeError(f"the ragged size {self} is no int: components differ in it")
 
 
-def get_tensor_symint(tensor, *, coeff: int = 1) -> NestedInt:
+def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> NestedInt:
     """The symbol of the lengths that a tensor of offsets or lengths says."""
     key = id(tensor)
     if key not in _known:

@@ -8,12 +8,16 @@ steps are recorded.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rushlight
 from rushlight import Tensor
 from rushlight.autograd import Function
 from rushlight.nested._handlers import HandlesCalls
+
+if TYPE_CHECKING:
+    from rushlight.autograd.function import BackwardCFunction
 
 __all__: list[str] = []
 
@@ -26,16 +30,16 @@ class Windows(NamedTuple):
     starts: tuple
     dim: int  # of the nested tensor
 
-    def largest(self):
+    def largest(self) -> tuple[int, ...]:
         """The largest size of the components in each of their dimensions."""
         return tuple(max((s[i] for s in self.shapes), default=0) for i in range(self.dim - 1))
 
-    def packed(self):
+    def packed(self) -> bool:
         """Whether they fill a buffer one behind the other."""
         return self == packed(self.shapes, self.dim)
 
 
-def packed(shapes, dim):
+def packed(shapes: Sequence[tuple[int, ...]], dim: int) -> Windows:
     """The windows of contiguous components, one behind the other."""
     shapes = tuple(map(tuple, shapes))
     counts = [math.prod(s) for s in shapes]
@@ -44,7 +48,7 @@ def packed(shapes, dim):
     return Windows(shapes, strides, starts, dim)
 
 
-def _make(buffer, windows, requires_grad=False):
+def _make(buffer: Tensor, windows: Windows, requires_grad: bool = False) -> Tensor:
     made = Tensor._make_wrapper_subclass(
         StridedNestedTensor,
         (len(windows.shapes), *windows.largest()),
@@ -67,7 +71,7 @@ class _Buffer(Function):
         return t._buffer.view_as(t._buffer)
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: BackwardCFunction, grad: Tensor) -> Tensor:
         return _Wrap.apply(grad, ctx.windows)
 
 
@@ -89,21 +93,21 @@ class _Wrap(Function):
         return out, None
 
 
-def buffer_of(t):
+def buffer_of(t: Tensor) -> Tensor:
     """The buffer, recorded."""
     if t.requires_grad and rushlight.is_grad_enabled():
         return _Buffer.apply(t)
     return t._buffer
 
 
-def wrap(buffer, windows):
+def wrap(buffer: Tensor, windows: Windows) -> Tensor:
     """A nested tensor of windows on a buffer, recorded."""
     if buffer.requires_grad and rushlight.is_grad_enabled():
         return _Wrap.apply(buffer, windows)
     return _make(buffer, windows)
 
 
-def components(t):
+def components(t: Tensor) -> list[Tensor]:
     """The components as views of the buffer, recorded."""
     buffer = buffer_of(t)
     return [buffer.as_strided(*window) for window in zip(*t._windows[:3], strict=True)]
@@ -161,16 +165,16 @@ class StridedNestedTensor(HandlesCalls, Tensor):
         """The elements of all components in one tensor of one dimension; gradients pass."""
         return buffer_of(self)
 
-    def _nested_tensor_size(self):
+    def _nested_tensor_size(self) -> Tensor:
         return self._table(self._windows.shapes)
 
-    def _nested_tensor_strides(self):
+    def _nested_tensor_strides(self) -> Tensor:
         return self._table(self._windows.strides)
 
-    def _nested_tensor_storage_offsets(self):
+    def _nested_tensor_storage_offsets(self) -> Tensor:
         return rushlight.tensor(self._windows.starts, dtype=rushlight.int64)
 
-    def _table(self, rows):
+    def _table(self, rows: tuple[tuple[int, int], tuple[int, int], tuple[int, int]]) -> Tensor:
         if not rows or self._windows.dim == 1:
             return rushlight.empty(len(rows), 0, dtype=rushlight.int64) if rows else _NOTHING
         return rushlight.tensor(rows, dtype=rushlight.int64)
@@ -197,7 +201,9 @@ class StridedNestedTensor(HandlesCalls, Tensor):
     def __hash__(self) -> int:
         return id(self)
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(
+        self, protocol: int
+    ) -> tuple[Callable[..., Any], tuple[Tensor, Tensor, Tensor, Tensor]]:
         parts = (
             self._buffer,
             self._nested_tensor_size(),
@@ -225,7 +231,7 @@ class StridedNestedTensor(HandlesCalls, Tensor):
 _NOTHING = rushlight.empty(0, dtype=rushlight.int64)
 
 
-def of_tables(buffer, sizes, strides, starts):
+def of_tables(buffer: Tensor, sizes: Tensor, strides: Tensor, starts: Tensor) -> Tensor:
     """The nested tensor of a buffer and tables of its windows, each checked against the buffer."""
     if buffer.dim() != 1 or not sizes.shape == strides.shape or starts.shape[:1] != sizes.shape[:1]:
         raise RuntimeError("a nested tensor has a buffer of 1 dimension and tables of equal length")

@@ -1,6 +1,9 @@
 """Arguments that functions and modules check and convert alike."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from rushlight import _C
 from rushlight._warnings import warn
@@ -28,7 +31,7 @@ def _probability(p):
     return p
 
 
-def _reduction(reduction, size_average, reduce):
+def _reduction(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
     """A loss's reduction; the two old flags come first if given, and warn."""
     if size_average is None and reduce is None:
         return reduction
@@ -63,12 +66,12 @@ def _or_else(value, other):
     return other if value is None else value
 
 
-def _repeat(value, n):
+def _repeat(value: int | Sequence[int], n: int) -> tuple[int, ...]:
     """A tuple of `n` for a single value; a tuple of what any iterable holds."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
 
-def _ntuple(n, name="parse"):
+def _ntuple(n: int, name: str = "parse") -> Callable[..., Any]:
     """`_repeat` for one `n`."""
 
     def parse(value):
@@ -84,7 +87,7 @@ _triple = _ntuple(3, "_triple")
 _quadruple = _ntuple(4, "_quadruple")
 
 
-def _list_with_default(out_size, defaults):
+def _list_with_default(out_size: int | Sequence[int], defaults: Sequence[int]) -> int | list[int]:
     """The sizes of `out_size`, those that are None from the end of `defaults`."""
     if isinstance(out_size, int):
         return out_size

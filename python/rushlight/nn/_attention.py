@@ -17,12 +17,19 @@ from ._arguments import _probability
 _INFINITY = float("inf")
 
 
-def _none_or_dtype(input):
+def _none_or_dtype(input: Tensor | None) -> rushlight.dtype | None:
     """The dtype of a tensor, None without one."""
     return None if input is None else input.dtype
 
 
-def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
+def _canonical_mask(
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: rushlight.dtype | None,
+    other_name: str,
+    target_type: rushlight.dtype,
+    check_other: bool = True,
+) -> Tensor | None:
     """A mask as numbers to be added: -inf where a boolean one is True."""
     if mask is None:
         return None
@@ -38,7 +45,14 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     return rushlight.zeros_like(mask, dtype=target_type).masked_fill_(mask, -_INFINITY)
 
 
-def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
+def _mha_shape_check(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None,
+    num_heads: int,
+) -> bool:
     """True for a batch; AssertionError if the dimensions do not fit each other."""
     if query.dim() not in (2, 3):
         raise AssertionError(
@@ -172,7 +186,7 @@ def _split_static_heads(name, x, batch, heads, width):
     return x.unflatten(0, (batch, heads))
 
 
-def _check_mask_shape(mask, batch, heads, length, keys):
+def _check_mask_shape(mask: Tensor | None, batch: int, heads: int, length: int, keys: int) -> None:
     if mask is not None:
         expected: tuple[int, ...] = (length, keys)
         if mask.dim() == 3:
@@ -184,13 +198,15 @@ def _check_mask_shape(mask, batch, heads, length, keys):
             )
 
 
-def _masked_softmax(scores, mask):
+def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """The softmax of scores plus a mask; rows that see no key are zeros."""
     nothing = mask.detach().eq(-math.inf).all(-1, True)
     return ops.softmax(scores + mask.masked_fill(nothing, 0.0), -1).masked_fill(nothing, 0.0)
 
 
-def _attend(q, k, v, mask, dropout):
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float
+) -> tuple[Tensor, Tensor]:
     """What the values of seen keys add up to, and the weights of all keys."""
     scores = (q * math.sqrt(1.0 / q.shape[-1])) @ k.transpose(-2, -1)
     weights = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
@@ -199,7 +215,9 @@ def _attend(q, k, v, mask, dropout):
     return weights @ v, weights
 
 
-def _attend_in_float32(q, k, v, mask, dropout):
+def _attend_in_float32(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float
+) -> tuple[Tensor, Tensor]:
     """`_attend` of 16 bits, whose scores are not rounded before their softmax is taken."""
     autocast = rushlight.is_autocast_enabled(q.device.type)
     if autocast:
@@ -210,13 +228,15 @@ def _attend_in_float32(q, k, v, mask, dropout):
     return joined.to(q.dtype), weights if autocast else weights.to(q.dtype)
 
 
-def _without_unseen(padding, *tensors):
+def _without_unseen(padding: Tensor, *tensors: Tensor) -> list[Tensor]:
     """Keys and values with zeros where padding hides them: what is there may be no number."""
     unseen = padding.detach().eq(-_INFINITY)[:, None, :, None]
     return [t.masked_fill(unseen, 0.0) for t in tensors]
 
 
-def _joined_mask(mask, padding, batch, heads, keys):
+def _joined_mask(
+    mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, keys: int
+) -> Tensor | None:
     """Both masks as one that is added to scores (batch, heads, queries, keys), or None."""
     if mask is not None and mask.dim() == 3:
         mask = mask.unflatten(0, (batch, heads))
@@ -250,7 +270,7 @@ def _with_learnt_key(layer, k, v, is_static, batch_first):
     )
 
 
-def _head_width(layer, width):
+def _head_width(layer: Heads, width: int) -> int:
     if width != layer.embed_dim:
         raise AssertionError(
             f"was expecting embedding dimension of {layer.embed_dim}: the query has {width}"

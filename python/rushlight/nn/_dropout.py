@@ -64,7 +64,7 @@ def feature_alpha_dropout(
     return function(input, p, training)
 
 
-def _feature_dropout(input, p, training, inplace):
+def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     return (ops.feature_dropout_ if inplace else ops.feature_dropout)(input, p, training)
 
 

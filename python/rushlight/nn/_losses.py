@@ -31,7 +31,7 @@ def _reduction(reduction, size_average=None, reduce=None):
     return number
 
 
-def _reduce(losses, number):
+def _reduce(losses: Tensor, number: int) -> Tensor:
     if number == _NONE:
         return losses
     return losses.mean() if number == _MEAN else losses.sum()

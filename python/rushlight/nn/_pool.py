@@ -14,6 +14,8 @@ from rushlight._table import ops
 from ._arguments import _list_with_default
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rushlight.nn import _pool_types as types
 
 
@@ -48,7 +50,7 @@ Example:
 def _max_pool(n: int, shape: str) -> tuple[types.MaxPool, types.MaxPoolWithIndices]:
     """`max_poolNd` and `max_poolNd_with_indices`."""
 
-    def make(places, name, doc):
+    def make(places: bool, name: str, doc: str) -> Callable[..., Any]:
         def max_pool(
             input: Tensor,
             kernel_size: Any,
@@ -64,7 +66,7 @@ def _max_pool(n: int, shape: str) -> tuple[types.MaxPool, types.MaxPoolWithIndic
 
         return _set_name(name, max_pool, doc)
 
-    def doc(sentence):
+    def doc(sentence: str) -> str:
         sizes, halves = ", 4" * n, ", 2" * n
         return _MAX_POOL.format(sentence=sentence, shape=shape, sizes=sizes, halves=halves, n=n)
 
@@ -118,7 +120,7 @@ def _adaptive_max_pool(
 ) -> tuple[types.AdaptiveMaxPool, types.AdaptiveMaxPoolWithIndices]:
     """`adaptive_max_poolNd` and `adaptive_max_poolNd_with_indices`."""
 
-    def make(places, name, doc):
+    def make(places: bool, name: str, doc: str) -> Callable[..., Any]:
         def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
             size = _list_with_default(output_size, input.size())
             values, indices = function(input, size)
@@ -196,7 +198,7 @@ def _fractional_max_pool(
 ) -> tuple[types.FractionalMaxPool, types.FractionalMaxPoolWithIndices]:
     """`fractional_max_poolNd` and `fractional_max_poolNd_with_indices`."""
 
-    def make(places, name, doc):
+    def make(places: bool, name: str, doc: str) -> Callable[..., Any]:
         def fractional_max_pool(
             input: Tensor,
             kernel_size: Any,

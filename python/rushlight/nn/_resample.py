@@ -61,7 +61,7 @@ def _for_each(value, dims):
     return value if value is None or isinstance(value, (list, tuple)) else [value] * dims
 
 
-def _warn_of_old_name(name):
+def _warn_of_old_name(name: str) -> None:
     warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 

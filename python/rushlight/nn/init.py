@@ -136,7 +136,7 @@ def trunc_normal_(
             "almost nothing"
         )
 
-    def normal_cdf(x):
+    def normal_cdf(x: float) -> float:
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
     if tensor.is_meta:  # nothing can be drawn, nor refused
@@ -261,19 +261,19 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return tensor
 
 
-def _calculate_fan_in_and_fan_out(tensor):
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     _check_matrix(tensor, "Fan in and fan out can not be computed for tensor")
     outputs, inputs, *field = tensor.shape
     return inputs * math.prod(field), outputs * math.prod(field)
 
 
-def _check_matrix(tensor, complaint):
+def _check_matrix(tensor: Tensor, complaint: str) -> None:
     """ValueError for less than a matrix."""
     if tensor.dim() < 2:
         raise ValueError(f"{complaint} with fewer than 2 dimensions: the shape is {tensor.shape}")
 
 
-def _calculate_correct_fan(tensor, mode):
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported: it is 'fan_in' or 'fan_out'")
@@ -281,7 +281,7 @@ def _calculate_correct_fan(tensor, mode):
     return fan_in if mode == "fan_in" else fan_out
 
 
-def _xavier_std(tensor, gain):
+def _xavier_std(tensor: Tensor, gain: float) -> float:
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return gain * math.sqrt(2.0 / float(fan_in + fan_out))
 
@@ -322,12 +322,12 @@ def xavier_normal_(
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
-def _kaiming_std(tensor, a, mode, nonlinearity):
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     fan = _calculate_correct_fan(tensor, mode)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-def _draw_affine_(weight, bias):
+def _draw_affine_(weight: Tensor, bias: Tensor | None) -> None:
     """New values of a layer's weight and bias, from U(-k, k) with k = 1 / √fan_in."""
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
@@ -336,7 +336,7 @@ def _draw_affine_(weight, bias):
         uniform_(bias, -k, k)
 
 
-def _is_empty(tensor):
+def _is_empty(tensor: Tensor) -> bool:
     """Whether a dimension has size 0: there is nothing to fill, which is told."""
     if 0 not in tensor.shape:
         return False

@@ -12,11 +12,14 @@ import os
 import pickle
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight._files.archive import PyTorchFileReader
 from rushlight._files.pickled import Storages, unsafe_unpickler
+
+if TYPE_CHECKING:
+    from rushlight.storage import TypedStorage, UntypedStorage
 
 __all__ = ["PackageImporter", "is_from_package"]
 
@@ -207,14 +210,14 @@ class PackageImporter:
             map_location: see `rushlight.load`.
         """
 
-        def read(key, dtype, numel):
+        def read(key: str, dtype: rushlight.dtype, numel: int) -> UntypedStorage:
             name, nbytes = f".data/{key}.storage", numel * dtype.itemsize
             found = self.zip_reader.get_storage_from_record(name, nbytes, rushlight.uint8)
             return found.untyped_storage()
 
         storages = Storages(read, map_location)
 
-        def load_storage(pid):
+        def load_storage(pid: tuple[str, type, str, str, int]) -> TypedStorage:
             # PyTorch's keys are numbers here.
             return storages.load((*pid[:2], str(pid[2]), *pid[3:]))
 

@@ -77,7 +77,7 @@ def _step(module, calls, parent):
     return f"{own}({kind})::forward"
 
 
-def _short_path(filename):
+def _short_path(filename: str) -> str:
     """A file's path from the longest folder of sys.path that it is in."""
     roots = [root.rstrip("/") + "/" for root in sys.path if root]
     return filename[max((len(r) for r in roots if filename.startswith(r)), default=0) :]

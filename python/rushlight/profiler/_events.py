@@ -31,7 +31,7 @@ class Interval:
     start: float
     end: float
 
-    def elapsed_us(self):
+    def elapsed_us(self) -> float:
         """Its length."""
         return self.end - self.start
 
@@ -47,7 +47,7 @@ class _Times:
     use_device = None
 
     @property
-    def cpu_time(self: Any):
+    def cpu_time(self: Any) -> float:
         """The mean of a call."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
@@ -172,29 +172,29 @@ class FunctionEvent(_Times):
         return self.name
 
     @property
-    def activity_type(self):
+    def activity_type(self) -> str:
         """The kind of event in a trace."""
         if self.is_python_function:
             return "python_function"
         return "user_annotation" if self.is_user_annotation else "cpu_op"
 
     @property
-    def cpu_time_total(self):
+    def cpu_time_total(self) -> float:
         return 0 if self.is_async else self.time_range.elapsed_us()
 
     @property
-    def self_cpu_time_total(self):
+    def self_cpu_time_total(self) -> float:
         return self.cpu_time_total - sum(c.cpu_time_total for c in self.cpu_children)
 
     @property
-    def self_cpu_memory_usage(self):
+    def self_cpu_memory_usage(self) -> int:
         return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children)
 
-    def append_cpu_child(self, child):
+    def append_cpu_child(self, child: FunctionEvent) -> None:
         """Say that another event ran inside this one."""
         self.cpu_children.append(child)
 
-    def set_cpu_parent(self, parent):
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
         """Say that this event ran inside another."""
         self.cpu_parent = parent
 
@@ -234,7 +234,7 @@ class FunctionEventAvg(_Times):
         self.cpu_parent = None
         self.cpu_children: list[FunctionEvent] = []
 
-    def add(self, event):
+    def add(self, event: FunctionEvent) -> FunctionEventAvg:
         """Count one more call."""
         if self.key is None:
             for name in ("key", "node_id", "input_shapes", "stack", "scope", "overload_name"):
@@ -261,7 +261,7 @@ class FunctionEventAvg(_Times):
         )
 
 
-def nested(events):
+def nested(events: list[FunctionEvent]) -> list[FunctionEvent]:
     """Gives events of one thread, ordered by their beginning, their parents, children and stacks.
 
     Those that hold others have the memory of what they hold.
@@ -288,7 +288,7 @@ def nested(events):
     return events
 
 
-def _is_call(event):
+def _is_call(event: FunctionEvent) -> bool:
     return event.is_python_function
 
 
@@ -321,7 +321,7 @@ class EventList(list):
         self._by_overload = False
 
     @property
-    def self_cpu_time_total(self):
+    def self_cpu_time_total(self) -> float:
         """What all took, nothing counted twice; microseconds."""
         return sum(e.self_cpu_time_total for e in self)
 
@@ -337,7 +337,7 @@ class EventList(list):
         group_by_input_shapes: bool = False,
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ):
+    ) -> EventList:
         """One entry for each name.
 
         Args:
@@ -371,21 +371,21 @@ class EventList(list):
         result._by_overload = group_by_overload_name
         return result
 
-    def count(self, name: str):
+    def count(self, name: str) -> int:
         """How often an op ran, by its name with or without "aten::"."""
         return sum(e.count for e in self if name in (e.key, e.key.removeprefix("aten::")))
 
     def table(
         self,
-        sort_by=None,
+        sort_by: int | str | None = None,
         row_limit: int = 100,
         max_src_column_width: int = 75,
         max_name_column_width: int = 55,
         max_shapes_column_width: int = 80,
-        header=None,
+        header: int | str | None = None,
         top_level_events_only: bool = False,
-        time_unit=None,
-    ):
+        time_unit: str | None = None,
+    ) -> str:
         """The entries as text.
 
         Args:
@@ -425,7 +425,7 @@ class EventList(list):
     def __str__(self):
         return self.table()
 
-    def export_chrome_trace(self, path):
+    def export_chrome_trace(self, path: str) -> None:
         """Write events in the format of chrome://tracing."""
         events = [
             {
@@ -447,7 +447,7 @@ class EventList(list):
         """What `export_stacks` can measure."""
         return list(_METRICS)
 
-    def export_stacks(self, path, metric: str = "self_cpu_time_total"):
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write, for flame graphs, the Python calls around events and what those took.
 
         Events of a profiler without stacks are left out.
@@ -468,7 +468,7 @@ class EventList(list):
 _SEPARATORS = str.maketrans(" ;\t\n", "____")
 
 
-def _trace_arguments(event):
+def _trace_arguments(event: FunctionEvent) -> dict[str, Any]:
     arguments: dict[str, Any] = {"External id": event.id}
     if event.structured_input_shapes:
         arguments["Input Dims"] = event.structured_input_shapes

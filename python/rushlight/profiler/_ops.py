@@ -44,7 +44,7 @@ def _sizes(argument):
     return [_sizes(a) for a in argument] if _is_list(argument) else argument
 
 
-def _concrete(argument):
+def _concrete(argument: int | list[int] | None) -> int | list[int] | None:
     if isinstance(argument, (bool, int, float, complex, str)):
         return argument
     return list(argument) if isinstance(argument, (list, tuple)) else None

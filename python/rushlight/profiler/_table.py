@@ -17,7 +17,7 @@ def format_time(us, unit=None):
     return f"{us / _UNITS[unit]:.3f}{unit}"
 
 
-def format_memory(n):
+def format_memory(n: int) -> str:
     """Bytes as text."""
     for size, unit in ((2**30, "GB"), (2**20, "MB"), (2**10, "KB")):
         if abs(n) >= size:
@@ -25,15 +25,15 @@ def format_memory(n):
     return f"{n} B"
 
 
-def _cut(text, width):
+def _cut(text: str, width: int) -> str:
     return text if width is None or len(text) <= width else text[: width - 3] + "..."
 
 
-def _cut_front(text, width):
+def _cut_front(text: str, width: int) -> str:
     return text if width is None or len(text) <= width else "..." + text[3 - width :]
 
 
-def _percent(part, total):
+def _percent(part: float, total: float) -> str:
     return f"{100 * part / total:.2f}%" if total else "NaN"
 
 
@@ -41,7 +41,7 @@ def table(rows, *, total, memory, flops, overloads, widths, header, top_level, t
     """The events `rows` as lines of text; `total` is the time of all of which they are."""
     name_width, shapes_width, source_width = widths
 
-    def time(us):
+    def time(us: float) -> str:
         return format_time(us, time_unit)
 
     columns = [
@@ -81,7 +81,7 @@ def table(rows, *, total, memory, flops, overloads, widths, header, top_level, t
         titles.append("Source Location")
     rule = "  ".join("-" * w for w in sizes)
 
-    def line(texts):
+    def line(texts: list[str]) -> str:
         # The last column of a table with sources is read from the left.
         parts = [t.rjust(w) for t, w in zip(texts, sizes, strict=False)]
         if len(texts) > len(columns):

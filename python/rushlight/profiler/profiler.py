@@ -86,7 +86,7 @@ def kineto_available():
     return False
 
 
-def _default_schedule_fn(_step):
+def _default_schedule_fn(_step: int) -> ProfilerAction:
     return ProfilerAction.RECORD
 
 
@@ -123,7 +123,7 @@ def schedule(
     if warmup == 0:
         warn("Profiler won't be using warmup, this can skew profiler results")
 
-    def action(step):
+    def action(step: int) -> ProfilerAction:
         if step < 0:
             raise AssertionError("the step must not be negative")
         if step < skip_first:
@@ -165,7 +165,7 @@ def tensorboard_trace_handler(
         1
     """
 
-    def handler(prof):
+    def handler(prof: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
         name = f"{worker}.{time.time_ns()}.pt.trace.json{'.gz' if use_gzip else ''}"
@@ -178,7 +178,7 @@ def tensorboard_trace_handler(
 _active = threading.local()
 
 
-def _recording():
+def _recording() -> list[_Recorder]:
     if not hasattr(_active, "profiles"):
         _active.profiles = []
     return _active.profiles
@@ -244,7 +244,7 @@ class _Recorder:
 
     record_shapes = profile_memory = with_stack = with_flops = with_modules = False
 
-    def _begin(self):
+    def _begin(self) -> None:
         self._ranges = []
         self._works = []  # [name, begin, end, shapes] of what went on beside the thread
         self._began = time.perf_counter_ns()
@@ -256,7 +256,7 @@ class _Recorder:
             self.with_modules,
         )
 
-    def _end(self):
+    def _end(self) -> EventList:
         events = []
         if self in _recording():  # or `autograd._disable_profiler` has ended it
             ops, ranges, calls = _C._profile_stop()
@@ -395,7 +395,7 @@ class profile(_Recorder):
         if self._has_schedule:
             self._open_step()
 
-    def _follow(self, action):
+    def _follow(self, action: ProfilerAction) -> None:
         wanted = action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
         if wanted and not self._is_recording:
             self._begin()
@@ -404,15 +404,15 @@ class profile(_Recorder):
             warn("Incorrect schedule: a record step is followed by none")
             self._finish()
 
-    def _finish(self):
+    def _finish(self) -> None:
         self._is_recording = False
         self._events = self._end()
 
-    def _open_step(self):
+    def _open_step(self) -> None:
         self._step_range = record_function(f"ProfilerStep#{self.step_num}")
         self._step_range.__enter__()
 
-    def _close_step(self):
+    def _close_step(self) -> None:
         if self._step_range is not None:
             self._step_range.__exit__(None, None, None)
             self._step_range = None

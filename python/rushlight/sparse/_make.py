@@ -7,7 +7,7 @@ pass it, and `check_sparse_tensor_invariants` keeps what it is told.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import rushlight
@@ -157,7 +157,7 @@ def _make(name, wanted, layout, *arguments, **options):
     return sparse_compressed_tensor(*arguments, layout=wanted, **options)
 
 
-def _by_rows(name, wanted):
+def _by_rows(name: str, wanted: rushlight.layout) -> Callable[..., Any]:
     def make(
         crow_indices: Any,
         col_indices: Any,
@@ -177,7 +177,7 @@ def _by_rows(name, wanted):
     return _set_name(make, name, wanted)
 
 
-def _by_columns(name, wanted):
+def _by_columns(name: str, wanted: rushlight.layout) -> Callable[..., Any]:
     def make(
         ccol_indices: Any,
         row_indices: Any,
@@ -213,7 +213,7 @@ _ARGUMENTS = {
 }
 
 
-def _set_name(make, name, layout):
+def _set_name(make: Callable[..., Any], name: str, layout: rushlight.layout) -> Callable[..., Any]:
     make.__name__ = make.__qualname__ = name
     one = "[[[4.0]], [[5.0]]]" if "_bs" in name else "[4.0, 5.0]"
     make.__doc__ = f"""`sparse_compressed_tensor` of the layout {layout}.
@@ -253,7 +253,7 @@ def _validate_sparse_compressed_tensor_args(
     ops._check_sparse_compressed(compressed_indices, plain_indices, values, tuple(size), layout)
 
 
-def _validator(layout):
+def _validator(layout: rushlight.layout) -> Callable[..., Any]:
     def validate(compressed_indices, plain_indices, values, size, check_pinning=None) -> None:
         """Raises RuntimeError if these are no tensor of the layout."""
         _validate_sparse_compressed_tensor_args(

@@ -277,15 +277,15 @@ def _as_tensor(value):
     return None
 
 
-def _position_text(where):
+def _position_text(where: str) -> str:
     return f"\n\nThe failure occurred for item {where}" if where else ""
 
 
-def _limit_text(limit, rtol, atol):
+def _limit_text(limit: float, rtol: float, atol: float) -> str:
     return "" if rtol == atol == 0 else f" (up to {limit} allowed)"
 
 
-def _wanted_text(rtol, atol):
+def _wanted_text(rtol: float, atol: float) -> str:
     return "equal" if rtol == atol == 0 else "close"
 
 
@@ -323,7 +323,7 @@ def _describe(actual, expected, close, rtol, atol):
     )
 
 
-def _largest(values):
+def _largest(values: Tensor) -> str:
     place = int(values.reshape(-1).argmax())
     index: list[int] = []
     for size in reversed(values.shape):

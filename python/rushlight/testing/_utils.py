@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 
 import rushlight
 
 
 @contextlib.contextmanager
-def freeze_rng_state():
+def freeze_rng_state() -> Iterator[None]:
     """After the block the generators of all devices are where they were before it."""
     with rushlight.random.fork_rng():
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import rushlight
@@ -17,10 +18,10 @@ class DeviceContext:
         device: the device of factories that are called without one.
     """
 
-    def __init__(self, device) -> None:
+    def __init__(self, device: str) -> None:
         self.device = rushlight.device(device)
 
-    def __enter__(self):
+    def __enter__(self) -> DeviceContext:
         self.device.__enter__()
         return self
 
@@ -28,10 +29,10 @@ class DeviceContext:
         return self.device.__exit__(kind, value, trace)
 
 
-def set_device(device):
+def set_device(device: str) -> Callable[..., Any]:
     """A decorator: the function with this default device."""
 
-    def decorate(function):
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def inner(*args: Any, **kwargs: Any) -> Any:
             with rushlight.device(device):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
 from rushlight.utils._pytree import tree_map_only
+
+if TYPE_CHECKING:
+    from rushlight._ops import OpOverloadPacket
 
 __all__ = ["flop_registry", "formula_of_sizes", "register_flop_formula"]
 
@@ -19,14 +23,16 @@ def _shape(value):
     return tree_map_only(_C.TensorBase, lambda t: tuple(t.shape), value)
 
 
-def register_flop_formula(targets, get_raw: bool = False):
+def register_flop_formula(
+    targets: OpOverloadPacket | list[OpOverloadPacket], get_raw: bool = False
+) -> Callable[..., Any]:
     """Decorates a formula for one or several ops (`rushlight.ops.aten.mm`).
 
     It is called with the op's arguments, tensors as their sizes, and `out_shape`; with `get_raw`
     with the tensors themselves and `out_val`.
     """
 
-    def register(formula):
+    def register(formula: Callable[..., Any]) -> Callable[..., Any]:
         def count_flops(*args, out_val=None, **kwargs):
             if get_raw:
                 return formula(*args, out_val=out_val, **kwargs)

@@ -7,7 +7,7 @@ structure from. Other containers take part once `register_pytree_node` knows the
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight.utils._pytree_nodes import (  # noqa: F401
@@ -159,7 +159,9 @@ def arg_tree_leaves(*args, **kwargs):
     return [leaf for value in (*args, *kwargs.values()) for leaf in tree_iter(value, None)]
 
 
-def tree_is_leaf(tree, is_leaf=None):
+def tree_is_leaf(
+    tree: int | Sequence[int] | None, is_leaf: Callable[..., Any] | None = None
+) -> bool:
     """Whether a tree is a single leaf."""
     return _is_leaf(tree, is_leaf)
 
@@ -193,11 +195,11 @@ def _type_filter(types):
     raise TypeError(f"expected a type, a tuple of types or a function, but got {types!r}")
 
 
-def map_only(type_or_types_or_pred, /):
+def map_only(type_or_types_or_pred: type, /) -> Callable[..., Any]:
     """Decorates a function of a leaf: others than these come through as they are."""
     wanted = _type_filter(type_or_types_or_pred)
 
-    def decorate(func):
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def wrapper(x):
             return func(x) if wanted(x) else x
@@ -271,7 +273,7 @@ def tree_map_with_path(func: Callable[..., Any], tree, *rests, is_leaf=None):
     return spec.unflatten(func(*row) for row in zip(*columns, strict=True))
 
 
-def keystr(path):
+def keystr(path: tuple[SequenceKey, ...]) -> str:
     """A path as text: "['a'][0].b"."""
     return "".join(map(str, path))
 

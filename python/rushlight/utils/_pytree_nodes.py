@@ -33,7 +33,7 @@ class SequenceKey:
 
     idx: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"[{self.idx!r}]"
 
     def get(self, sequence):
@@ -284,12 +284,12 @@ def is_namedtuple_class(cls):
     )
 
 
-def is_namedtuple_instance(obj: object):
+def is_namedtuple_instance(obj: object) -> bool:
     """Whether it is of a class that `namedtuple` made."""
     return is_namedtuple_class(type(obj))
 
 
-def is_namedtuple(obj: object):
+def is_namedtuple(obj: object) -> bool:
     """Whether it is such a class or of one."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
@@ -303,12 +303,12 @@ def is_structseq_class(cls):
     return is_final and all(isinstance(getattr(cls, name, None), int) for name in counts)
 
 
-def is_structseq_instance(obj: object):
+def is_structseq_instance(obj: object) -> bool:
     """Whether it is of such a class."""
     return is_structseq_class(type(obj))
 
 
-def is_structseq(obj: object):
+def is_structseq(obj: object) -> bool:
     """Whether it is such a class or of one."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
@@ -326,7 +326,7 @@ def _is_leaf(tree, is_leaf=None):
     return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
 
 
-def register_constant(cls):
+def register_constant(cls: type) -> None:
     """Let instances of `cls` be part of the structure, without leaves, compared by `==`."""
     if cls.__eq__ is object.__eq__:
         raise TypeError(

@@ -25,7 +25,7 @@ class TreeSpec:
         self.num_nodes = 1 + sum(c.num_nodes for c in children_specs)
         self.num_leaves = 1 if type is None else sum(c.num_leaves for c in children_specs)
 
-    def is_leaf(self):
+    def is_leaf(self) -> bool:
         """Whether it stands for a leaf."""
         return self.type is None
 

@@ -49,7 +49,7 @@ class CapturedTraceback:
         self._frames = frames
 
     @staticmethod
-    def extract(*, script=False, cpp=False, skip: int = 0):
+    def extract(*, script: bool = False, cpp: bool = False, skip: int = 0) -> CapturedTraceback:
         """The stack now, without the innermost `skip` frames.
 
         Args:
@@ -64,7 +64,7 @@ class CapturedTraceback:
         """The frames, outermost first."""
         return traceback.StackSummary.from_list(self._frames)
 
-    def format(self):
+    def format(self) -> list[str]:
         """The frames as lines of text."""
         return traceback.format_list(self._frames)
 

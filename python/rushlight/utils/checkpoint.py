@@ -19,7 +19,7 @@ from rushlight.utils._python_dispatch import TorchDispatchMode
 from rushlight.utils._pytree import keystr, tree_leaves_with_path, tree_map_only
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rushlight import Tensor
 
@@ -216,7 +216,7 @@ class _StartState:
         self.devices, self.device_states = states
 
     @contextlib.contextmanager
-    def restore(self):
+    def restore(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             for autocast in self.autocasts:
                 if autocast["enabled"] or rushlight.is_autocast_enabled(autocast["device_type"]):
@@ -225,7 +225,7 @@ class _StartState:
             yield
 
     @contextlib.contextmanager
-    def _random_state_restored(self):
+    def _random_state_restored(self) -> Iterator[None]:
         if self.state is None:
             yield
             return
@@ -393,11 +393,11 @@ class _Recomputation:
         with self.first_context, names, saved_tensors_hooks(self._pack, self._unpack):
             return self.call()
 
-    def _pack(self, tensor):
+    def _pack(self, tensor: Tensor) -> int:
         self.shapes.append((tuple(tensor.shape), tensor.dtype, tensor.device))
         return len(self.shapes) - 1
 
-    def _unpack(self, place):
+    def _unpack(self, place: int) -> Tensor:
         if place not in self.recomputed:
             self._run_again()
         if place not in self.recomputed:
@@ -416,7 +416,7 @@ class _Recomputation:
             )
         return tensor
 
-    def _check_arguments(self):
+    def _check_arguments(self) -> None:
         """RuntimeError where an argument was written since."""
         for name, tensor, version in self.versions:
             if tensor._version != version:
@@ -427,14 +427,14 @@ class _Recomputation:
                     "find its arguments as they were: let it write to a clone() of them"
                 )
 
-    def _run_again(self):
+    def _run_again(self) -> None:
         self._check_arguments()
         self.recomputed.clear()
         if self.ops:
             self.ops[1].names.clear()
         count = 0
 
-        def pack_again(tensor):
+        def pack_again(tensor: Tensor) -> int:
             nonlocal count
             dual = _C._forward_level_of(tensor) != 0
             self.recomputed[count] = _C._without_graph(tensor) if dual else tensor.detach()
@@ -456,7 +456,7 @@ class _Recomputation:
         ):
             self.call()
 
-    def _error(self, message):
+    def _error(self, message: str) -> CheckpointError:
         if self.ops:
             first, again = (", ".join(ops.names) or "none" for ops in self.ops)
             message += f"\nOps of the forward pass: {first}\nOps of the recomputation: {again}"

@@ -336,7 +336,7 @@ PyMODINIT_FUNC PyInit_{name}() {{ return PyModule_Create(&rl_module); }}
 """
 
 
-def _quote(text):
+def _quote(text: str) -> str:
     """As a string of C++."""
     escaped = "".join(
         c if c.isascii() and c.isprintable() and c not in '"\\' else f"\\{ord(c):03o}" for c in text

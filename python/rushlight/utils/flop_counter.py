@@ -102,7 +102,7 @@ class FlopCounterMode(TorchDispatchMode):
         return "\n".join(lines)
 
 
-def _with_unit(n):
+def _with_unit(n: int) -> str:
     for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K")):
         if n >= size:
             return f"{n / size:.3f}{unit}"

@@ -75,7 +75,7 @@ class RemovableHandle:
 _boundary = None
 
 
-def _boundary_function():
+def _boundary_function() -> type:
     """The identity function whose backward hands the gradients to a callback; made on first use."""
     global _boundary
     if _boundary is None:
@@ -183,7 +183,7 @@ class BackwardHook:
             self.grad_outputs = None
         return grads
 
-    def _inputs_done(self, grads):
+    def _inputs_done(self, grads: tuple[rushlight.Tensor, ...]) -> tuple[rushlight.Tensor, ...]:
         if self.grad_outputs is None:  # backward of backward, which passes the output by
             return grads
         for hook in self.user_hooks:

@@ -163,7 +163,23 @@ def _future_of(value: Any) -> Future[Any]:
     return future
 
 
-class _FileSystemWriter(StorageWriter):
+class _InFolder:
+    """Of what writes or reads a checkpoint in a folder."""
+
+    path: Any
+
+    @property
+    def checkpoint_id(self):
+        """The folder of the checkpoint."""
+        return self.path
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id) -> bool:
+        """Whether a name is a path of this file system."""
+        return FileSystem.validate_checkpoint_id(checkpoint_id)
+
+
+class _FileSystemWriter(_InFolder, StorageWriter):
     """Writes a checkpoint into a folder.
 
     Args:
@@ -296,16 +312,6 @@ class _FileSystemWriter(StorageWriter):
     def _get_metadata_path(self):
         return self.fs.concat_path(self.path, _METADATA_FN)
 
-    @property
-    def checkpoint_id(self):
-        """The folder."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id) -> bool:
-        """Whether the name is a path here."""
-        return FileSystem.validate_checkpoint_id(checkpoint_id)
-
 
 class FileSystemWriter(_FileSystemWriter):
     """Writes a checkpoint into a folder, and copies states for `async_save`.
@@ -358,7 +364,7 @@ class FileSystemWriter(_FileSystemWriter):
         return copy_to_cpu(state_dict)
 
 
-class FileSystemReader(StorageReader):
+class FileSystemReader(_InFolder, StorageReader):
     """Reads a checkpoint from a folder.
 
     Args:
@@ -444,16 +450,6 @@ class FileSystemReader(StorageReader):
     def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
         """Return the plans unchanged."""
         return plans
-
-    @property
-    def checkpoint_id(self):
-        """The folder of the checkpoint."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id) -> bool:
-        """Whether a name is a path of this file system."""
-        return FileSystem.validate_checkpoint_id(checkpoint_id)
 
 
 def _fill(planner: LoadPlanner, item, stored) -> None:

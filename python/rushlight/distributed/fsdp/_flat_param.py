@@ -7,12 +7,12 @@ Before a forward the parts are gathered; the module then computes with views of 
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import nn
-from rushlight.distributed._kinds import AllreduceOptions, ReduceOp, ReduceScatterOptions
-from rushlight.distributed.fsdp._traffic import Travelling
+from rushlight.distributed._kinds import ReduceOp
+from rushlight.distributed._traffic import Travelling, gathered, scattered, summed
 from rushlight.distributed.fsdp._unit import Unit
 from rushlight.distributed.fsdp.api import BackwardPrefetch
 
@@ -32,13 +32,20 @@ class FlatParameter(nn.Parameter):
         return flat
 
 
+class _Slot(NamedTuple):
+    """Where a module has a parameter, and its number among the unit's."""
+
+    module: nn.Module
+    name: str
+    index: int
+
+
 class FlatParamHandle(Unit):
     """The flat tensor of some parameters of a module, and this process's part of it.
 
     Args:
         module: the module that is wrapped.
-        places: where each parameter is; those that are shared have several places.
-        params: the parameters.
+        places: where each parameter is (`Place`); those that are shared have several places.
         group: the processes that share the parts.
         replicas: the processes that have the same part, or None.
         sharded: whether a process keeps a part alone.
@@ -53,7 +60,6 @@ class FlatParamHandle(Unit):
         self,
         module,
         places,
-        params,
         group,
         replicas,
         sharded,
@@ -64,6 +70,12 @@ class FlatParamHandle(Unit):
         forward_prefetch,
     ):
         super().__init__()
+        index: dict[int, int] = {}
+        params, self.fqns = [], []
+        for place in places:
+            if index.setdefault(id(place.parameter), len(params)) == len(params):
+                params.append(place.parameter)
+                self.fqns.append(place.fqn)
         dtypes = {p.dtype for p in params}
         if len(dtypes) > 1:
             raise ValueError(f"Must flatten tensors with uniform dtype but got {dtypes}")
@@ -73,7 +85,8 @@ class FlatParamHandle(Unit):
             raise ValueError(
                 "Must flatten tensors with uniform `requires_grad` when `use_orig_params=False`"
             )
-        self.module, self.places = module, places
+        self.module = module
+        self.places = [_Slot(p.module, p.name, index[id(p.parameter)]) for p in places]
         self.group, self.replicas = group, replicas
         self.parts_of = group.size() if sharded else 1
         self.rank = group.rank() if sharded else 0
@@ -87,9 +100,6 @@ class FlatParamHandle(Unit):
         self.reduce_dtype = (mixed and (mixed.reduce_dtype or mixed.param_dtype)) or params[0].dtype
         self.shapes = [p.shape for p in params]
         self.numels = [p.numel() for p in params]
-        self.fqns = [
-            next(place.fqn for place in places if place.index == i) for i in range(len(params))
-        ]
         self.starts = [sum(self.numels[:i]) for i in range(len(params))]
         total = sum(self.numels)
         self.part_size = -(-total // self.parts_of)
@@ -169,9 +179,7 @@ class FlatParamHandle(Unit):
         part = part.detach()
         if not self.sharded:
             return part
-        full = part.new_empty(self.part_size * self.parts_of)
-        yield self.group._allgather_base(full, part.contiguous())
-        return full
+        return (yield from gathered(self.group, part.contiguous()))
 
     def gather(self, part):
         """All processes' parts, one after the other."""
@@ -228,25 +236,19 @@ class FlatParamHandle(Unit):
         ]
 
     def _reduce(self, flat):
-        part = flat.new_empty(self.part_size)
         if self.hook is not None:
             if self.sharded:
+                part = flat.new_empty(self.part_size)
                 self.hook(self.hook_state, flat, part)
                 return part
             self.hook(self.hook_state, flat)
             return flat
         if self.sharded:
-            opts = ReduceScatterOptions()
-            opts.reduceOp = ReduceOp.AVG
-            yield self.group._reduce_scatter_base(part, flat, opts)
-        else:
-            part = flat
+            flat = yield from scattered(self.group, flat, ReduceOp.AVG)
         over = self.replicas if self.sharded else self.group
         if over is not None and over.size() > 1:
-            opts = AllreduceOptions()
-            opts.reduceOp = ReduceOp.AVG
-            yield over.allreduce([part], opts)
-        return part
+            yield from summed(over, flat, ReduceOp.AVG)
+        return flat
 
     # ---- whole parameters, for programs ----
 

@@ -16,11 +16,11 @@ from rushlight import cuda, nn
 from rushlight.autograd import Variable
 from rushlight.distributed import _making, _world
 from rushlight.distributed._contract import _State, contract
+from rushlight.distributed._traffic import Traffic
 from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
-from rushlight.distributed.fsdp._common import map_tensors, tensors_of
+from rushlight.distributed.fsdp._common import cast_floats, modules_of, places_of, tensors_of
 from rushlight.distributed.fsdp._param_unit import ParamUnit, Settings, cut
-from rushlight.distributed.fsdp._traffic import Traffic
-from rushlight.distributed.fsdp._unit import saved_places
+from rushlight.distributed.fsdp._unit import outermost_forward
 from rushlight.distributed.tensor import Shard
 
 __all__ = [
@@ -132,7 +132,7 @@ class _FSDPState(_State):
         self.settings: Any = None
         self.reshards: bool | None = None
         self.yet_to_run: set[int] = set()
-        self.saved: Any = None
+        self.forward: Any = None  # the one under way, where this is outermost
         self.traffic = Traffic()  # of the units below, where this is outermost
 
     def begin_anew(self):
@@ -150,7 +150,7 @@ class _FSDPState(_State):
             self._begin()
         policy = self.settings.policy
         if policy.cast_forward_inputs and policy.param_dtype is not None:
-            return _cast((args, kwargs), policy.param_dtype)
+            return cast_floats((args, kwargs), policy.param_dtype)
         return args, kwargs
 
     def _begin(self):
@@ -159,13 +159,9 @@ class _FSDPState(_State):
         outermost = not stack
         stack.append(self)
         if outermost and not _in_backward():
-            self.traffic.begin()
-            for state in _states_below(self.modules):
-                for unit in state.units:
-                    unit.forget()
-                    unit.begin(self.traffic)
-            self.saved = saved_places()
-            self.saved.__enter__()
+            below = [unit for state in _states_below(self.modules) for unit in state.units]
+            self.forward = outermost_forward(self.traffic, below)
+            self.forward.__enter__()
         for unit in self.units:
             unit.keep = outermost if self.reshards is None else not self.reshards
             unit.forward_begins()
@@ -177,19 +173,16 @@ class _FSDPState(_State):
         if failed or not self.yet_to_run:
             self._end(failed, (args, kwargs), output)
         dtype = self.settings.policy.output_dtype
-        return output if dtype is None else _cast(output, dtype)
+        return output if dtype is None else cast_floats(output, dtype)
 
     def _end(self, failed, inputs, output):
         self.yet_to_run = set()
         stack = _stack()
         if self in stack:
             del stack[stack.index(self) :]
-        if self.saved is not None:
-            self.saved.__exit__(None, None, None)
-            self.saved = None
-            for state in _states_below(self.modules):
-                for unit in state.units:
-                    unit.end()
+        if self.forward is not None:
+            self.forward.__exit__(None, None, None)
+            self.forward = None
         wanting = [] if failed else [t for t in tensors_of(output) if t.requires_grad]
         for unit in self.units:
             unit.forward_ends(wanting, list(tensors_of(inputs)))
@@ -199,12 +192,6 @@ class _FSDPState(_State):
         for unit in self.units:
             unit.use_parts()
             unit.release()
-
-
-def _cast(value, dtype):
-    return map_tensors(
-        lambda t: t.to(dtype) if t.is_floating_point() and t.dtype != dtype else t, value
-    )
 
 
 def _states_below(modules: Iterable[nn.Module]) -> list[_FSDPState]:
@@ -443,24 +430,6 @@ def _mesh_for(mesh) -> DeviceMesh:
     return mesh
 
 
-def _own_modules(tops: list[nn.Module]) -> dict[str, nn.Module]:
-    """The modules of a call by name, without those that are spread already."""
-    found: dict[str, nn.Module] = {}
-    seen: set[int] = set()
-
-    def walk(module, path):
-        if id(module) in seen or (module not in tops and fully_shard.state(module) is not None):
-            return
-        seen.add(id(module))
-        found[path] = module
-        for name, child in module.named_children():
-            walk(child, f"{path}.{name}" if path else name)
-
-    for i, top in enumerate(tops):
-        walk(top, "" if len(tops) == 1 else str(i))
-    return found
-
-
 @contract(state_cls=_FSDPState)
 def fully_shard(
     module,
@@ -511,7 +480,10 @@ def fully_shard(
     _check_reshard(reshard_after_forward, settings.group.size())
     state.reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
     state.modules = tops
-    own = _own_modules(tops)
+    own = modules_of(
+        {"" if len(tops) == 1 else str(i): top for i, top in enumerate(tops)},
+        lambda part: part not in tops and fully_shard.state(part) is not None,
+    )
     _move(own.values(), mesh.device_type, ignored_params)
     state.units = _make_units(own, settings, shard_placement_fn, ignored_params)
     for top in tops:
@@ -537,13 +509,9 @@ def _move(modules, device_type: str, ignored) -> None:
 
 def _make_units(modules, settings, place, ignored) -> list[ParamUnit]:
     """A unit for the parameters of each dtype."""
-    left_out = {id(p) for p in ignored or ()}
     params: dict[int, Any] = {}
-    for path, module in modules.items():
-        for name, p in module._parameters.items():
-            if p is not None and id(p) not in left_out:
-                fqn = f"{path}.{name}" if path else name
-                params.setdefault(id(p), (p, fqn, []))[2].append((module, name))
+    for module, name, fqn, p in places_of(modules, ignored or ()):
+        params.setdefault(id(p), (p, fqn, []))[2].append((module, name))
     kinds: dict[Any, tuple[list, list]] = {}
     for p, fqn, places in params.values():
         if p.ndim == 0:

@@ -9,9 +9,8 @@ import rushlight
 from rushlight import nn
 from rushlight.distributed import _making, _world
 from rushlight.distributed.fsdp import wrap as _wrap
-from rushlight.distributed.fsdp._common import clean_tensor_name
+from rushlight.distributed.fsdp._common import clean_tensor_name, modules_of, places_of
 from rushlight.distributed.fsdp._flat_param import FlatParamHandle
-from rushlight.distributed.fsdp._unit import Place
 from rushlight.distributed.fsdp.api import MixedPrecision, ShardingStrategy
 from rushlight.distributed.utils import _broadcast_coalesced
 
@@ -92,24 +91,17 @@ def _is_unit(module):
 
 def own_modules(module, left_out=()):
     """A module and those within it that belong to no unit of their own."""
-    seen, waiting = [], [module]
-    while waiting:
-        m = waiting.pop(0)
-        if m in left_out or m in seen or _is_unit(m):
-            continue
-        seen.append(m)
-        waiting[:0] = [child for child in m._modules.values() if child is not None]
-    return seen
+    return list(_modules_by_path(module, left_out).values())
+
+
+def _modules_by_path(module, left_out):
+    return modules_of({"": module}, lambda m: m in left_out or _is_unit(m))
 
 
 def own_parameters(module, params_left_out, modules_left_out):
     """The parameters of a unit."""
-    found: dict[int, Any] = {}
-    for m in own_modules(module, modules_left_out):
-        for p in m._parameters.values():
-            if p is not None and p not in params_left_out:
-                found[id(p)] = p
-    return list(found.values())
+    places = places_of(_modules_by_path(module, modules_left_out), params_left_out)
+    return list({id(place.parameter): place.parameter for place in places}.values())
 
 
 def check_not_wrapped(module, kind):
@@ -208,27 +200,14 @@ def sync(module, params, group, replicas):
 
 def handle(unit, module):
     """The parameters of a unit as they are found now; None if it has none."""
-    index: dict[int, int] = {}
-    params, places = [], []
-    names = {id(m): name for name, m in module.named_modules()}
-    for m in own_modules(module, unit._ignored_modules):
-        for name, p in m._parameters.items():
-            if p is None or p in unit._ignored_params:
-                continue
-            if id(p) not in index:
-                index[id(p)] = len(params)
-                params.append(p)
-            path = names[id(m)]
-            fqn = clean_tensor_name(f"{path}.{name}" if path else name)
-            places.append(Place(m, name, fqn, index[id(p)]))
-    if not params:
+    places = places_of(_modules_by_path(module, unit._ignored_modules), unit._ignored_params)
+    if not places:
         return None
     strategy = unit.sharding_strategy
     sharded = strategy != ShardingStrategy.NO_SHARD and unit.world_size > 1
     return FlatParamHandle(
         module,
-        places,
-        params,
+        [place._replace(fqn=clean_tensor_name(place.fqn)) for place in places],
         unit.process_group,
         unit._inter_node_pg,
         sharded,

@@ -8,7 +8,8 @@ from typing import Any
 
 import rushlight
 from rushlight import nn
-from rushlight.distributed._kinds import AllreduceOptions, ReduceOp, ReduceScatterOptions
+from rushlight.distributed._kinds import ReduceOp
+from rushlight.distributed._traffic import gathered, scattered, summed
 from rushlight.distributed.fsdp._unit import Unit
 from rushlight.distributed.tensor import DTensor, Shard
 from rushlight.distributed.tensor._redistribute import shard_local
@@ -260,9 +261,9 @@ class ParamUnit(Unit):
             local = leaf._local_tensor.detach()
             turned = local.movedim(part.dim, 0)
             own[part.begin : part.begin + local.numel()].view(turned.shape).copy_(turned)
-        size = self.part_size * self.world
         if settings.all_gather is not None:
-            everyone = settings.all_gather.allocate((size,), dtype=dtype, device=first.device)
+            size = (self.part_size * self.world,)
+            everyone = settings.all_gather.allocate(size, dtype=dtype, device=first.device)
             work = settings.all_gather(
                 output_tensor=everyone, input_tensor=own, group=settings.group, async_op=False
             )
@@ -271,8 +272,7 @@ class ParamUnit(Unit):
         elif self.world == 1:
             everyone = own
         else:
-            everyone = own.new_empty(size)
-            yield settings.group._allgather_base(everyone, own)
+            everyone = yield from gathered(settings.group, own)
         return self._put_together(everyone.view(self.world, self.part_size))
 
     def _put_together(self, shares):
@@ -355,9 +355,7 @@ class ParamUnit(Unit):
             if not settings.all_reduces:
                 self.waiting = share
                 return None
-            opts = AllreduceOptions()
-            opts.reduceOp = op
-            yield replicas.allreduce([share], opts)
+            yield from summed(replicas, share, op)
         if sums:
             copies = 1 if replicas is None else replicas.size()
             share.div_(settings.divisor or self.world * copies)
@@ -382,20 +380,15 @@ class ParamUnit(Unit):
         custom, group = settings.reduce_scatter, settings.reduce_group or settings.group
         if custom is None and self.world == 1:
             return flat[0]
-        size, dtype = (flat.shape[1],), flat.dtype
         if custom is not None:
-            share = custom.allocate(size, dtype=dtype, device=flat.device)
+            share = custom.allocate((flat.shape[1],), dtype=flat.dtype, device=flat.device)
             work = custom(
                 output_tensor=share, input_tensor=flat.view(-1), group=group, op=op, async_op=False
             )
             if work is not None:
                 yield work
             return share
-        share = flat.new_empty(size)
-        opts = ReduceScatterOptions()
-        opts.reduceOp = op
-        yield group._reduce_scatter_base(share, flat.view(-1), opts)
-        return share
+        return (yield from scattered(group, flat.view(-1), op))
 
     def _parts_of(self, share):
         """The gradients of the leaves in this process's share."""

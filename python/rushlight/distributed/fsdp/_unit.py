@@ -4,32 +4,22 @@ While a unit computes its modules have the whole parameters, which are the resul
 node (`_Unshard`), whose backward starts to reduce all gradients. Another node (`_Collect`) hands
 each process its part; it is made before what forward records, so that backward comes to it last,
 and reductions travel while other units compute. What backward saves of the whole is its place alone
-(`saved_places`), so that the whole can go after forward and is gathered again for backward.
+(`outermost_forward`), so that the whole can go after forward and is gathered again for backward.
 """
 
 from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import rushlight
-from rushlight import nn
 from rushlight.autograd import Function, Variable
 from rushlight.autograd.graph import saved_tensors_hooks
-from rushlight.distributed.fsdp._traffic import Travelling
+from rushlight.distributed._traffic import Traffic, Travelling
 
-__all__ = ["Place", "Unit", "saved_places"]
-
-
-class Place(NamedTuple):
-    """Where a parameter is: its module, its name there, and its number among the unit's."""
-
-    module: nn.Module
-    name: str
-    fqn: str
-    index: int
+__all__ = ["Unit", "outermost_forward"]
 
 
 class _Collect(Function):
@@ -115,9 +105,22 @@ def _unpack(packed):
     return view if packed.around is None else packed.around(view)
 
 
-def saved_places():
-    """Within it, of gathered parameters only the place is saved for backward."""
-    return saved_tensors_hooks(_pack, _unpack)
+@contextlib.contextmanager
+def outermost_forward(traffic: Traffic, units: Sequence[Unit]) -> Generator[None, None, None]:
+    """The forward of an outermost module with these units.
+
+    Within it, of gathered parameters only the place is saved for backward.
+    """
+    traffic.begin()
+    for unit in units:
+        unit.forget()
+        unit.begin(traffic)
+    try:
+        with saved_tensors_hooks(_pack, _unpack):
+            yield
+    finally:
+        for unit in units:
+            unit.end()
 
 
 class Unit:

@@ -14,16 +14,16 @@ from rushlight import nn
 from rushlight._warnings import warn
 from rushlight.distributed import _world
 from rushlight.distributed._kinds import ReduceOp
+from rushlight.distributed._traffic import Traffic
 from rushlight.distributed.fsdp import _init, _optim_states, _states, api
 from rushlight.distributed.fsdp._common import (
     FSDP_WRAPPED_MODULE,
+    cast_floats,
     clean_tensor_name,
-    map_tensors,
     tensors_of,
 )
 from rushlight.distributed.fsdp._flat_param import FlatParameter
-from rushlight.distributed.fsdp._traffic import Traffic
-from rushlight.distributed.fsdp._unit import saved_places
+from rushlight.distributed.fsdp._unit import outermost_forward
 from rushlight.distributed.fsdp.api import *  # noqa: F403
 from rushlight.distributed.fsdp.api import (
     BackwardPrefetch,
@@ -236,17 +236,9 @@ class FullyShardedDataParallel(nn.Module):
         args, kwargs = self._cast_inputs(args, kwargs)
         if not self._is_root:
             return self._run(args, kwargs)
-        self._traffic.begin()
         handles = [h for h in self._handles() if h.summoned is None]
-        for handle in handles:
-            handle.forget()
-            handle.begin(self._traffic)
-        try:
-            with saved_places():
-                return self._run(args, kwargs)
-        finally:
-            for handle in handles:
-                handle.end()
+        with outermost_forward(self._traffic, handles):
+            return self._run(args, kwargs)
 
     def _run(self, args, kwargs):
         handle = self._handle
@@ -269,11 +261,7 @@ class FullyShardedDataParallel(nn.Module):
         asked = mixed.cast_root_forward_inputs if self._is_root else mixed.cast_forward_inputs
         if not asked or dtype is None:
             return args, kwargs
-        cast: Any = map_tensors(
-            lambda t: t.to(dtype) if t.is_floating_point() and t.dtype != dtype else t,
-            (args, kwargs),
-        )
-        return cast
+        return cast_floats((args, kwargs), dtype)
 
     def _apply(self, fn, recurse=True):
         for m in FullyShardedDataParallel.fsdp_modules(self):

@@ -92,18 +92,11 @@ def _settings(config: LaunchConfig, name: str, command: list[str]) -> Settings:
     if config.log_line_prefix_template is not None:
         settings.label = config.log_line_prefix_template
     settings.wait_as(config.rdzv_configs)
-    host, _, port = config.rdzv_endpoint.rpartition(":")
     if not config.rdzv_endpoint and config.max_nodes == 1:
         settings.host, settings.hosts_store = "localhost", True
-    elif config.rdzv_backend == "static":
-        settings.node_rank = int(config.rdzv_configs.get("rank", 0))
-        settings.host, settings.port = host or "127.0.0.1", int(port or 29500)
-        settings.hosts_store = settings.node_rank == 0
-    elif config.rdzv_backend == "c10d":
-        settings.host = host or config.rdzv_endpoint or "localhost"
-        settings.port = int(port) if host else 29400
     else:
-        raise ValueError(f"rdzv_backend {config.rdzv_backend} is not one of: static, c10d")
+        rank = int(config.rdzv_configs.get("rank", 0))
+        settings.meet_at(config.rdzv_backend, config.rdzv_endpoint, rank)
     return settings
 
 

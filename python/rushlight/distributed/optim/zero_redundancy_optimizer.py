@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import rushlight
+from rushlight._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from rushlight.distributed import _objects, _world
 from rushlight.distributed.algorithms import Join, Joinable, JoinHook
 from rushlight.distributed.optim.utils import _Functional, functional_optim_map, step_with
@@ -45,10 +46,9 @@ class _Piece:
 
 def _flatten(parameters):
     """One tensor of which the parameters are views from now on."""
-    flat = rushlight.cat([p.data.reshape(-1) for p in parameters])
-    pieces = flat.split([p.numel() for p in parameters])
-    for p, piece in zip(parameters, pieces, strict=True):
-        p.data = piece.view_as(p)
+    flat = _flatten_dense_tensors([p.data for p in parameters])
+    for p, piece in zip(parameters, _unflatten_dense_tensors(flat, parameters), strict=True):
+        p.data = piece
     return flat
 
 

@@ -8,13 +8,17 @@ under its mask; both steps are recorded, so gradients are those of the plain ops
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import Tensor
 from rushlight._lazy import later
 from rushlight._warnings import warn
 from rushlight.autograd import Function
+
+if TYPE_CHECKING:
+    from rushlight.autograd.function import BackwardCFunction
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
 
@@ -65,23 +69,23 @@ def _check(data, mask):
     )
 
 
-def _indices(t):
+def _indices(t: Tensor) -> tuple[Tensor, ...]:
     if t.layout == rushlight.sparse_coo:
         return (t.coalesce().indices(),)
     return t.crow_indices(), t.col_indices()
 
 
-def _all_equal(first, second):
+def _all_equal(first: Sequence[Tensor], second: Sequence[Tensor]) -> bool:
     return all(
         a.shape == b.shape and bool((a == b).all()) for a, b in zip(first, second, strict=True)
     )
 
 
-def _same_indices(first, second):
+def _same_indices(first: Tensor, second: Tensor) -> bool:
     return _all_equal(_indices(first), _indices(second))
 
 
-def _make(data, mask, requires_grad=False):
+def _make(data: Tensor, mask: Tensor, requires_grad: bool = False) -> Tensor:
     """Around these two themselves; nothing is recorded."""
     if data.layout == rushlight.sparse_coo:
         data, mask = data.coalesce(), mask.coalesce()
@@ -101,7 +105,7 @@ def _make(data, mask, requires_grad=False):
     return made
 
 
-def _fill_with_zeros(t):
+def _fill_with_zeros(t: Tensor) -> Tensor:
     """Plain data, with zeros where nothing takes part."""
     if not is_masked_tensor(t):
         return t
@@ -110,7 +114,7 @@ def _fill_with_zeros(t):
     return t._data.masked_fill(~t._mask, 0)
 
 
-def _mask_gradient(grad, mask):
+def _mask_gradient(grad: Tensor, mask: Tensor) -> Tensor:
     """A gradient as a masked tensor."""
     return grad if is_masked_tensor(grad) else _make(_in_layout_of(grad, mask), mask)
 
@@ -124,7 +128,7 @@ class _Out(Function):
         return t._data.detach()
 
     @staticmethod
-    def backward(ctx, *grads):
+    def backward(ctx: BackwardCFunction, *grads: Tensor) -> Tensor:
         return _mask_gradient(grads[0], ctx.mask)
 
 
@@ -164,14 +168,14 @@ class _Convert(Function):
         return _make(_in_layout_of(_fill_with_zeros(grads[0]), ctx.mask), ctx.mask), None
 
 
-def _in_layout(mask, layout):
+def _in_layout(mask: Tensor, layout: rushlight.layout) -> Tensor:
     mask = mask.to_dense() if mask.layout in _SPARSE else mask
     if layout == rushlight.sparse_coo:
         return mask.to_sparse().coalesce()
     return mask.to_sparse_csr() if layout == rushlight.sparse_csr else mask
 
 
-def _in_layout_of(data, mask):
+def _in_layout_of(data: Tensor, mask: Tensor) -> Tensor:
     """The data in the layout of a mask."""
     if data.layout == mask.layout:
         return data
@@ -193,7 +197,7 @@ def _values_of(f, *tensors):
     )
 
 
-def _equal_masks(first, second):
+def _equal_masks(first: Tensor, second: Tensor) -> bool:
     if first is second:
         return True
     if first.layout != second.layout or first.shape != second.shape:
@@ -306,7 +310,7 @@ class MaskedTensor(Tensor):
     __str__ = __repr__
 
 
-def _bracketed_text(shown, shape, indent):
+def _bracketed_text(shown: list[str], shape: list[int], indent: str) -> str:
     if len(shape) == 1:
         return f"{indent}[{', '.join(shown)}]"
     step = len(shown) // shape[0] if shape[0] else 0

@@ -48,11 +48,11 @@ def _arguments(name, args, kwargs):
     return kwargs.pop("dim", None), kwargs.pop("keepdim", False), kwargs
 
 
-def _all(data, dim, keepdim):
+def _all(data: rushlight.Tensor, dim: int | None, keepdim: bool) -> rushlight.Tensor:
     return ~_any(~data.bool(), dim, keepdim)
 
 
-def _any(mask, dim, keepdim):
+def _any(mask: rushlight.Tensor, dim: int | None, keepdim: bool) -> rushlight.Tensor:
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return mask.any() if not keepdim else mask.any().reshape([1] * mask.dim())
     return rushlight.any(mask, dim=dim, keepdim=keepdim)

@@ -10,13 +10,17 @@ on each element: in-place ops, the engine's sums, what composites are made of, a
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import Tensor, _tensor
 from rushlight.autograd import Function
 from rushlight.nested._handlers import HandlesCalls
 from rushlight.nested._sizes import NestedInt, get_tensor_symint
+
+if TYPE_CHECKING:
+    from rushlight.autograd.function import BackwardCFunction
 
 __all__ = ["NestedTensor"]
 
@@ -30,7 +34,7 @@ def _load_val_from_tensor(t):
     return t.shape[0]
 
 
-def _store_val_in_tensor(value):
+def _store_val_in_tensor(value: int) -> Tensor:
     return rushlight.empty(value, 0)
 
 
@@ -61,7 +65,7 @@ class _Values(Function):
         return t._values.view_as(t._values)
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: BackwardCFunction, grad: Tensor) -> Tensor:
         return _Wrap.apply(grad, *ctx.about)
 
 
@@ -146,10 +150,10 @@ class NestedTensor(HandlesCalls, Tensor):
         """How long components are, where they do not reach to the next one; else None."""
         return self._lengths
 
-    def _seq_lengths(self):
+    def _seq_lengths(self) -> Tensor:
         return self._offsets.diff() if self._lengths is None else self._lengths
 
-    def _nested_size(self):
+    def _nested_size(self) -> rushlight.Size:
         sizes: list[Any] = list(self._values.shape)
         source = self._offsets if self._lengths is None else self._lengths
         sizes[self._ragged_idx - 1] = get_tensor_symint(source)
@@ -167,7 +171,7 @@ class NestedTensor(HandlesCalls, Tensor):
         largest = max(range(len(strides)), key=lambda i: strides[i])
         return (strides[ragged] * self._values.shape[largest] * symbol, *outer)
 
-    def _extreme(self, name, reduce):
+    def _extreme(self, name: str, reduce: Callable[..., Any]) -> int:
         known = _cache_entry(self._metadata_cache, name)
         if known is None:
             lengths = self._seq_lengths()
@@ -297,7 +301,7 @@ def _check(values, offsets, lengths, ragged_idx):
 _INDEX = (rushlight.int64, rushlight.int32)
 
 
-def _viewing(t, values):
+def _viewing(t: Tensor, values: Tensor) -> Tensor:
     """Remembers whose memory a nested tensor is a view of."""
     t._root = values if values._base is None else values._base
     return t

@@ -48,7 +48,7 @@ class CausalBias(rushlight.Tensor):
                 "where seq_len_q > seq_len_kv.",
             )
 
-    def _materialize(self, device=None) -> rushlight.Tensor:
+    def _materialize(self, device: rushlight.device | None = None) -> rushlight.Tensor:
         """The mask as a tensor of bools."""
         lower = self.variant is CausalVariant.LOWER_RIGHT
         ones = rushlight.ones(self.seq_len_q, self.seq_len_kv, device=device, dtype=rushlight.bool)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rushlight.types import Device
 
 
-def _draw_parameters(module):
+def _draw_parameters(module: Module) -> None:
     """New values for all parameters of a layer or cell, from U(-k, k) with k = 1 / √hidden_size."""
     bound = 1.0 / math.sqrt(module.hidden_size) if module.hidden_size > 0 else 0
     for weight in module.parameters():

@@ -13,6 +13,7 @@ from rushlight.utils import swap_tensors
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from rushlight.nn.modules.module import Module
     from rushlight.types import Device
 
 from ..parameter import Parameter, clear_grads
@@ -98,7 +99,9 @@ class ModuleChanges(ModuleTree):
                 self._buffers[name] = fn.once(buffer, fn)
         return self
 
-    def _apply_to_parameter(self, name, parameter, fn):
+    def _apply_to_parameter(
+        self, name: str, parameter: rushlight.Tensor, fn: _Application
+    ) -> rushlight.Tensor:
         """A parameter and its gradient after `fn`."""
         with rushlight.no_grad():
             applied = fn(parameter)
@@ -146,7 +149,7 @@ class ModuleChanges(ModuleTree):
                     "are called.",
                 )
 
-        def convert(tensor):
+        def convert(tensor: rushlight.Tensor) -> rushlight.Tensor:
             kind = dtype if tensor.is_floating_point() or tensor.is_complex() else None
             if memory_format is not None and tensor.dim() in (4, 5):
                 return tensor.to(device, kind, non_blocking, memory_format=memory_format)
@@ -189,7 +192,7 @@ class ModuleChanges(ModuleTree):
         """Convert floating-point parameters and buffers to bfloat16; returns self."""
         return self._convert_floats(rushlight.bfloat16)
 
-    def _replicate_for_data_parallel(self):
+    def _replicate_for_data_parallel(self) -> Module:
         """A module with the same attributes, which has dicts of its own and no parameters: those
         that a copy on another device is given are results, plain attributes."""
         copy: Any = self.__new__(type(self))

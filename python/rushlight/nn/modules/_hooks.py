@@ -7,12 +7,15 @@ are in `module.py`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor
 from rushlight._warnings import warn
 from rushlight.utils.hooks import BackwardHook, RemovableHandle
+
+if TYPE_CHECKING:
+    from rushlight.nn.modules.module import Module
 
 # Hooks of every module, in the order of registration; `module.py` tests the four that a call meets.
 global_forward_hooks: OrderedDict = OrderedDict()
@@ -63,14 +66,14 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]):
     return add_hook(global_parameter_registration_hooks, hook)
 
 
-def register_module_forward_pre_hook(hook: Callable[..., Any]):
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, args)` before the forward pass of every module."""
     return add_hook(global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
-):
+) -> RemovableHandle:
     """Call `hook(module, args, output)` after the forward pass of every module."""
     marks = []
     if with_kwargs:
@@ -80,28 +83,28 @@ def register_module_forward_hook(
     return add_hook(global_forward_hooks, hook, marks=marks)
 
 
-def register_module_full_backward_pre_hook(hook: Callable[..., Any]):
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_output)` before the backward pass of every module."""
     return add_hook(global_backward_pre_hooks, hook)
 
 
-def register_module_full_backward_hook(hook: Callable[..., Any]):
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` after the backward pass of every module."""
-    global global_backward_hooks_are_full
-    if global_backward_hooks_are_full is False:
-        raise RuntimeError(mixed_backward_hooks("all modules"))
-    global_backward_hooks_are_full = True
-    return add_hook(global_backward_hooks, hook)
+    return _register_backward_hook(hook, full=True)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]):
     """Deprecated form of `register_module_full_backward_hook`: it sees the last function's
     gradients.
     """
+    return _register_backward_hook(hook, full=False)
+
+
+def _register_backward_hook(hook: Callable[..., Any], full: bool) -> RemovableHandle:
     global global_backward_hooks_are_full
-    if global_backward_hooks_are_full is True:
+    if global_backward_hooks_are_full is (not full):
         raise RuntimeError(mixed_backward_hooks("all modules"))
-    global_backward_hooks_are_full = False
+    global_backward_hooks_are_full = full
     return add_hook(global_backward_hooks, hook)
 
 
@@ -117,7 +120,7 @@ def backward_hooks(module):
     return full, old
 
 
-def backward_pre_hooks(module):
+def backward_pre_hooks(module: Module) -> list[Callable[..., Any]]:
     """The backward pre-hooks that apply to a module, as a list."""
     return [*global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
 
@@ -183,7 +186,7 @@ def _run_forward_pre_hooks(module, args, kwargs):
     return args, kwargs
 
 
-def _forward_hooks(module):
+def _forward_hooks(module: Module) -> Iterator[tuple[int, Callable[..., Any], bool]]:
     """(key, hook, whether it takes kwargs) of the forward hooks, those of all modules first."""
     for key, hook in list(global_forward_hooks.items()):
         yield key, hook, key in global_forward_hooks_with_kwargs

@@ -234,7 +234,7 @@ def load_state_dict(module, states, strict, assign):
     return _IncompatibleKeys(missing, unexpected)
 
 
-def _quote(keys):
+def _quote(keys: list[str]) -> str:
     return ", ".join(f'"{key}"' for key in keys)
 
 

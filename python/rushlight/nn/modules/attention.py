@@ -101,7 +101,7 @@ class MultiheadAttention(Module):
         self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 
-    def _reset_parameters(self):
+    def _reset_parameters(self) -> None:
         biases = () if self.in_proj_bias is None else (self.in_proj_bias, self.out_proj.bias)
         projections = (self.in_proj_weight, *(getattr(self, name) for name in _SEPARATE))
         for fill, parameters in (

@@ -59,7 +59,7 @@ class _NormBase(Module):
             self.register_buffer(name, state.get(name))
         self.reset_parameters()
 
-    def reset_running_stats(self):
+    def reset_running_stats(self) -> None:
         """Mean 0, variance 1, no batch seen."""
         if self.track_running_stats:
             self.running_mean.zero_()
@@ -110,7 +110,7 @@ class _BatchNorm(_NormBase):
         bias: whether the shift is learnt, too.
     """
 
-    def forward(self, input: Tensor):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         tracking = self.training and self.track_running_stats
@@ -134,7 +134,7 @@ class _BatchNorm(_NormBase):
         )
 
 
-def _check(input, *dimensions):
+def _check(input: Tensor, *dimensions: int) -> None:
     if input.dim() not in dimensions:
         allowed = " or ".join(f"{d}D" for d in dimensions)
         raise ValueError(f"expected {allowed} input (got {input.dim()}D input)")
@@ -151,7 +151,7 @@ class BatchNorm1d(_BatchNorm):
         """,
     )
 
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         _check(input, 2, 3)
 
 
@@ -166,7 +166,7 @@ class BatchNorm2d(_BatchNorm):
         """,
     )
 
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         _check(input, 4)
 
 
@@ -181,7 +181,7 @@ class BatchNorm3d(_BatchNorm):
         """,
     )
 
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         _check(input, 5)
 
 
@@ -226,7 +226,7 @@ class SyncBatchNorm(_BatchNorm):
         )
         self.process_group = process_group
 
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 

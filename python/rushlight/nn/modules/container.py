@@ -41,7 +41,7 @@ class Container(Module):
 _HOLDS = ": it holds modules and calls none of them; "
 
 
-def _item_index(index, length):
+def _item_index(index: int, length: int) -> int:
     """A non-negative index; raises IndexError if it is out of range."""
     index = operator.index(index)
     if not -length <= index < length:
@@ -52,7 +52,7 @@ def _item_index(index, length):
 class _Sequence(Module):
     """Modules one after the other, under "0", "1", … unless they were given names."""
 
-    def _key(self, index):
+    def _key(self, index: int) -> str:
         keys = self._modules
         return next(islice(keys, _item_index(index, len(keys)), None))
 
@@ -80,10 +80,10 @@ class _Sequence(Module):
     def __iter__(self):
         return iter(self._modules.values())
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def append(self, module):
+    def append(self, module: Module) -> Module:
         """Add a module at the end; returns self."""
         self.add_module(str(len(self)), module)
         return self
@@ -349,7 +349,7 @@ def _as_parameter(value):
     return value
 
 
-def _dtype(tensor):
+def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype)
 
 
@@ -446,7 +446,7 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
-    def _attribute(self, key):
+    def _attribute(self, key: int | str) -> str:
         if not isinstance(key, str):
             raise TypeError(
                 f"ParameterDict: {key!r} cannot be used as a key: these are names of parameters, "

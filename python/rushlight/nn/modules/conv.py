@@ -21,6 +21,8 @@ from .utils import (  # noqa: F401  # PyTorch has them here, too
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushlight.types import Device
 
 __all__ = [
@@ -35,7 +37,7 @@ __all__ = [
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-def _check_padding(padding, mode, stride):
+def _check_padding(padding: str | Sequence[int], mode: str, stride: Sequence[int]) -> None:
     """ValueError for a padding, or a mode of it, that there is not."""
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
@@ -190,7 +192,7 @@ class _Conv(_ConvNd):
     def _convolve(self, *args):
         raise NotImplementedError
 
-    def _conv_forward(self, input, weight, bias):
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
             sizes = self._reversed_padding_repeated_twice
@@ -198,7 +200,7 @@ class _Conv(_ConvNd):
             padding = (0,) * self._dimensions
         return self._convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    def forward(self, input: Tensor):
+    def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
 

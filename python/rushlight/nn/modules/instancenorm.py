@@ -52,7 +52,7 @@ class _InstanceNorm(_NormBase):
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
 
-    def _apply_norm(self, input):
+    def _apply_norm(self, input: Tensor) -> Tensor:
         return F.instance_norm(
             input,
             self.running_mean,
@@ -64,13 +64,13 @@ class _InstanceNorm(_NormBase):
             self.eps,
         )
 
-    def _get_no_batch_dim(self):
+    def _get_no_batch_dim(self) -> int:
         return self._batched_dim - 1
 
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         _check(input, self._get_no_batch_dim(), self._batched_dim)
 
-    def forward(self, input: Tensor):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         batched = input.dim() == self._batched_dim
         channels = input.size(1 if batched else 0)

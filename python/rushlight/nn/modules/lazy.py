@@ -17,6 +17,8 @@ from . import batchnorm, conv, instancenorm, linear
 from .module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rushlight.types import Device
 
 __all__ = [
@@ -97,7 +99,7 @@ class LazyModuleMixin(Module):
         )
 
 
-def _materialize(module, weight_shape, width):
+def _materialize(module: LazyModuleMixin, weight_shape: Sequence[int], width: int) -> None:
     """Gives a weight and a bias, if there is one, their sizes and starting values."""
     module.weight.materialize(weight_shape)
     if module.bias is not None:
@@ -105,7 +107,22 @@ def _materialize(module, weight_shape, width):
     module.reset_parameters()
 
 
-class LazyLinear(LazyModuleMixin, linear.Linear):
+class _SizedByInput(LazyModuleMixin):
+    """Of layers whose weights get their sizes from the first input."""
+
+    _size: str  # the attribute of the size that the input has
+
+    def _leave_open(self, bias: bool, device: Device, dtype: _C.dtype | None) -> None:
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        if not self.has_uninitialized_params() and getattr(self, self._size) != 0:
+            super().reset_parameters()  # type: ignore
+
+
+class LazyLinear(_SizedByInput, linear.Linear):
     """`Linear` whose `in_features` is the size of the first input's last dimension.
 
     Args:
@@ -123,6 +140,7 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
     """
 
     cls_to_become = linear.Linear
+    _size = "in_features"
 
     def __init__(
         self,
@@ -132,15 +150,8 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
         dtype: _C.dtype | None = None,
     ) -> None:
         super().__init__(0, 0, False)
-        options: dict[str, Any] = {"device": device, "dtype": dtype}
         self.out_features = out_features
-        self.weight = UninitializedParameter(**options)
-        if bias:
-            self.bias = UninitializedParameter(**options)
-
-    def reset_parameters(self) -> None:
-        if not self.has_uninitialized_params() and self.in_features != 0:
-            super().reset_parameters()
+        self._leave_open(bias, device, dtype)
 
     def initialize_parameters(self, input):
         self.in_features = input.shape[-1]
@@ -148,9 +159,10 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
             _materialize(self, (self.out_features, self.in_features), self.out_features)
 
 
-class _LazyConv(LazyModuleMixin):
+class _LazyConv(_SizedByInput):
     """Of convolutions: `in_channels` is the first input's."""
 
+    _size = "in_channels"
     groups: int
     kernel_size: tuple[int, ...]
     transposed: bool
@@ -161,20 +173,14 @@ class _LazyConv(LazyModuleMixin):
     ) -> None:
         signature = inspect.signature(self.cls_to_become.__init__)
         given = signature.bind(self, 0, 0, kernel_size, *args, **kwargs).arguments
-        options: dict[str, Any] = {k: given.pop(k, None) for k in ("device", "dtype")}
+        device, dtype = given.pop("device", None), given.pop("dtype", None)
         bias = given.pop("bias", True)
         del given["self"]
         super().__init__(**given, bias=False)
         self.out_channels = out_channels
         if out_channels % self.groups != 0:
             raise ValueError("out_channels must be divisible by groups")
-        self.weight = UninitializedParameter(**options)
-        if bias:
-            self.bias = UninitializedParameter(**options)
-
-    def reset_parameters(self) -> None:
-        if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()  # type: ignore
+        self._leave_open(bias, device, dtype)
 
     def initialize_parameters(self, input, *args, **kwargs):
         dims = self._dimensions
@@ -194,8 +200,10 @@ class _LazyConv(LazyModuleMixin):
         _materialize(self, (first, second, *self.kernel_size), self.out_channels)
 
 
-class _LazyNorm(LazyModuleMixin):
+class _LazyNorm(_SizedByInput):
     """Of batch and instance norm: `num_features` is the number of the first input's channels."""
+
+    _size = "num_features"
 
     def __init__(
         self,
@@ -207,22 +215,16 @@ class _LazyNorm(LazyModuleMixin):
         dtype: _C.dtype | None = None,
     ) -> None:
         super().__init__(0, eps, momentum, False, False)
-        options: dict[str, Any] = {"device": device, "dtype": dtype}
         self.affine = affine
         self.track_running_stats = track_running_stats
         if affine:
-            self.weight = UninitializedParameter(**options)
-            self.bias = UninitializedParameter(**options)
+            self._leave_open(True, device, dtype)
         if track_running_stats:
-            self.running_mean = UninitializedBuffer(**options)
-            self.running_var = UninitializedBuffer(**options)
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
             self.num_batches_tracked = rushlight.tensor(0, dtype=rushlight.int64, device=device)
 
-    def reset_parameters(self) -> None:
-        if not self.has_uninitialized_params() and self.num_features != 0:
-            super().reset_parameters()  # type: ignore
-
-    def initialize_parameters(self, input):
+    def initialize_parameters(self, input: rushlight.Tensor) -> None:
         self._check_input_dim(input)
         unbatched = getattr(self, "_batched_dim", 0) - 1 == input.dim()
         self.num_features = input.shape[0 if unbatched else 1]
@@ -233,7 +235,7 @@ class _LazyNorm(LazyModuleMixin):
             self.reset_parameters()
 
 
-def _lazy(shared, ordinary) -> Any:
+def _lazy(shared: type, ordinary: type) -> Any:
     """The lazy form of an ordinary module: without its first argument."""
     name = ordinary.__name__
     text = (ordinary.__doc__ or "").partition("\n\n")[2]

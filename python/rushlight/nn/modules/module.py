@@ -81,7 +81,7 @@ class _CallSignature:
         )
 
 
-def _addindent(text, spaces):
+def _addindent(text: str, spaces: int) -> str:
     first, *rest = text.split("\n")
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
@@ -429,7 +429,7 @@ class Module(ModuleChanges):
         self._set_backward_hook_kind(False)
         return _hooks.add_hook(self._backward_hooks, hook)
 
-    def _set_backward_hook_kind(self, full):
+    def _set_backward_hook_kind(self, full: bool) -> None:
         if self._is_full_backward_hook is (not full):
             raise RuntimeError(_hooks.mixed_backward_hooks(type(self).__name__))
         self._is_full_backward_hook = full
@@ -446,7 +446,7 @@ class Module(ModuleChanges):
         hook._from_public_api = True
         return _hooks.add_hook(self._state_dict_hooks, hook)
 
-    def _register_state_dict_hook(self, hook):
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Like `register_state_dict_post_hook`, but a result replaces the state."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
@@ -462,7 +462,9 @@ class Module(ModuleChanges):
         """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
         if with_module:
             return _hooks.add_hook(self._load_state_dict_pre_hooks, lambda *args: hook(self, *args))
         return _hooks.add_hook(self._load_state_dict_pre_hooks, hook)
@@ -523,7 +525,7 @@ class Module(ModuleChanges):
 
     # ---- text ----------------------------------------------------------------------------------
 
-    def _get_name(self):
+    def _get_name(self) -> str:
         return type(self).__name__
 
     def extra_repr(self) -> str:

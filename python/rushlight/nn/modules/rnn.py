@@ -42,7 +42,7 @@ def _refuse(kind: str, others: dict) -> None:
         raise TypeError(f"{kind}() got an unexpected keyword argument {next(iter(others))!r}")
 
 
-def _check_dims_of_state(batched, **states):
+def _check_dims_of_state(batched: bool, **states: Tensor) -> None:
     """RuntimeError for a state that is one of a batch where the input is not, or the reverse."""
     dims, kind = (3, "batched") if batched else (2, "unbatched")
     if any(state.dim() != dims for state in states.values()):
@@ -166,7 +166,7 @@ class RNNBase(Module):
             raise ValueError("Unrecognized RNN mode: " + self.mode)
 
     @property
-    def _flat_weights(self):
+    def _flat_weights(self) -> list[Tensor]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
     @property
@@ -181,7 +181,7 @@ class RNNBase(Module):
         """Initialise the parameters again."""
         _draw_parameters(self)
 
-    def _states_shape(self, batch, width):
+    def _states_shape(self, batch: int, width: int) -> tuple[int, int, int]:
         return (self.num_layers * (2 if self.bidirectional else 1), batch, width)
 
     def check_input(self, input, batch_sizes):
@@ -263,7 +263,14 @@ class RNNBase(Module):
             states = [state.squeeze(1) for state in states]
         return output, states, unsorted_indices
 
-    def _settle_state(self, data, hx, batched, batch_sizes, packed):
+    def _settle_state(
+        self,
+        data: Tensor,
+        hx: Tensor | None,
+        batched: bool,
+        batch_sizes: Tensor | None,
+        packed: bool,
+    ) -> Tensor:
         """The state as a batch has it, zeros where none is given."""
         if hx is None:
             shape = self.get_expected_hidden_size(data, batch_sizes)

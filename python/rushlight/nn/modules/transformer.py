@@ -88,7 +88,7 @@ class _Layer(Module):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation="relu",
+        activation: str = "relu",
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -112,7 +112,7 @@ class _Layer(Module):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _get_activation_fn(activation)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if not hasattr(self, "activation"):
             self.activation = F.relu
@@ -137,7 +137,7 @@ class _Layer(Module):
         mask = (attn_mask, key_padding_mask, is_causal)
         return self._attend(self.self_attn, self.dropout1, x, x, *mask)
 
-    def _network(self, x):
+    def _network(self, x: Tensor) -> Tensor:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def _residual(self, x, *blocks):
@@ -178,7 +178,7 @@ class TransformerEncoderLayer(_Layer):
         masks = (src_mask, src_key_padding_mask, is_causal)
         return self._residual(src, lambda x: self._sa_block(x, *masks), self._ff_block)
 
-    def _ff_block(self, x):
+    def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout2(self._network(x))
 
 

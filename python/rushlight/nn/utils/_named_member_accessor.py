@@ -9,7 +9,7 @@ from rushlight import _C
 _MISSING = object()
 
 
-def _check_name(name, what):
+def _check_name(name: str, what: str) -> None:
     if "." in name:
         raise KeyError(f'{what} name can\'t contain ".", got: {name!r}')
     if name == "":

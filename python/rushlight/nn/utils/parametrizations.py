@@ -34,24 +34,24 @@ def _tensor_of(module, name):
 # the set of such columns. With a base B, the columns are B times those of the map.
 
 
-def _skew(x):
+def _skew(x: rushlight.Tensor) -> rushlight.Tensor:
     """The skew-Hermitian n x n matrix whose first k columns have x's lower triangle."""
     n, k = x.shape[-2:]
     lower = F.pad(x.tril(), (0, n - k))
     return lower - lower.mH
 
 
-def _by_exponential(x):
+def _by_exponential(x: rushlight.Tensor) -> rushlight.Tensor:
     return rushlight.matrix_exp(_skew(x))[..., : x.size(-1)]
 
 
-def _by_cayley(x):
+def _by_cayley(x: rushlight.Tensor) -> rushlight.Tensor:
     half = _skew(x) / 2
     identity = rushlight.eye(half.size(-1), dtype=x.dtype, device=x.device)
     return rushlight.linalg.solve(identity - half, identity + half)[..., : x.size(-1)]
 
 
-def _by_reflections(x):
+def _by_reflections(x: rushlight.Tensor) -> rushlight.Tensor:
     """The product of k Householder reflections, and signs.
 
     Reflection j turns over the direction (0, ..., 0, 1, x[j+1, j], ..., x[n-1, j]). The diagonal
@@ -63,7 +63,7 @@ def _by_reflections(x):
     return rushlight.linalg.householder_product(below, 2 / lengths) * signs.unsqueeze(-2)
 
 
-def _reflections_of(q):
+def _reflections_of(q: rushlight.Tensor) -> rushlight.Tensor:
     """What `_by_reflections` makes orthonormal columns q of."""
     packed, scales = rushlight.geqrf(q)
     diagonal = packed.diagonal(dim1=-2, dim2=-1)
@@ -73,13 +73,13 @@ def _reflections_of(q):
     return packed
 
 
-def _orthonormal(matrix):
+def _orthonormal(matrix: rushlight.Tensor) -> rushlight.Tensor:
     """The columns of a tall matrix made orthonormal: Q of the QR in which R's diagonal is > 0."""
     q, r = rushlight.linalg.qr(matrix)
     return q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
-def _is_orthonormal(q):
+def _is_orthonormal(q: rushlight.Tensor) -> bool:
     n, k = q.shape[-2:]
     identity = rushlight.eye(k, dtype=q.dtype, device=q.device)
     return rushlight.allclose(q.mH @ q, identity, atol=10 * n * rushlight.finfo(q.dtype).eps)
@@ -104,18 +104,18 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def _make_tall(self, matrix):
+    def _make_tall(self, matrix: rushlight.Tensor) -> rushlight.Tensor:
         """The matrix, transposed if it is wide; and back."""
         return matrix.mT if self.shape[-2] < self.shape[-1] else matrix
 
-    def forward(self, x):
+    def forward(self, x: rushlight.Tensor) -> rushlight.Tensor:
         q = _ORTHOGONAL_MAPS[self.orthogonal_map](self._make_tall(x))
         if hasattr(self, "base"):
             q = self.base @ q
         return self._make_tall(q)
 
     @rushlight.no_grad()
-    def right_inverse(self, q):
+    def right_inverse(self, q: rushlight.Tensor) -> rushlight.Tensor:
         if q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}, not {q.shape}."
@@ -134,7 +134,7 @@ class _Orthogonal(Module):
             )
         return self._make_tall(_reflections_of(columns))
 
-    def _base_with(self, columns):
+    def _base_with(self, columns: rushlight.Tensor) -> rushlight.Tensor:
         """An orthogonal square matrix that begins with the columns, made orthonormal."""
         *batch, n, k = columns.shape
         if n == k and _is_orthonormal(columns):

@@ -60,7 +60,7 @@ def _register(module, name, value):
         module.register_buffer(name, value)
 
 
-def _assign(tensor, value):
+def _assign(tensor: Tensor, value: Tensor) -> None:
     """New values in the tensor's own object; an optimiser keeps hold of it."""
     tensor.data = value.detach()
 
@@ -225,7 +225,7 @@ def _inject_class(module):
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
 
 
-def _inject_property(module, name):
+def _inject_property(module: Module, name: str) -> None:
     """Make `name` compute the tensor and, when assigned, set what it is computed from."""
 
     def get(self):
@@ -236,7 +236,7 @@ def _inject_property(module, name):
             return _cache[key]
         return self.parametrizations[name]()
 
-    def put(self, value):
+    def put(self: Module, value: Tensor) -> None:
         self.parametrizations[name].right_inverse(value)
 
     setattr(module.__class__, name, property(get, put))

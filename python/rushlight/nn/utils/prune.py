@@ -250,7 +250,7 @@ class _ElementPruning(BasePruningMethod):
         _validate_pruning_amount_init(amount)
         self.amount = amount
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         mask = default_mask.clone(memory_format=rushlight.contiguous_format)
         n = _compute_nparams_toprune(self.amount, t.nelement())
         if n:
@@ -275,7 +275,7 @@ class RandomUnstructured(_ElementPruning):
         1
     """
 
-    def _choose(self, t, n):
+    def _choose(self, t: Tensor, n: int) -> Tensor:
         return rushlight.topk(rushlight.rand_like(t), k=n).indices
 
 
@@ -292,7 +292,7 @@ class L1Unstructured(_ElementPruning):
         3
     """
 
-    def _choose(self, t, n):
+    def _choose(self, t: Tensor, n: int) -> Tensor:
         return rushlight.topk(t.abs(), k=n, largest=False).indices
 
 
@@ -306,7 +306,7 @@ class _SlicePruning(BasePruningMethod):
         self.amount = amount
         self.dim = dim
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if t.dim() <= 1:
             raise ValueError(
                 "Structured pruning can only be applied to tensors of two dimensions or more, not "
@@ -343,7 +343,7 @@ class RandomStructured(_SlicePruning):
         4
     """
 
-    def _slices_to_keep(self, t, dim, n):
+    def _slices_to_keep(self, t: Tensor, dim: int, n: int) -> Tensor:
         lots = rushlight.rand(t.shape[dim])
         return lots > rushlight.kthvalue(lots, k=n).values
 

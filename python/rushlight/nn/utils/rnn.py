@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def _places(lengths, steps, batch, device):
+def _places(lengths: Tensor, steps: int, batch: int, device: rushlight.device) -> Tensor:
     """Where the elements of a packed sequence stand in a flat (steps, batch) one."""
     step = rushlight.arange(steps).unsqueeze(1)
     return (step < lengths.unsqueeze(0)).reshape(-1).nonzero().squeeze(1).to(device)

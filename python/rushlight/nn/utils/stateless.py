@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 
-from rushlight import _C
 from rushlight._warnings import warn
 
-__all__ = ["functional_call"]
+from ._named_member_accessor import swap_tensor
 
-_MISSING = object()
+__all__ = ["functional_call"]
 
 
 def _holdings(module, prefix="", above=()):
@@ -54,28 +53,6 @@ def _check_names(module, given):
         )
 
 
-def _exchange(holder, leaf, value):
-    """Put a value in the place of a module's tensor; what was there, _MISSING if nothing."""
-    if not isinstance(value, _C.TensorBase) and value is not None and value is not _MISSING:
-        raise TypeError(f"{value} is not an instance of torch.Tensor")
-    for space in (holder._parameters, holder._buffers):
-        if leaf in space:
-            before = space[leaf]
-            if value is _MISSING:  # what was put there became one of the module's
-                del space[leaf]
-            else:
-                space[leaf] = value
-            return before
-    before = getattr(holder, leaf, _MISSING)
-    if before is not _MISSING and not isinstance(before, _C.TensorBase):
-        raise TypeError(f"attribute `{leaf}`: {before} is not an instance of torch.Tensor")
-    if value is _MISSING:
-        delattr(holder, leaf)
-    else:
-        setattr(holder, leaf, value)
-    return before
-
-
 @contextlib.contextmanager
 def _reparametrize_module(
     module, parameters_and_buffers, tie_weights=False, strict=False, stack_weights=False
@@ -101,13 +78,13 @@ def _reparametrize_module(
                 holder = module.get_submodule(path)
             except AttributeError:
                 raise AttributeError(f"{type(module).__name__} has no attribute `{path}`") from None
-            before = _exchange(holder, leaf, value)
+            before = swap_tensor(holder, leaf, value, allow_missing=True)
             *_, names = places.setdefault((id(holder), leaf), (holder, leaf, before, []))
             names.append(name)
         yield
     finally:
         for holder, leaf, before, names in places.values():
-            after = _exchange(holder, leaf, before)
+            after = swap_tensor(holder, leaf, before, allow_missing=True)
             parameters_and_buffers.update(
                 (name, after) for name in names if name in parameters_and_buffers
             )

@@ -156,7 +156,7 @@ class DataLoader(Generic[_Sample]):
         self.__initialized = True
         self.check_worker_number_rationality()
 
-    def _default_sampler(self, shuffle) -> Any:
+    def _default_sampler(self, shuffle: bool | None) -> Any:
         if self._is_stream:
             return _InfiniteConstantSampler()
         if shuffle:
@@ -192,11 +192,11 @@ class DataLoader(Generic[_Sample]):
         self.__multiprocessing_context = _context(context)
 
     @property
-    def _is_stream(self):
+    def _is_stream(self) -> bool:
         return self._dataset_kind == _DatasetKind.Iterable
 
     @property
-    def _auto_collation(self):
+    def _auto_collation(self) -> bool:
         return self.batch_sampler is not None
 
     @property
@@ -219,7 +219,7 @@ class DataLoader(Generic[_Sample]):
         self._place, self._saved, self._before = getattr(iterator, "_place", None), None, None
         return iterator
 
-    def _get_iterator(self, saved=None):
+    def _get_iterator(self, saved: dict[str, Any] | None = None) -> _BaseDataLoaderIter:
         if self.num_workers > 0:
             self.check_worker_number_rationality()
             return _MultiProcessingDataLoaderIter(self, saved)
@@ -265,7 +265,7 @@ class DataLoader(Generic[_Sample]):
         samples = None if self._is_stream else operator.length_hint(self.dataset, -1)
         return {"samples": samples, "batch_size": self.batch_size, "drop_last": self.drop_last}
 
-    def _generator_states(self):
+    def _generator_states(self) -> dict[str, rushlight.Tensor]:
         return {k: g.get_state() for k, g in generators_of(self).items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -333,7 +333,9 @@ def _context(given: Any) -> Any:
     )
 
 
-def _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers):
+def _check_worker_options(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
+) -> None:
     """What is said of workers, and that only where there are some."""
     counts = {"num_workers": num_workers, "timeout": timeout, "prefetch_factor": prefetch_factor}
     for name, value in counts.items():
@@ -408,7 +410,9 @@ def _check_stream_options(shuffle, sampler, batch_sampler):
         )
 
 
-def _check_own_options(num_threads, num_workers, seed_samples, is_stream):
+def _check_own_options(
+    num_threads: int, num_workers: int, seed_samples: bool, is_stream: bool
+) -> None:
     """What PyTorch's loader does not have."""
     if num_threads < 0:
         raise ValueError(f"num_threads must not be negative, but got {num_threads}")

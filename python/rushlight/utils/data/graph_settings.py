@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import rushlight
 from rushlight._warnings import warn
 
 from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .graph import traverse_dps
+
+if TYPE_CHECKING:
+    from rushlight.utils.data.datapipes.iter.sharding import ShardingFilterIterDataPipe
 
 __all__ = [
     "apply_random_seed",
@@ -21,7 +26,7 @@ def get_all_graph_pipes(graph):
     """All pipes of a graph, each once."""
     found = {}
 
-    def visit(graph):
+    def visit(graph: dict[int, Any]) -> None:
         for number, (pipe, below) in graph.items():
             if number not in found:
                 found[number] = pipe
@@ -36,7 +41,7 @@ def apply_sharding(
 ):
     """Set the share of the sharding filters of a graph; each path may have one at most."""
 
-    def visit(graph, above):
+    def visit(graph: dict[int, Any], above: ShardingFilterIterDataPipe | None) -> None:
         for pipe, below in graph.values():
             here = None
             if hasattr(pipe, "is_shardable") and pipe.is_shardable():

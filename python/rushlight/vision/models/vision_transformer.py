@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import rushlight as torch
 from rushlight import Tensor, nn
 
+from ..ops._shared import rename_layers
 from ..ops.misc import MLP, Conv2dNormActivation
 from ._api import builder, overwrite, weights_enum
 from ._utils import init_perceptron
@@ -39,12 +40,8 @@ class MLPBlock(MLP):
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
         # Older files call the layers linear_1 and linear_2.
-        if (local_metadata.get("version") or 1) < 2:
-            for i, place in ((1, 0), (2, 3)):
-                for what in ("weight", "bias"):
-                    old = f"{prefix}linear_{i}.{what}"
-                    if old in state_dict:
-                        state_dict[f"{prefix}{place}.{what}"] = state_dict.pop(old)
+        names = [("linear_1", "0"), ("linear_2", "3")]
+        rename_layers(state_dict, prefix, local_metadata, names)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
 

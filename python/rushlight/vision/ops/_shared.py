@@ -52,6 +52,21 @@ def register(op: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def rename_layers(
+    state_dict: dict[str, Any],
+    prefix: str,
+    local_metadata: dict[str, Any],
+    names: Iterable[tuple[str, str]],
+) -> None:
+    """In a file of a module's version 1 the weights and biases of layers get the names of now."""
+    if (local_metadata.get("version") or 1) >= 2:
+        return
+    for old, new in names:
+        for what in ("weight", "bias"):
+            if f"{prefix}{old}.{what}" in state_dict:
+                state_dict[f"{prefix}{new}.{what}"] = state_dict.pop(f"{prefix}{old}.{what}")
+
+
 def n_of(value, n: int) -> tuple:
     """A tuple of n: `value` repeated, or the values it has."""
     return tuple(value) if isinstance(value, list | tuple) else (value,) * n

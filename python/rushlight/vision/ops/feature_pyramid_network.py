@@ -6,6 +6,7 @@ from collections.abc import Callable
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
 
+from . import _shared
 from .misc import Conv2dNormActivation
 
 
@@ -91,13 +92,12 @@ class FeaturePyramidNetwork(nn.Module):
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
         # Older checkpoints have the convolutions without a Sequential around them.
-        if (local_metadata.get("version") or 1) < 2:
-            for kind in ("inner_blocks", "layer_blocks"):
-                for i in range(len(getattr(self, kind))):
-                    for what in ("weight", "bias"):
-                        old = f"{prefix}{kind}.{i}.{what}"
-                        if old in state_dict:
-                            state_dict[f"{prefix}{kind}.{i}.0.{what}"] = state_dict.pop(old)
+        names = [
+            (f"{kind}.{i}", f"{kind}.{i}.0")
+            for kind in ("inner_blocks", "layer_blocks")
+            for i in range(len(getattr(self, kind)))
+        ]
+        _shared.rename_layers(state_dict, prefix, local_metadata, names)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
     _version = 2

@@ -102,6 +102,13 @@ def quantized_weight(observer: Any, weight: Any, chosen: bool = False) -> Any:
     )
 
 
+def _layer_and_observers(mod: Any) -> tuple[Any, Any, Any]:
+    """A layer, which may be the first part of a fused one; who observes its weight and results."""
+    layer = mod[0] if isinstance(mod, intrinsic.modules._FusedModule) else mod
+    observer = getattr(layer, "weight_fake_quant", None) or mod.qconfig.weight()
+    return layer, observer, mod.activation_post_process
+
+
 def _by_channels(observer: Any) -> bool:
     return observer.qscheme in (rushlight.per_channel_affine, rushlight.per_channel_symmetric)
 
@@ -189,6 +196,13 @@ class _Layer(nn.Module):
             self.groups,
         )
 
+    def _with(self, weight: Any, bias: Any, results: Any) -> Any:
+        """The layer with a quantised weight, and the scale of results that were observed."""
+        self.set_weight_bias(weight, _float_bias(bias))
+        scale, zero_point = results.calculate_qparams()
+        self.scale, self.zero_point = float(scale), int(zero_point)
+        return self
+
     def _result(self, codes: Any) -> Any:
         return of_codes(codes, per_tensor_affine, float(self.scale), int(self.zero_point))
 
@@ -267,19 +281,10 @@ class Linear(_Layer):
         """Make the layer from a float layer with observers, or from one for quantisation-aware
         training.
         """
-        qconfig = mod.qconfig
-        observers = mod.activation_post_process
-        if isinstance(mod, intrinsic.modules._FusedModule):
-            mod = mod[0]
-        observer = getattr(mod, "weight_fake_quant", None) or qconfig.weight()
-        made = cls(mod.in_features, mod.out_features)
-        made.set_weight_bias(
-            quantized_weight(observer, mod.weight, use_precomputed_fake_quant),
-            _float_bias(mod.bias),
-        )
-        scale, zero_point = observers.calculate_qparams()
-        made.scale, made.zero_point = float(scale), int(zero_point)
-        return made
+        layer, observer, results = _layer_and_observers(mod)
+        made = cls(layer.in_features, layer.out_features)
+        weight = quantized_weight(observer, layer.weight, use_precomputed_fake_quant)
+        return made._with(weight, layer.bias, results)
 
 
 def _float_bias(bias: Any) -> Any:
@@ -362,10 +367,7 @@ class _ConvNd(_Layer):
         """The layer of a float one with observers, or of one that was trained for it."""
         from rushlight.nn.utils.fusion import fuse_conv_bn_weights
 
-        qconfig = mod.qconfig
-        observers = mod.activation_post_process
-        if isinstance(mod, intrinsic.modules._FusedModule):
-            mod = mod[0]
+        mod, observer, results = _layer_and_observers(mod)
         weight, bias = mod.weight, mod.bias
         if (norm := getattr(mod, "bn", None)) is not None:
             weight, bias = fuse_conv_bn_weights(
@@ -377,7 +379,6 @@ class _ConvNd(_Layer):
                 norm.weight,
                 norm.bias,
             )
-        observer = getattr(mod, "weight_fake_quant", None) or qconfig.weight()
         made = cls(
             mod.in_channels,
             mod.out_channels,
@@ -389,12 +390,8 @@ class _ConvNd(_Layer):
             bias is not None,
             mod.padding_mode,
         )
-        made.set_weight_bias(
-            quantized_weight(observer, weight, use_precomputed_fake_quant), _float_bias(bias)
-        )
-        scale, zero_point = observers.calculate_qparams()
-        made.scale, made.zero_point = float(scale), int(zero_point)
-        return made
+        weight = quantized_weight(observer, weight, use_precomputed_fake_quant)
+        return made._with(weight, bias, results)
 
 
 class Conv1d(_ConvNd):

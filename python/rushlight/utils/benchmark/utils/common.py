@@ -105,7 +105,7 @@ class Measurement:
         """The seconds of one call, for each run."""
         return [t / self.number_per_run for t in self.raw_times]
 
-    def _sorted_times(self):
+    def _sorted_times(self) -> list[float]:
         if not self.raw_times:
             raise ValueError("No raw times: the measurement is empty")
         return sorted(self.times)
@@ -214,7 +214,7 @@ class Measurement:
         return "\n".join(lines)
 
 
-def _quantile(ordered, q):
+def _quantile(ordered: list[float], q: float) -> float:
     place = q * (len(ordered) - 1)
     low = math.floor(place)
     high = min(low + 1, len(ordered) - 1)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from rushlight.utils.benchmark.utils.common import Measurement
+
 __all__ = ["Colorize", "Compare"]
 
 
@@ -77,14 +79,14 @@ class Compare:
         labels = common.ordered_unique(m.label for m in merged)
         return "\n".join(self._table([m for m in merged if m.label == x]) for x in labels)
 
-    def _cell(self, measurement, factor):
+    def _cell(self, measurement: Measurement, factor: float) -> str:
         value = measurement.median / factor
         if self._trim:
             value = common.trim_sigfig(value, measurement.significant_figures)
         mark = " (! noisy)" if self._highlight and measurement.has_warnings else ""
         return f"{value:.4g}{mark}" if self._trim else f"{value:.1f}{mark}"
 
-    def _table(self, measurements):
+    def _table(self, measurements: list[Measurement]) -> str:
         unit, factor = common.select_unit(min(m.median for m in measurements))
         columns = common.ordered_unique(m.description for m in measurements)
         lines = []

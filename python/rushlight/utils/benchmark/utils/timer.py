@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from rushlight.utils.benchmark.utils.common import Measurement
+
 __all__ = ["Language", "Timer", "timer"]
 
 timer = timeit.default_timer
@@ -91,7 +93,7 @@ class Timer:
             num_threads=num_threads,
         )
 
-    def _timeit(self, number):
+    def _timeit(self, number: int) -> float:
         return max(self._timer.timeit(number), 1e-9)
 
     def timeit(self, number: int = 1000000):
@@ -110,7 +112,7 @@ class Timer:
     def autorange(self, callback=None):
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
-    def _block_size(self, min_run_time):
+    def _block_size(self, min_run_time: float) -> int:
         """The power of ten of calls in whose time the clock's own is lost: a part of 10,000.
 
         Such a block takes a thousandth of `min_run_time` at least, and no more calls than
@@ -123,7 +125,9 @@ class Timer:
             digits += max(1, math.ceil(math.log10(enough / taken)))
         return 10 ** min(digits, 9)
 
-    def _run_blocks(self, number, finished, callback):
+    def _run_blocks(
+        self, number: int, finished: Callable[..., Any], callback: Callable[..., Any] | None
+    ) -> Measurement:
         times: list[float] = []
         total = 0.0
         while not times or not finished(times, total):

@@ -21,6 +21,7 @@ import threading
 import weakref
 from collections import deque
 from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight import _C, Tensor
@@ -28,6 +29,9 @@ from rushlight._parameter import Parameter
 from rushlight.multiprocessing import reductions
 
 from .shared import Borrower, Lender, SpareBlock
+
+if TYPE_CHECKING:
+    from rushlight.storage import UntypedStorage
 
 __all__ = ["Channel", "pair"]
 
@@ -58,7 +62,7 @@ def pair():
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
-def _align(n):
+def _align(n: int) -> int:
     return -(-n // 16) * 16
 
 
@@ -203,7 +207,7 @@ class _Unpacker:
         self._fds = fds
         self._made: dict = {}
 
-    def storage(self, number):
+    def storage(self, number: int) -> tuple[UntypedStorage, int]:
         """The storage, and where in it the first byte of the sender's storage would be."""
         made = self._made.get(number)
         if made is None:
@@ -259,7 +263,7 @@ class Channel:
         """Its file, to wait for."""
         return self._socket.fileno()
 
-    def close(self):
+    def close(self) -> None:
         """End it: the other side reads what was sent, and then the end."""
         self._socket.close()
         while self._unsent:
@@ -312,7 +316,7 @@ class Channel:
         parts = [head] if content is None else [head, content]
         self._unsent.append((parts, files + own))
 
-    def flush(self, wait=False):
+    def flush(self, wait: bool = False) -> None:
         """Send what there was no room for."""
         while self._unsent:
             parts, fds = self._unsent[0]

@@ -108,7 +108,7 @@ def collate(batch, *, collate_fn_map=None):
 
     if isinstance(sample, Mapping):
         items = {key: join([other[key] for other in batch]) for key in sample}
-        return _mapping_like(sample, items)
+        return mapping_like(sample, items)
     if isinstance(sample, tuple) and hasattr(sample, "_fields"):
         return kind(*(join(parts) for parts in zip(*batch, strict=False)))
     if isinstance(sample, Sequence):
@@ -116,11 +116,11 @@ def collate(batch, *, collate_fn_map=None):
         if not all(len(other) == size for other in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         parts = [join(column) for column in zip(*batch, strict=True)]
-        return parts if isinstance(sample, tuple) else _sequence_like(sample, parts)
+        return parts if isinstance(sample, tuple) else sequence_like(sample, parts)
     raise TypeError(_MESSAGE.format(kind))
 
 
-def _mapping_like(sample, items):
+def mapping_like(sample, items):
     """A mapping of the sample's type with these items; a dict where the type cannot be made."""
     try:
         if isinstance(sample, MutableMapping):
@@ -132,7 +132,7 @@ def _mapping_like(sample, items):
         return items
 
 
-def _sequence_like(sample, items):
+def sequence_like(sample, items):
     """A sequence of the sample's type with these items; a list where the type cannot be made."""
     try:
         if isinstance(sample, MutableSequence):
@@ -194,11 +194,11 @@ def default_convert(data: Any) -> Any:
             return data
         return rushlight.as_tensor(data)
     if isinstance(data, Mapping):
-        return _mapping_like(data, {key: default_convert(value) for key, value in data.items()})
+        return mapping_like(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return kind(*(default_convert(item) for item in data))
     if isinstance(data, tuple):
         return [default_convert(item) for item in data]
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _sequence_like(data, [default_convert(item) for item in data])
+        return sequence_like(data, [default_convert(item) for item in data])
     return data

@@ -7,7 +7,7 @@ and the place from which an epoch goes on (`state_dict`).
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight._warnings import warn
@@ -24,6 +24,10 @@ from ..sampler import (
 from . import seeds
 from .fetch import _SeededFetcher, create_fetcher, seed_pipes
 from .pin_memory import pin_memory
+
+if TYPE_CHECKING:
+    from rushlight.utils.data.dataloader import DataLoader
+    from rushlight.utils.data.distributed import DistributedSampler
 
 __all__ = [
     "_BaseDataLoaderIter",
@@ -53,7 +57,7 @@ def generators_of(loader):
     return found
 
 
-def numbered_samplers_of(loader):
+def numbered_samplers_of(loader: DataLoader) -> dict[str, DistributedSampler]:
     """Samplers whose order depends on the number of the epoch (`set_epoch`), by their place."""
     return {
         place: sampler
@@ -123,14 +127,14 @@ class _Order:
         self.position += _count(index)
         return index
 
-    def _states(self):
+    def _states(self) -> dict[str, Any]:
         if self._draws is None:
             return {"generators": {}}
         states = self._draws()
         states["generators"] = {k: g.get_state() for k, g in self._generators.items()}
         return states
 
-    def _set(self, states):
+    def _set(self, states: dict[str, Any]) -> None:
         seeds.set_random_states(states)
         for name, generator in self._generators.items():
             if name in states["generators"]:
@@ -141,7 +145,7 @@ def _count(index):
     return len(index) if hasattr(index, "__len__") else 1
 
 
-def _draw_seed(generator):
+def _draw_seed(generator: rushlight.Generator | None) -> int:
     """A seed."""
     return int(rushlight.empty((), dtype=rushlight.int64).random_(generator=generator).item())
 

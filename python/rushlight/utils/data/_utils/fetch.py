@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight._raised import add_note
@@ -12,6 +12,9 @@ from ..dataset import Subset, TensorDataset, sample_at, samples_at
 from ..graph_settings import apply_random_seed
 from . import seeds, worker
 from .collate import default_collate
+
+if TYPE_CHECKING:
+    from rushlight.utils.data.datapipes.datapipe import IterDataPipe
 
 __all__ = ["create_fetcher", "seed_pipes"]
 
@@ -101,7 +104,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
             raise StopIteration
         return self.collate_fn(samples)
 
-    def skip(self, count):
+    def skip(self, count: int) -> None:
         """Pass over samples that were handed out before."""
         for _ in itertools.islice(self.dataset_iter, count):
             pass
@@ -135,7 +138,7 @@ class _SeededFetcher:
             return fetcher.collate_fn(samples)
 
 
-def seed_pipes(datapipe, seed):
+def seed_pipes(datapipe: IterDataPipe, seed: int) -> None:
     """Let all pipes of a graph that shuffle do it in the same way in each worker."""
     apply_random_seed(datapipe, rushlight.Generator().manual_seed(seed))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import queue
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rushlight import Tensor
 from rushlight._raised import ExceptionWrapper
+
+from .collate import mapping_like, sequence_like
 
 __all__ = ["pin_memory"]
 
@@ -27,29 +28,13 @@ def pin_memory(data, device=None):
         return data
     if isinstance(data, Mapping):
         pinned = {key: pin_memory(value, device) for key, value in data.items()}
-        try:
-            if isinstance(data, MutableMapping):
-                result = copy.copy(data)
-                result.update(pinned)
-                return result
-            return type(data)(pinned)  # pyright: ignore
-        except TypeError:
-            return pinned
+        return mapping_like(data, pinned)
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*(pin_memory(item, device) for item in data))
     if isinstance(data, tuple):
         return [pin_memory(item, device) for item in data]
     if isinstance(data, Sequence):
-        items = [pin_memory(item, device) for item in data]
-        try:
-            if isinstance(data, MutableSequence):
-                sequence = copy.copy(data)
-                for i, item in enumerate(items):
-                    sequence[i] = item
-                return sequence
-            return type(data)(items)  # pyright: ignore
-        except TypeError:
-            return items
+        return sequence_like(data, [pin_memory(item, device) for item in data])
     return data
 
 

@@ -8,30 +8,29 @@ no batch has a number, and none is sorted in. `worker_loop.py` is the other side
 from __future__ import annotations
 
 import atexit
-import contextlib
 import importlib
 import multiprocessing
 import os
 import pickle
 import select
-import signal
 import sys
-import threading
 import time
 import weakref
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing import resource_tracker
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight._raised import ExceptionWrapper
 
 from ..datapipes.datapipe import IterDataPipe
 from . import seeds
-from .channel import Channel, pair
 from .epoch import _BaseDataLoaderIter, _draw_seed, _Place
 from .pin_memory import pin_memory
-from .worker_loop import Answer, Ask, Resumption, Setup, run
+from .worker_loop import Answer, Ask, Resumption, Setup
+from .worker_process import Worker, collect_ended, end_processes, ending, no_interrupt
+
+if TYPE_CHECKING:
+    from rushlight.utils.data.dataloader import DataLoader
 
 __all__ = ["_MultiProcessingDataLoaderIter"]
 
@@ -46,36 +45,12 @@ _MOST_SPARE = 1 << 28
 
 _running: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
 
-# Processes of workers that have no more to do, and by when they are to have ended. Nobody waits for
-# them: an epoch is over with its last batch, not when the system has taken back its memory.
-_ending: list[tuple[Any, float]] = []
-os.register_at_fork(after_in_child=_ending.clear)  # they are no children of a child
-
 
 @atexit.register
 def _end_all():
     for iterator in list(_running):
         iterator._shutdown_workers()
-    _end([process for process, _ in _ending], max((end for _, end in _ending), default=0))
-
-
-def _end(processes, deadline):
-    """Wait for processes up to a time, then end them."""
-    for process in processes:
-        process.join(max(0, deadline - time.monotonic()))
-    for stop in ("terminate", "kill"):
-        late = [process for process in processes if process.is_alive()]
-        for process in late:
-            getattr(process, stop)()
-        for process in late:
-            process.join(2)
-
-
-def _collect():
-    """Forget the processes that have ended, and end those that were to have ended."""
-    now = time.monotonic()
-    _end([process for process, deadline in _ending if deadline < now], now)
-    _ending[:] = [(process, deadline) for process, deadline in _ending if process.is_alive()]
+    end_processes([process for process, _ in ending], max((end for _, end in ending), default=0))
 
 
 def _keep(loader, block):
@@ -85,37 +60,13 @@ def _keep(loader, block):
         spares.append(block)
 
 
-def _load_for_workers():
+def _load_for_workers() -> None:
     """Load what each worker would load: what opens pictures, and numpy's generator for its seed."""
     if "numpy" in sys.modules:
         importlib.import_module("numpy.random")
     pillow = sys.modules.get("PIL.Image")
     if pillow is not None:
         pillow.preinit()
-
-
-@contextlib.contextmanager
-def _no_interrupt(finalizer=False):
-    """Ctrl-C waits for the end, and what is started within gets none before it ignores it.
-
-    Out of a finalizer nothing can be raised: there it comes again a moment later.
-    """
-    come: list[Any] = []
-    handler: Any = signal.getsignal(signal.SIGINT)
-    deferred = callable(handler) and threading.current_thread() is threading.main_thread()
-    if deferred:  # other threads may get the signal, for this one to handle
-        signal.signal(signal.SIGINT, lambda _, frame: come.append(frame))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if deferred:
-            signal.signal(signal.SIGINT, handler)
-    if come and finalizer:
-        threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
-    elif come:
-        handler(signal.SIGINT, come[0])
 
 
 class _WorkersPlace(_Place):
@@ -125,7 +76,7 @@ class _WorkersPlace(_Place):
         super().__init__(iterator, account)
         self._settle = weakref.WeakMethod(iterator._settle)
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         settle = self._settle()
         if settle is not None:
             settle()
@@ -136,7 +87,7 @@ class _WorkersPlace(_Place):
         ]
         return state
 
-    def _state_entries(self):
+    def _state_entries(self) -> dict[str, Any]:
         return {**self.given}
 
 
@@ -150,90 +101,6 @@ def _savable(told):
             told["dataset"].reraise()
         state["dataset"] = pickle.loads(told["dataset"])
     return state
-
-
-class _Worker:
-    """A worker process, seen from the main process.
-
-    Attributes:
-        arrived: (kind, content, state) of its answers that were not taken yet.
-        tasks: how many it has not answered, or whose answers were not taken.
-        batches: how many of its batches were handed out in this epoch.
-        samples: how many samples of a stream these are.
-        active: whether it gets tasks: not any more at the end of its stream.
-        gone: whether its messages have ended.
-        begun: [what it told of its state when this epoch began, or None; what it was told].
-        state: what it told up to the last of its batches that was handed out.
-    """
-
-    def __init__(self, context, setup) -> None:
-        own, others = pair()
-        self.channel = Channel(own)
-        self.file = self.channel.fileno()
-        try:
-            self.process = context.Process(target=run, args=(others, setup), daemon=True)
-            if context.get_start_method() != "fork":
-                resource_tracker.ensure_running()  # to start it would let Ctrl-C through
-            with _no_interrupt():
-                self.process.start()
-        except BaseException:
-            self.channel.close()
-            raise
-        finally:
-            others.close()
-        self.arrived: deque[tuple[int, Any, Any]] = deque()
-        self.tasks = 0
-        self.batches = 0
-        self.samples = 0
-        self.active = True
-        self.gone = False
-        self.begun: list[Any] = [None, None]
-        self.state: Any = None
-
-    def begin(self, resumption):
-        """A new epoch, or the rest of one."""
-        self.arrived.clear()
-        self.tasks = self.batches = self.samples = 0
-        self.active = True
-        self.begun, self.state = [None, None], None
-        if resumption is not None:
-            self.batches, self.samples, self.begun[1] = resumption
-
-    def send(self, kind, value):
-        """Send without waiting; that the worker is gone is seen when its answer is missing."""
-        try:
-            self.channel.send(kind, value, wait=False)
-        except OSError:
-            self.gone = True
-
-    def receive(self, epoch):
-        """Take in what has come; answers to an epoch that was broken off are passed over."""
-        while not self.gone:
-            try:
-                message = self.channel.receive(wait=False)
-            except EOFError:
-                self.gone = True
-                return
-            if message is None:
-                return
-            kind, (number, content, state) = message
-            if number != epoch:
-                continue
-            if kind == Answer.STATE:
-                self.begun[0] = state
-            else:
-                self.arrived.append((kind, content, state))
-
-    def cause_of_death(self):
-        """What ended it, as an error; None if that is not known."""
-        self.process.join(1)  # its messages end a moment before itself
-        code = self.process.exitcode
-        if code is None:
-            return None
-        how = f"has exited with code {code}"
-        if code < 0:
-            how = f"is killed by signal: {signal.strsignal(-code)}"
-        return RuntimeError(f"DataLoader worker (pid {self.process.pid}) {how}.")
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
@@ -258,7 +125,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._prefetch_factor = loader.prefetch_factor
         self._pinning: Any = None
         self._epoch = -1
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         self._turn = 0  # the worker that gets the next task
         self._order: deque[int] = deque()  # workers of the tasks that are out, by task
         super().__init__(loader, saved)
@@ -267,7 +134,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _start(self, loader):
         context = loader.multiprocessing_context or multiprocessing
-        _collect()
+        collect_ended()
         if context.get_start_method() == "fork":
             _load_for_workers()
         self._shutdown = False
@@ -286,7 +153,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 loader.drop_last,
                 loader.worker_init_fn,
             )
-            self._workers.append(_Worker(context, setup))
+            self._workers.append(Worker(context, setup))
         spares = list(getattr(loader, "_spares", ()))
         if spares:
             loader._spares = []
@@ -309,7 +176,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._passed = self._reached
         self._turn = 0
         self._order.clear()
-        self._arrivals: deque[_Worker] = deque()  # those with an answer to take, if any order does
+        self._arrivals: deque[Worker] = deque()  # those with an answer to take, if any order does
         resumptions = self._resumptions(saved)
         for worker, resumption in zip(self._workers, resumptions, strict=True):
             worker.begin(resumption)
@@ -323,7 +190,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._place = _WorkersPlace(self, self._sampler_iter.account)
         self._torn = False
 
-    def _account(self):
+    def _account(self) -> dict[str, Any]:
         """How far the epoch is, and what each worker has done of it."""
         return {
             "batches": self._passed,
@@ -333,7 +200,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             "turn": self._turn,
         }
 
-    def _settle(self):
+    def _settle(self) -> None:
         """Wait until workers that are kept have told what they began with; others' seed says it."""
         if self._torn or not self._loader.persistent_workers:
             return
@@ -341,7 +208,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             while worker.begun[0] is None and not (worker.gone or self._shutdown):
                 self._wait(None)
 
-    def _mend(self):
+    def _mend(self) -> None:
         """Go on after the last batch, with new workers: these were interrupted in the middle."""
         place = self._place
         self._shutdown_workers()
@@ -364,7 +231,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             return [Resumption(0, 0, None)] * count
         return [Resumption(*worker) for worker in workers]
 
-    def _assign_again(self, saved):
+    def _assign_again(self, saved: dict[str, Any]) -> None:
         if len(saved["workers"]) != len(self._workers):
             return
         for worker, active in zip(self._workers, saved["active"], strict=True):
@@ -373,7 +240,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._try_put_index(number)
         self._turn = saved["turn"]
 
-    def _reset(self, loader, saved=None):
+    def _reset(self, loader: DataLoader, saved: dict[str, Any] | None = None) -> None:
         """Another epoch with the same workers."""
         if saved is None and self._seeds_samples:
             self._epoch_seed = _draw_seed(loader.generator)
@@ -383,7 +250,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             )
         self._begin(loader, saved)
 
-    def _try_put_index(self, number=None):
+    def _try_put_index(self, number: int | None = None) -> None:
         """Give the next task to a worker: the one whose turn it is, or the one with this number."""
         if number is None and not any(worker.active for worker in self._workers):
             return
@@ -399,7 +266,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._order.append(number)
         worker.send(Ask.TASK, (position, index))
 
-    def _next_worker(self):
+    def _next_worker(self) -> int:
         if not self._in_order:
             # Whoever is ahead gets more.
             waiting = (w for w in self._workers if w.active)
@@ -439,7 +306,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._shutdown_workers(wait=False)
         raise StopIteration
 
-    def _answering(self):
+    def _answering(self) -> Worker:
         """The worker that the next answer comes from, once it is there."""
         if self._shutdown:
             raise RuntimeError("the workers of this DataLoader's iterator have ended")
@@ -499,7 +366,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     worker.gone = True
         self._torn = False
 
-    def _receive(self, worker):
+    def _receive(self, worker: Worker) -> None:
         self._torn = True
         before = len(worker.arrived)
         worker.receive(self._epoch)
@@ -521,7 +388,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     # ---- the end ----
 
-    def _usable(self):
+    def _usable(self) -> bool:
         """Whether all workers are there for another epoch."""
         return (
             not self._shutdown
@@ -529,7 +396,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             and all(w.process.is_alive() for w in self._workers)
         )
 
-    def _shutdown_workers(self, wait=True):
+    def _shutdown_workers(self, wait: bool = True) -> None:
         if self._shutdown or self._pid != os.getpid():
             return
         self._shutdown = True
@@ -540,9 +407,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             worker.channel.close()
         processes, end = [w.process for w in self._workers], time.monotonic() + self._patience
         if wait:
-            _end(processes, end)
+            end_processes(processes, end)
         else:
-            _ending.extend((process, end) for process in processes)
+            ending.extend((process, end) for process in processes)
         loader = weakref.ref(self._loader)
         for worker in self._workers:
             for block in worker.channel.spare_blocks(lambda block: _keep(loader, block)):
@@ -550,5 +417,5 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __del__(self) -> None:
         if not self._shutdown:
-            with _no_interrupt(finalizer=True):
+            with no_interrupt(finalizer=True):
                 self._shutdown_workers()

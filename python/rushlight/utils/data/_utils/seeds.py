@@ -8,6 +8,7 @@ import importlib.abc
 import importlib.machinery
 import random
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import rushlight
@@ -79,7 +80,7 @@ class _SeedsNumpy(importlib.abc.MetaPathFinder):
         return spec
 
 
-def sample_seed(epoch_seed, position):
+def sample_seed(epoch_seed: int, position: int) -> int:
     """The seed of the sample at a place of the epoch: splitmix64 of the two."""
     z = (epoch_seed + (position + 1) * 0x9E3779B97F4A7C15) & _MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -87,7 +88,7 @@ def sample_seed(epoch_seed, position):
     return z ^ (z >> 31)
 
 
-def seed_sample(epoch_seed, position):
+def seed_sample(epoch_seed: int, position: int) -> None:
     """Seeds everything for one sample."""
     seed = sample_seed(epoch_seed, position)
     random.seed(seed)
@@ -152,7 +153,7 @@ def states_of(changes) -> dict[str, Any]:
     return states
 
 
-def set_random_states(states):
+def set_random_states(states: dict[str, Any]) -> None:
     """Go on from states that `random_states` gave, or from some of them."""
     if "torch" in states:
         rushlight.set_rng_state(states["torch"])
@@ -166,7 +167,7 @@ def set_random_states(states):
 
 
 @contextlib.contextmanager
-def kept_random_states():
+def kept_random_states() -> Iterator[None]:
     """Leaves all generators as they were."""
     before = random_states()
     try:

@@ -26,7 +26,7 @@ _MOST_HELD = 16
 _forks = 0
 
 
-def _count_forks():
+def _count_forks() -> None:
     # A child sees the blocks that its parent holds, for longer perhaps: they are not used again.
     global _forks
     _forks += 1

@@ -35,7 +35,7 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
         for _ in range(_AHEAD * loader.num_threads):
             self._ask()
 
-    def _ask(self):
+    def _ask(self) -> None:
         try:
             index = self._next_index()
         except StopIteration:
@@ -64,5 +64,5 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
             threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _take_over(grad):
+def _take_over(grad: bool) -> None:
     rushlight.set_grad_enabled(grad)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import rushlight
@@ -102,7 +103,7 @@ def batch_memory(dtype, shape):
     return _C._tensor_on(storage, dtype, 0, tuple(shape), tuple(strides))
 
 
-def stack(batch):
+def stack(batch: Sequence[rushlight.Tensor]) -> rushlight.Tensor:
     """Tensors along a new first dimension, where it can be in memory that is sent as it is."""
     first = batch[0]
     if _lender is not None and type(first) is rushlight.Tensor and first.device.type == "cpu":

@@ -84,7 +84,7 @@ class _OnlyIterator:
         return getattr(self._iterator, name)
 
 
-def _once(begin):
+def _once(begin: Callable[..., Any]) -> Callable[..., Any]:
     """`__iter__` of a pipe, which starts anew and ends the iterators before."""
 
     @functools.wraps(begin)
@@ -197,13 +197,31 @@ class DataChunk(list):
         yield from self.items
 
 
+class BatchedPipe:
+    """Of pipes that group samples into lists: the settings, and how many lists there are."""
+
+    def __init__(
+        self, datapipe, batch_size: int, drop_last: bool = False, wrapper_class=DataChunk
+    ) -> None:
+        if batch_size <= 0:
+            raise AssertionError("Batch size is required to be larger than 0!")
+        self.datapipe = datapipe
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.wrapper_class = wrapper_class
+
+    def __len__(self) -> int:
+        count = length_of(self, self.datapipe)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
 class _DataPipeSerializationWrapper:
     """A pipe that goes to worker processes, with dill where pickle cannot and dill is there."""
 
     def __init__(self, datapipe) -> None:
         self._datapipe = datapipe
 
-    def __getstate__(self):
+    def __getstate__(self) -> tuple[bytes, bool]:
         try:
             return pickle.dumps(self._datapipe), False
         except (AttributeError, TypeError, pickle.PicklingError):
@@ -211,12 +229,12 @@ class _DataPipeSerializationWrapper:
                 raise
             return importlib.import_module("dill").dumps(self._datapipe), True
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: tuple[bytes, bool]) -> None:
         value, by_dill = state
         loads = importlib.import_module("dill").loads if by_dill else pickle.loads
         self._datapipe = loads(value)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return length_of(self, self._datapipe)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight import nn
 
+from ...ops._shared import rename_layers
 from ...ops.misc import Conv2dNormActivation
 from ...ops.poolers import MultiScaleRoIAlign
 from .. import resnet
@@ -36,12 +37,8 @@ class MaskRCNNHeads(nn.Sequential):
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
         # Older checkpoints call the convolutions mask_fcn1 and so on.
-        if (local_metadata.get("version") or 1) < 2:
-            for i in range(len(self)):
-                for what in ("weight", "bias"):
-                    old = f"{prefix}mask_fcn{i + 1}.{what}"
-                    if old in state_dict:
-                        state_dict[f"{prefix}{i}.0.{what}"] = state_dict.pop(old)
+        names = [(f"mask_fcn{i + 1}", f"{i}.0") for i in range(len(self))]
+        rename_layers(state_dict, prefix, local_metadata, names)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
 

@@ -9,6 +9,7 @@ import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
 
+from ...ops._shared import rename_layers
 from ...ops.feature_pyramid_network import LastLevelP6P7
 from ...ops.losses import generalized_box_iou_loss, sigmoid_focal_loss
 from ...ops.misc import Conv2dNormActivation
@@ -37,12 +38,8 @@ class _Tower(nn.Module):
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
         # Older checkpoints have convolutions and activations in one Sequential.
-        if (local_metadata.get("version") or 1) < 2:
-            for i in range(4):
-                for what in ("weight", "bias"):
-                    old = f"{prefix}conv.{2 * i}.{what}"
-                    if old in state_dict:
-                        state_dict[f"{prefix}conv.{i}.0.{what}"] = state_dict.pop(old)
+        names = [(f"conv.{2 * i}", f"conv.{i}.0") for i in range(4)]
+        rename_layers(state_dict, prefix, local_metadata, names)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
 

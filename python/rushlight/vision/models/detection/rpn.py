@@ -6,6 +6,7 @@ import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
 
+from ...ops import _shared
 from ...ops import boxes as box_ops
 from ...ops.misc import Conv2dNormActivation
 from .._utils import normal
@@ -32,10 +33,7 @@ class RPNHead(nn.Module):
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
         # Older checkpoints have one convolution without a Sequential around it.
-        if (local_metadata.get("version") or 1) < 2:
-            for what in ("weight", "bias"):
-                if f"{prefix}conv.{what}" in state_dict:
-                    state_dict[f"{prefix}conv.0.0.{what}"] = state_dict.pop(f"{prefix}conv.{what}")
+        _shared.rename_layers(state_dict, prefix, local_metadata, [("conv", "conv.0.0")])
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
     def forward(self, x: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from rushlight._warnings import warn
 
@@ -100,10 +101,10 @@ class _Branches:
         self.drop_none = drop_none
         self.begin()
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_source": None}
 
-    def begin(self):
+    def begin(self) -> None:
         """Read from the beginning, all readers."""
         self._source = None
         self.waiting = [deque() for _ in range(self.count)]
@@ -146,7 +147,7 @@ class _ChildDataPipe(IterDataPipe):
         self.main_datapipe = main_datapipe
         self.instance_id = instance_id
 
-    def reset(self):
+    def reset(self) -> None:
         # Whoever begins again lets all begin again.
         if self.main_datapipe.started[self.instance_id]:
             self.main_datapipe.begin()
@@ -166,7 +167,7 @@ class _ChildDataPipe(IterDataPipe):
         return length_of(self, self.main_datapipe.datapipe)
 
 
-def _children(branches):
+def _children(branches: _Branches) -> list[IterDataPipe]:
     return [_ChildDataPipe(branches, number) for number in range(branches.count)]
 
 

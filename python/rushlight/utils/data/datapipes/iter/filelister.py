@@ -41,7 +41,7 @@ class FileListerIterDataPipe(IterDataPipe):
         self.non_deterministic = non_deterministic
         self.length = length
 
-    def _matches(self, name):
+    def _matches(self, name: str) -> bool:
         masks = [self.masks] if isinstance(self.masks, str) else self.masks
         return not self.masks or any(fnmatch.fnmatch(name, mask) for mask in masks)
 

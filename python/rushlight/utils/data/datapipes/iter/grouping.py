@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 
 from .._decorator import functional_datapipe
-from ..datapipe import DataChunk, IterDataPipe, length_of
+from ..datapipe import BatchedPipe, DataChunk, IterDataPipe
 
 __all__ = ["BatcherIterDataPipe", "GrouperIterDataPipe", "UnBatcherIterDataPipe"]
 
 
 @functional_datapipe("batch")
-class BatcherIterDataPipe(IterDataPipe):
+class BatcherIterDataPipe(BatchedPipe, IterDataPipe):
     """Groups items into lists of a fixed length.
 
     Args:
@@ -20,16 +20,6 @@ class BatcherIterDataPipe(IterDataPipe):
         drop_last: leave out a last list that is shorter.
         wrapper_class: the type of the lists.
     """
-
-    def __init__(
-        self, datapipe, batch_size: int, drop_last: bool = False, wrapper_class=DataChunk
-    ) -> None:
-        if batch_size <= 0:
-            raise AssertionError("Batch size is required to be larger than 0!")
-        self.datapipe = datapipe
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.wrapper_class = wrapper_class
 
     def __iter__(self):
         batch = []
@@ -40,10 +30,6 @@ class BatcherIterDataPipe(IterDataPipe):
                 batch = []
         if batch and not self.drop_last:
             yield self.wrapper_class(batch)
-
-    def __len__(self) -> int:
-        count = length_of(self, self.datapipe)
-        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
 
 @functional_datapipe("unbatch")

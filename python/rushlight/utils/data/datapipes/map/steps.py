@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from .._decorator import functional_datapipe
-from ..datapipe import DataChunk, MapDataPipe, ShuffledPipe, length_of
+from ..datapipe import BatchedPipe, MapDataPipe, ShuffledPipe, length_of
 
 __all__ = [
     "BatcherMapDataPipe",
@@ -36,7 +36,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
 
 
 @functional_datapipe("batch")
-class BatcherMapDataPipe(MapDataPipe):
+class BatcherMapDataPipe(BatchedPipe, MapDataPipe):
     """Groups consecutive samples into lists.
 
     Args:
@@ -46,16 +46,6 @@ class BatcherMapDataPipe(MapDataPipe):
         wrapper_class: the type of the lists.
     """
 
-    def __init__(
-        self, datapipe, batch_size: int, drop_last: bool = False, wrapper_class=DataChunk
-    ) -> None:
-        if batch_size <= 0:
-            raise AssertionError("Batch size is required to be larger than 0!")
-        self.datapipe = datapipe
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.wrapper_class = wrapper_class
-
     def __getitem__(self, index):
         if not 0 <= index < len(self):
             raise IndexError(f"Index {index} is out of bound.")
@@ -63,14 +53,9 @@ class BatcherMapDataPipe(MapDataPipe):
         last = min(first + self.batch_size, len(self.datapipe))
         return self.wrapper_class([self.datapipe[i] for i in range(first, last)])
 
-    def __len__(self) -> int:
-        count = length_of(self, self.datapipe)
-        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
-
-@functional_datapipe("concat")
-class ConcaterMapDataPipe(MapDataPipe):
-    """Concatenates datasets."""
+class _Joined(MapDataPipe):
+    """Of several datasets."""
 
     def __init__(self, *datapipes) -> None:
         if len(datapipes) == 0:
@@ -78,6 +63,11 @@ class ConcaterMapDataPipe(MapDataPipe):
         if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
             raise TypeError("Expected all inputs to be `MapDataPipe`")
         self.datapipes = datapipes
+
+
+@functional_datapipe("concat")
+class ConcaterMapDataPipe(_Joined):
+    """Concatenates datasets."""
 
     def __getitem__(self, index):
         before = 0
@@ -107,15 +97,8 @@ class MapperMapDataPipe(MapDataPipe):
 
 
 @functional_datapipe("zip")
-class ZipperMapDataPipe(MapDataPipe):
+class ZipperMapDataPipe(_Joined):
     """Takes tuples of the samples of several datasets at one index."""
-
-    def __init__(self, *datapipes) -> None:
-        if len(datapipes) == 0:
-            raise ValueError("Expected at least one DataPipe, but got nothing")
-        if not all(isinstance(pipe, MapDataPipe) for pipe in datapipes):
-            raise TypeError("Expected all inputs to be `MapDataPipe`")
-        self.datapipes = datapipes
 
     def __getitem__(self, index):
         return tuple(pipe[index] for pipe in self.datapipes)

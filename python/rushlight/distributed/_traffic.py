@@ -1,4 +1,8 @@
-"""What travels while units of FSDP compute: parts on their way to a whole, gradients on theirs."""
+"""What travels while modules compute: parts on their way to a whole, gradients on theirs.
+
+`DistributedDataParallel`'s buckets, units of FSDP and of `fully_shard`, and optimisers that share
+parameters out all send by the steps of `Travelling`.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +10,62 @@ from collections.abc import Generator
 from typing import Any
 
 import rushlight
+from rushlight.distributed._kinds import AllreduceOptions, ReduceOp, ReduceScatterOptions
 
-__all__ = ["Traffic", "Travelling"]
+__all__ = ["Traffic", "Travelling", "gathered", "scattered", "summed"]
+
+_Steps = Generator[Any, Any, Any]
+
+
+def gathered(group: Any, part: rushlight.Tensor) -> _Steps:
+    """All processes' parts, flat, one after the other: steps of a `Travelling`."""
+    whole = part.new_empty(part.numel() * group.size())
+    yield group._allgather_base(whole, part)
+    return whole
+
+
+def scattered(group: Any, whole: rushlight.Tensor, op: Any) -> _Steps:
+    """This process's part of the sum, or mean, of all processes' flat tensors: steps."""
+    part = whole.new_empty(whole.numel() // group.size())
+    opts = ReduceScatterOptions()
+    opts.reduceOp = op
+    yield group._reduce_scatter_base(part, whole, opts)
+    return part
+
+
+def summed(group: Any, tensor: rushlight.Tensor, op: Any = ReduceOp.SUM) -> _Steps:
+    """The sum, or mean, of all processes' tensors, in place: steps."""
+    opts = AllreduceOptions()
+    opts.reduceOp = op
+    yield group.allreduce([tensor], opts)
+    return tensor
 
 
 class Travelling:
     """Something on its way.
 
     Args:
-        steps: a generator that starts what moves the data, yields each such work, is resumed when
-            that has ended, and returns what arrives.
+        steps: a generator that starts what moves the data, yields each such work, is resumed with
+            what waiting for that gave, and returns what arrives.
     """
 
-    def __init__(self, steps: Generator[Any, None, Any]):
+    def __init__(self, steps: _Steps):
         self._steps = steps
         self._work: Any = None
         self._result: Any = None
-        self._go_on()
+        self._go_on(None)
 
-    def _go_on(self):
+    def _go_on(self, waited: Any) -> None:
         with rushlight.no_grad():
             try:
-                self._work = next(self._steps)
+                self._work = self._steps.send(waited)
             except StopIteration as end:
                 self._work, self._result = None, end.value
 
     def arrive(self) -> Any:
         """Wait for it; gives what arrived."""
         while self._work is not None:
-            self._work.wait()
-            self._go_on()
+            self._go_on(self._work.wait())
         return self._result
 
 
