@@ -118,22 +118,22 @@ def test_schemas_and_transforms(ops):
 
 
 SETUP = """
-from setuptools import setup
-from torch.utils.cpp_extension import BuildExtension, CppExtension
+import setuptools
+from torch.utils import cpp_extension
 
-setup(
+setuptools.setup(
     name="stable_ops",
     version="1",
     packages=["stable_ops"],
     ext_modules=[
-        CppExtension(
+        cpp_extension.CppExtension(
             "stable_ops._C",
             ["stable.cpp"],
             extra_compile_args={"cxx": ["-O0", "-DTORCH_TARGET_VERSION=0x020d000000000000"]},
             py_limited_api=True,
         )
     ],
-    cmdclass={"build_ext": BuildExtension},
+    cmdclass={"build_ext": cpp_extension.BuildExtension},
 )
 """
 USE = """
