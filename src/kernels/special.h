@@ -309,7 +309,7 @@ RL_INLINE double chebyshev(char kind, double x, double n) {
 }
 
 RL_INLINE double hermite_h(double x, double n) {
-  return n < 0 ? 0
+  return n <= -1 ? 0
                : recurrence(
                      n, 1, 2 * x,
                      [x](double k, double now, double before) {
@@ -317,13 +317,13 @@ RL_INLINE double hermite_h(double x, double n) {
                      });
 }
 RL_INLINE double hermite_he(double x, double n) {
-  return n < 0 ? 0
+  return n <= -1 ? 0
                : recurrence(
                      n, 1, x,
                      [x](double k, double now, double before) { return x * now - k * before; });
 }
 RL_INLINE double laguerre(double x, double n) {
-  return n < 0 ? 0
+  return n <= -1 ? 0
                : recurrence(
                      n, 1, 1 - x,
                      [x](double k, double now, double before) {
@@ -331,7 +331,7 @@ RL_INLINE double laguerre(double x, double n) {
                      });
 }
 RL_INLINE double legendre(double x, double n) {
-  if (n < 0) {
+  if (n <= -1) {
     return 0;
   }
   if (math::abs(x) == 1) {
