@@ -412,7 +412,9 @@ def test_samples_of_far_places_are_the_padding(place, mode, dtype):
     """Beside zeros nothing is there, however far; and the border is the border."""
     for dims in (2, 3) if mode != "bicubic" else (2,):
         for aligned in (True, False):
-            image = torch.arange(1.0, 1 + 2**dims, dtype=dtype).view(1, 1, *[2] * dims).requires_grad_()
+            image = (
+                torch.arange(1.0, 1 + 2**dims, dtype=dtype).view(1, 1, *[2] * dims).requires_grad_()
+            )
             grid = torch.zeros(1, *[1] * dims, dims, dtype=dtype)
             grid[..., 0] = place
             grid.requires_grad_()
@@ -443,7 +445,15 @@ def test_hardswish_of_the_largest_numbers():
         assert F.hardswish(x).tolist() == [x[0].item(), 0, 3, 0]
 
 
-@pytest.mark.parametrize("name", ["hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hermite_polynomial_h",
+        "hermite_polynomial_he",
+        "laguerre_polynomial_l",
+        "legendre_polynomial_p",
+    ],
+)
 def test_degrees_are_cut_toward_zero(name):
     """2.9 is 2, and -0.9 is 0."""
     function = getattr(torch.special, name)

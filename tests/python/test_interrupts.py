@@ -42,7 +42,12 @@ def distances(out):
 
 @pytest.mark.parametrize(
     ("work", "out"),
-    [(product, (7000, 7000)), (sums_of_products, (1, 7000, 7000)), (sums, (7000,)), (distances, (20_000, 20_000))],
+    [
+        (product, (7000, 7000)),
+        (sums_of_products, (1, 7000, 7000)),
+        (sums, (7000,)),
+        (distances, (20_000, 20_000)),
+    ],
     ids=["mm", "baddbmm", "logsumexp", "cdist"],
 )
 def test_ctrl_c_ends_an_op_in_its_midst(work, out):
