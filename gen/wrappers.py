@@ -102,9 +102,14 @@ def run_function(op: Op) -> list[str]:
     step = flag(op.kernel.shares == "input")
     # Away from the CPU 0-d CPU tensors among the operands are brought to the device, one to be written is refused.
     written = "&self" if update else "nullptr"
+    # What is only stored (complex32, wide unsigned integers, 8-bit floats) becomes what is asked for.
+    converts = op.kernel.kind in ("reduction", "rows") and any(a.name == "dtype" for a in op.args)
     return lines(f"""
         {op.result} run_{op.symbol}({commas(parameters(op.args, suffix="_"), [f"const Tensor* {g}" for g in given])}) {{
           {each(map(local, op.args))}
+          {only(converts)}if (dtype.has_value() && !contains(set_all, self.dtype())) {{
+          {only(converts)}  self = cast_raw(self, *dtype);
+          {only(converts)}}}
           {only(tensors and local_to)}check_input_dtypes("{op.name}", {input_dtypes(op)}, {commas(tensors)});
           const Device where_ = {device_of(op)};
           {only(len(single) > 1 and local_to)}move_numbers("{op.name}", where_, {written}, {addresses(moved)});

@@ -189,7 +189,7 @@ op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> T
    kernel=_with_factor("addcdiv_plain", "addcdiv", "value", floating, complex_,
                   check=["check_true_division(tensor1, tensor2)"]),
    grad={"self": "grad", "tensor1": "scale_gradient(grad / tensor2.conj(), value.conj())",
-         "tensor2": "-scale_gradient(grad * (tensor1 / (tensor2 * tensor2)).conj(), value.conj())"},
+         "tensor2": "-scale_gradient(grad * (tensor1 / tensor2 / tensor2).conj(), value.conj())"},
    doc="self + value * tensor1 / tensor2.",
    autocast={"accelerator": "promote"})
 op("_standardize(Tensor self, Tensor mean, Tensor std) -> Tensor",
@@ -198,7 +198,7 @@ op("_standardize(Tensor self, Tensor mean, Tensor std) -> Tensor",
                            'check_same_dtype(self, "std", std)']),
    variants="function inplace", own=True,
    grad={"self": "grad / std", "mean": "-grad / std",
-         "std": "-grad * (self - mean) / (std * std)"},
+         "std": "-grad * ((self - mean) / std / std)"},
    doc="(self - mean) / std.")
 op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
    kernel=pointwise(floating, complex_,

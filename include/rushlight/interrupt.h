@@ -5,8 +5,9 @@
 
 namespace rushlight {
 
-// What programs and ops ask now and then while they work through rounds whose number a caller says:
-// it throws where they have to end. Python sets it, so that Ctrl-C ends them.
-RL_API void set_interrupt(void (*ask)());
+// What programs and ops ask now and then while they work: it throws where they have to end. Python
+// sets it, so that Ctrl-C ends them. `ask` is for between ops, where handlers of signals may run;
+// `ask_within` for the midst of one, where nothing of the program may.
+RL_API void set_interrupt(void (*ask)(), void (*ask_within)());
 
 }  // namespace rushlight

@@ -22,6 +22,7 @@
 #include "core/container.h"
 #include "core/cuts.h"
 #include "core/denormals.h"
+#include "core/rounds.h"
 #include "core/thread_pool.h"
 
 namespace rushlight {
@@ -133,6 +134,9 @@ struct Work {
           break;
         }
         try {
+          if (member == 0) {
+            look_for_end();
+          }
           run_chunk(i);
         } catch (...) {
           std::lock_guard<std::mutex> lock(mutex);
@@ -212,6 +216,9 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
   }
   if (threads == 1 || nested) {
     for (int64_t i = 0; i < chunks; i++) {
+      if (i > 0) {
+        look_for_end();
+      }
       const int64_t b = begin + i * grain;
       f(context, b, end - b > grain ? b + grain : end);
     }

@@ -5,6 +5,7 @@
 
 #include "core/op_support.h"
 #include "core/region.h"
+#include "core/rounds.h"
 #include "cpu/chain_source.h"
 #include "cpu/chain_steps.h"
 #include "cpu/program_builder.h"
@@ -70,6 +71,7 @@ ChainCounts Notebook::counts() {
 // Computes what can be seen of it and empties it. The caller holds the lock.
 void Notebook::complete(Chain& chain) {
   if (!chain.steps.empty()) {
+    const Uninterrupted whole;
     for (const cpu::Step& step : chain.steps) {
       if (step.result != nullptr && step.result->data_ == nullptr) {
         step.result->take_memory();

@@ -387,7 +387,8 @@ RL_FORMULA(log_sigmoid, x) {
   return math::minimum(x, T(0)) - math::log1p(math::exp(-math::abs(x)));
 }
 RL_FORMULA(hardswish, x) {
-  return (x < T(-3) ? T(-3) : x) * clamp_bounded(x + T(3), T(0), T(6)) / T(6);
+  const T y = x < T(-3) ? T(-3) : x;  // large ones would overflow before the division
+  return y >= T(3) ? y : y * clamp_bounded(y + T(3), T(0), T(6)) / T(6);
 }
 RL_FORMULA(hardswish_backward, grad, x) {
   return x <= T(-3) ? T(0) : x < T(3) ? grad * (x / T(3) + T(0.5)) : grad;

@@ -309,29 +309,22 @@ RL_INLINE double chebyshev(char kind, double x, double n) {
 }
 
 RL_INLINE double hermite_h(double x, double n) {
-  return n < 0 ? 0
-               : recurrence(
-                     n, 1, 2 * x,
-                     [x](double k, double now, double before) {
-                       return 2 * x * now - 2 * k * before;
-                     });
+  return n <= -1 ? 0 : recurrence(n, 1, 2 * x, [x](double k, double now, double before) {
+    return 2 * x * now - 2 * k * before;
+  });
 }
 RL_INLINE double hermite_he(double x, double n) {
-  return n < 0 ? 0
-               : recurrence(
-                     n, 1, x,
-                     [x](double k, double now, double before) { return x * now - k * before; });
+  return n <= -1 ? 0 : recurrence(n, 1, x, [x](double k, double now, double before) {
+    return x * now - k * before;
+  });
 }
 RL_INLINE double laguerre(double x, double n) {
-  return n < 0 ? 0
-               : recurrence(
-                     n, 1, 1 - x,
-                     [x](double k, double now, double before) {
-                       return ((2 * k + 1 - x) * now - k * before) / (k + 1);
-                     });
+  return n <= -1 ? 0 : recurrence(n, 1, 1 - x, [x](double k, double now, double before) {
+    return ((2 * k + 1 - x) * now - k * before) / (k + 1);
+  });
 }
 RL_INLINE double legendre(double x, double n) {
-  if (n < 0) {
+  if (n <= -1) {
     return 0;
   }
   if (math::abs(x) == 1) {

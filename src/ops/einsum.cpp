@@ -355,9 +355,9 @@ Tensor composite::tensordot(const Tensor& self, const Tensor& other, IntArrayRef
     RL_CHECK(m == n || m == 1 || n == 1, "contracted dimensions need to match, but dim ", summed[i],
              " of the first has size ", m, ", dim ", right[i], " of the second ", n);
     if (m == 1 && n != 1) {  // the same number for all terms
-      b = b.sum({right[i]}, true);
+      b = b.sum({right[i]}, true, b.dtype());
     } else if (n == 1 && m != 1) {
-      a = a.sum({summed[i]}, true);
+      a = a.sum({summed[i]}, true, a.dtype());
     }
     terms *= std::min(m, n);
   }

@@ -444,6 +444,10 @@ Tensor slopes_for(const Tensor& self, const Scalar& lower, const Scalar& upper, 
   if (self.is_meta()) {
     return ones;
   }
+  if (has_handler_below(self)) {  // a fake tensor, of which nobody can count
+    const Tensor drawn = ones.to(kFloat64).uniform_(low, high, generator);
+    return where(falls, drawn.to(self.dtype()), ones);
+  }
   const int64_t count = falls.sum().item<int64_t>();
   const Tensor drawn = rushlight::empty({count}, TensorOptions(kFloat64).device(self.device()));
   drawn.uniform_(low, high, generator);

@@ -84,6 +84,7 @@ void init_storage(PyObject* module);         // storage.cpp: UntypedStorage
 void init_nn_module(PyObject* module);       // nn_module.cpp: the base class of nn.Module
 void init_library(PyObject* module);         // library.cpp: ops that C++ programs define
 void init_exported(PyObject* module);        // exported.cpp: programs of .pt2 files
+void init_interrupt(PyObject* module);       // interrupt.cpp: Ctrl-C ends long work
 void init_script(PyObject* module);          // script.cpp: archives of TorchScript
 void init_script_compile(PyObject* module);  // script_unit.cpp: programs of text and of Python
 void init_graph(PyObject* module);           // graph.cpp: Graph, Node, Value, Block, Type

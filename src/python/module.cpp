@@ -79,6 +79,7 @@ void init(PyObject* module) {
   init_calls(module);
   init_library(module);
   init_exported(module);
+  init_interrupt(module);
   init_script(module);
   init_script_compile(module);
   init_packed_layers(module);

@@ -1,8 +1,5 @@
 // Programs of TorchScript: archives are loaded, methods are called, attributes are read and set.
 // What a program looks like in Python is python/rushlight/jit/_program.py.
-#include <chrono>
-
-#include <rushlight/interrupt.h>
 #include <rushlight/script.h>
 
 #include "python/bindings.h"
@@ -459,26 +456,7 @@ intrusive_ptr<rushlight::Object> unwrap_object(PyObject* o) {
              : Handle();
 }
 
-namespace {
-// Ctrl-C ends programs and long ops, which look at no signals themselves.
-void ask_for_signals() {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds between(20);
-  static thread_local Clock::time_point next;
-  const Clock::time_point now = Clock::now();
-  if (now < next || PyGILState_GetThisThreadState() == nullptr) {
-    return;
-  }
-  next = now + between;
-  const WithGil gil;
-  if (PyErr_CheckSignals() != 0) {
-    throw CarriedError::take();
-  }
-}
-}  // namespace
-
 void init_script(PyObject* module) {
-  set_interrupt(ask_for_signals);
   ready(handle_type);
   add(module, "_ProgramObject", reinterpret_cast<PyObject*>(&handle_type));
   check(PyModule_AddFunctions(module, functions));

@@ -200,3 +200,27 @@ def test_bits_on_any_number_of_threads(case):
                     same(other, found[0])
     finally:
         rushlight.set_num_threads(before)
+
+
+CONVERTING = [
+    pytest.param(case, id=case.key)
+    for case in harness.cases().values()
+    if case.op.kernel.kind in ("reduction", "rows") and has(case.op, "dtype") and not case.writes
+]
+STORED = ["uint16", "uint32", "uint64", "complex32", "float8_e4m3fn", "float8_e5m2"]
+
+
+@pytest.mark.parametrize("case", CONVERTING)
+@pytest.mark.filterwarnings("ignore:Casting complex")
+def test_a_dtype_converts_what_is_only_stored(case):
+    """`dtype=` is what is computed with, whatever the elements are stored as."""
+    function = function_of(rushlight, case.op)
+    given = {"dim": 1} if dim_of(case.op) is not None else {}
+    for stored in STORED:
+        x = rushlight.tensor([[1.0, 2, 0], [2, 1, 1]]).to(getattr(rushlight, stored)).to(DEVICE)
+        for dtype in (rushlight.float32, rushlight.float64):
+            if case.op.name == "linalg_vector_norm" and stored == "complex32":
+                continue  # a norm of complex numbers is none of their real parts
+            expected = tensors_of(function(x.to(dtype), **given, dtype=dtype))
+            for found, wanted in zip(tensors_of(function(x, **given, dtype=dtype)), expected, strict=True):
+                assert found.dtype == wanted.dtype and rushlight.equal(found, wanted), stored

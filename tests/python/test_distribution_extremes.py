@@ -496,3 +496,14 @@ def test_batches_are_checked(log_prob):
     wrong[1, 2] = -1
     with pytest.raises(ValueError, match="constraint|positive"):
         torch.vmap(log_prob)(wrong)
+
+
+@pytest.mark.parametrize("made", [d.Weibull, d.InverseGamma])
+def test_chances_up_to_the_end_of_a_support(made):
+    """Where a density ends at 0, no number is smaller."""
+    found = made(t([2.0, 1.0]), t([0.5, 3.0]))
+    assert found.cdf(t([0.0, 0.0])).tolist() == [0, 0]
+    with pytest.raises(ValueError, match="within the support"):
+        found.cdf(t([-1.0, 1.0]))
+    with pytest.raises(ValueError, match="within the support"):
+        found.log_prob(t([0.0, 0.0]))

@@ -311,3 +311,13 @@ def test_one_hot_rows_are_exported():
     i = torch.tensor([[0, 2], [1, 1]])
     program = torch.export.export(Rows(), (torch.zeros_like(i),))
     assert torch.equal(program.module()(i), torch.eye(3, dtype=torch.long)[i])
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+def test_random_slopes_of_fakes(inplace):
+    """In training each element below zero has a slope of its own: how many there are, a fake does not know."""
+    with FakeTensorMode():
+        x = torch.empty(3, 4, requires_grad=True)
+        y = torch.nn.functional.rrelu(x * 1, training=True, inplace=inplace)
+        y.sum().backward()
+        assert y.shape == x.grad.shape == (3, 4)

@@ -403,3 +403,69 @@ def test_numbers_that_are_none():
     rows = torch.tensor([[3.0, 4.0], [0.5, 8.0]])
     shortened = F.embedding(torch.tensor([0, 1]), rows, max_norm=1, norm_type=-INF)
     assert torch.allclose(shortened, torch.tensor([[1.0, 4 / 3], [0.5, 8.0]]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("place", [INF, -INF, 1e30, -1e30, 3e38])
+def test_samples_of_far_places_are_the_padding(place, mode, dtype):
+    """Beside zeros nothing is there, however far; and the border is the border."""
+    for dims in (2, 3) if mode != "bicubic" else (2,):
+        for aligned in (True, False):
+            image = (
+                torch.arange(1.0, 1 + 2**dims, dtype=dtype).view(1, 1, *[2] * dims).requires_grad_()
+            )
+            grid = torch.zeros(1, *[1] * dims, dims, dtype=dtype)
+            grid[..., 0] = place
+            grid.requires_grad_()
+            y = F.grid_sample(image, grid, mode, "zeros", aligned)
+            y.sum().backward()
+            assert y.item() == 0 and not image.grad.any() and not grid.grad.any()
+            if mode != "bicubic":  # whose taps beyond the border add up to it up to rounding
+                ends = F.grid_sample(image, grid, mode, "border", aligned).item()
+                near = grid.detach().clone()
+                near[..., 0] = 1 if place > 0 else -1
+                if aligned or mode == "nearest":
+                    assert ends == F.grid_sample(image, near, mode, "border", aligned).item()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [2.0**-70, 2.0**70])
+def test_slopes_of_quotients_whose_square_has_no_number(size, dtype):
+    """d/dc (a + b / c) = -b / c², where c² alone overflows or vanishes."""
+    a, b, c = (torch.full((2,), v, dtype=dtype, requires_grad=True) for v in (1.0, 3 * size, size))
+    torch.addcdiv(a, b, c, value=2).sum().backward()
+    assert c.grad.tolist() == [-6 / size] * 2
+    assert b.grad.tolist() == [2 / size] * 2
+
+
+def test_hardswish_of_the_largest_numbers():
+    for dtype, most in ((torch.float32, 3e38), (torch.float64, 1e308), (torch.bfloat16, 3e38)):
+        x = torch.tensor([most, -most, 3, -3], dtype=dtype)
+        assert F.hardswish(x).tolist() == [x[0].item(), 0, 3, 0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hermite_polynomial_h",
+        "hermite_polynomial_he",
+        "laguerre_polynomial_l",
+        "legendre_polynomial_p",
+    ],
+)
+def test_degrees_are_cut_toward_zero(name):
+    """2.9 is 2, and -0.9 is 0."""
+    function = getattr(torch.special, name)
+    x = torch.tensor([0.25, -0.5, 2.0])
+    for degree in (0.0, 1.0, 2.0, 3.0):
+        assert function(x, degree + 0.9).tolist() == function(x, degree).tolist()
+    assert function(x, -0.9).tolist() == [1, 1, 1]
+    assert function(x, -1.0).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.uint8])
+def test_contractions_over_one_number_keep_the_dtype(dtype):
+    a, b = torch.ones(2, 1, dtype=dtype), torch.ones(3, 4, dtype=dtype)
+    assert torch.equal(torch.tensordot(a, b, dims=1), torch.full((2, 4), 3, dtype=dtype))
+    assert torch.equal(torch.tensordot(b, a, dims=([0], [1])), torch.full((4, 2), 3, dtype=dtype))

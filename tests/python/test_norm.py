@@ -149,3 +149,26 @@ def test_group_norm_keeps_the_memory_format(memory_format):
     (expected * weight).sum().backward()
     (actual * weight).sum().backward()
     torch.testing.assert_close(x.grad, last.grad)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda: torch.nn.BatchNorm2d(4),
+        lambda: torch.nn.BatchNorm2d(4, track_running_stats=False),
+        lambda: torch.nn.GroupNorm(2, 4),
+        lambda: torch.nn.LayerNorm([4, 2, 3]),
+        lambda: torch.nn.LayerNorm(3),
+        lambda: torch.nn.RMSNorm(3),
+        lambda: torch.nn.InstanceNorm2d(4, affine=True),
+    ],
+    ids=["batch", "batch without statistics", "group", "layer", "last layer", "rms", "instance"],
+)
+def test_gradients_of_empty_batches_are_zero(layer, training):
+    """A sum over nothing, which would spoil every step that adds it to others."""
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        module = layer().to(dtype).train(training)
+        module(torch.zeros(0, 4, 2, 3, dtype=dtype, requires_grad=True)).sum().backward()
+        for name, p in module.named_parameters():
+            assert p.grad is not None and (p.grad == 0).all(), (name, dtype)

@@ -183,8 +183,7 @@ class InverseGamma(TransformedDistribution):
         return gamma + log_rate - 2 * log_value
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value + (value == 0))  # a density has no value there, the chance has
         return rushlight.igammac(self.concentration, self.rate / value)
 
     @property

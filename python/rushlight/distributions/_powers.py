@@ -426,8 +426,7 @@ class Weibull(TransformedDistribution):
         return k.log() - self.scale.log() + times(k - 1, log) - power
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value + (value == 0))  # a density has no value there, the chance has
         return -(-self._log_power(value)[1]).expm1()
 
     def _moment(self, n: int) -> Tensor:

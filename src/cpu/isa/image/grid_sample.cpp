@@ -116,7 +116,7 @@ void find_taps(Taps<T>& taps, const S* grid, int64_t n, const Geometry& g, bool 
       for (int64_t i = 0; i < n; i++) {
         const bool inside = at[i] >= 0 && x[i] >= 0 && x[i] < size;
         at[i] = inside ? at[i] + x[i] * stride : -1;
-        weight[i] *= w[i];
+        weight[i] = inside ? weight[i] * w[i] : T(0);  // far outside it may be infinite
       }
     }
     for (int d = 0; slopes && d < g.dims; d++) {

@@ -322,7 +322,7 @@ void native_batch_norm_backward(const Tensor& out_grad_input, const Tensor& out_
     const T count = static_cast<T>(l.count());
     for (int64_t c = 0; c < channels; c++) {
       const T invstd = training ? spread[c] : T(1) / std::sqrt(spread[c] + static_cast<T>(eps));
-      dw[c] = product[c] * invstd;
+      dw[c] = count > 0 ? product[c] * invstd : T(0);  // of nothing there is no spread
       // dx = w * invstd * (g - sum / n - (x - mean) * invstd^2 * product / n)
       scale[c] = w[c] * invstd;
       scale2[c] = training && count > 0 ? -scale[c] * invstd * invstd * product[c] / count : T(0);
