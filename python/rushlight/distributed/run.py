@@ -124,8 +124,8 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
         maximum,
         run_id=args.rdzv_id,
         role=args.role,
-        max_restarts=args.max_restarts,
-        interval=args.monitor_interval,
+        max_restarts=int(args.max_restarts),
+        interval=float(args.monitor_interval),
         log_dir=args.log_dir,
         redirects=DefaultLogsSpecs.streams(Std.from_str(str(args.redirects)), processes),
         tee=DefaultLogsSpecs.streams(Std.from_str(str(args.tee)), processes),
@@ -164,17 +164,19 @@ def _program(args) -> list[str]:
 def _find_host(settings: Settings, args) -> None:
     """Where the machines meet, and which of them holds the store."""
     endpoint_host, _, endpoint_port = args.rdzv_endpoint.rpartition(":")
+    # Whoever makes `args` without the parser may have texts for numbers.
+    master_port, node_rank = int(args.master_port), int(args.node_rank or 0)
     if args.standalone or (
         settings.max_nodes == 1 and not args.rdzv_endpoint and args.node_rank is None
     ):
         settings.host, settings.hosts_store = "localhost", True
         settings.run_id = uuid.uuid4().hex if args.rdzv_id == "none" else args.rdzv_id
-        if not args.standalone and args.master_port != 29500:
-            settings.host, settings.port = args.master_addr, args.master_port
+        if not args.standalone and master_port != 29500:
+            settings.host, settings.port = args.master_addr, master_port
     elif args.rdzv_backend == "static":
-        settings.node_rank = args.node_rank or 0
+        settings.node_rank = node_rank
         settings.host = endpoint_host or args.master_addr
-        settings.port = int(endpoint_port or args.master_port)
+        settings.port = int(endpoint_port or master_port)
         settings.hosts_store = settings.node_rank == 0
     elif args.rdzv_backend == "c10d":
         settings.host = endpoint_host or args.rdzv_endpoint or "localhost"
