@@ -230,9 +230,10 @@ class Agent:
             return subprocess.PIPE
         if s.redirects.get(local, 0) & number:
             return open(folder / f"{name}.log", "wb")  # closed once it is passed on
-        if s.shown is not None and local not in s.shown:
-            return subprocess.DEVNULL
-        return None
+        return None if self._is_shown(local) else subprocess.DEVNULL
+
+    def _is_shown(self, local):
+        return self.settings.shown is None or local in self.settings.shown
 
     def _label(self, local):
         """What stands before each line that a process writes, where that is shown and kept."""
@@ -244,7 +245,7 @@ class Agent:
         return string.Template(self.settings.label).safe_substitute(values)
 
     def _copy(self, process, local, name, path):
-        """Show a process's output with its name, and keep it."""
+        """Keep a process's output, and show it with its name."""
         source = getattr(process, name)
         shown = getattr(sys, name)
         label = self._label(local)
@@ -254,8 +255,9 @@ class Agent:
                 for line in source:
                     log.write(line)
                     log.flush()
-                    shown.write(label + line.decode(errors="replace"))
-                    shown.flush()
+                    if self._is_shown(local):
+                        shown.write(label + line.decode(errors="replace"))
+                        shown.flush()
 
         thread = threading.Thread(target=copy, daemon=True)
         thread.start()
