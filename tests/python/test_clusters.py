@@ -89,8 +89,7 @@ def environment(folder, python=sys.executable, **values):
 
 
 def start(command, folder, inside=(), **values):
-    output = open(folder / "output", "ab")  # closed once it is passed on
-    with output:
+    with open(folder / "output", "ab") as output:
         return subprocess.Popen(
             [*inside, "sh", "-c", command],
             cwd=folder,
@@ -225,7 +224,9 @@ def of_mpi():
     if "Open MPI" not in text:
         return {}
     values = {"ALLOW_RUN_AS_ROOT": "1", "ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return {f"OMPI_{k}": v for k, v in values.items()} | {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
+    return {f"OMPI_{k}": v for k, v in values.items()} | {
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"
+    }
 
 
 def needs(package):
@@ -240,7 +241,12 @@ def of_slurm():
     return {"SLURM_JOB_ID": free_port(), "SLURM_NTASKS": "2", "SLURM_JOB_NODELIST": "node[1-2]"}
 
 
-RECIPES = {"rushrun**, on one": dict, "mpirun": of_mpi, "Slurm": of_slurm, "accelerate": of_accelerate}
+RECIPES = {
+    "rushrun**, on one": dict,
+    "mpirun": of_mpi,
+    "Slurm": of_slurm,
+    "accelerate": of_accelerate,
+}
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -391,7 +397,9 @@ def test_a_machine_dies_and_comes_back(what, hosts, tmp_path, alone):
             os.kill(launcher(folders[1]), signal.SIGKILL)
         else:
             os.kill(launcher(folders[1]), signal.SIGTERM)
-        again = wait_for(lambda: worker_of(folders[0]) not in (None, first) and worker_of(folders[0]), jobs)
+        again = wait_for(
+            lambda: worker_of(folders[0]) not in (None, first) and worker_of(folders[0]), jobs
+        )
         if what != "a worker":
             jobs[1].wait(SECONDS)
             before = len(losses(tmp_path))

@@ -264,8 +264,10 @@ class Agent:
         self.threads.append(thread)
 
     def _watch(self, meeting):
-        """The failures of this machine's processes, once one has failed or all have ended; None if the
-        round is over for another reason."""
+        """The failures of this machine's processes, once one has failed or all have ended.
+
+        None if the round is over for another reason.
+        """
         alone = self.settings.max_nodes == 1
         looked = time.monotonic()
         while True:

@@ -1,4 +1,4 @@
-"""How the launchers of several machines meet: once for each round of processes, and who is gone is missed.
+"""How the launchers of several machines meet, for each round of processes, and miss who is gone.
 
 What all of them know is one state in the store, which each changes by compare and set. A machine
 that comes while a round runs waits for the next one, which begins at once if there is room for it.
@@ -82,14 +82,17 @@ class Meeting:
                     last_call = None
             if now >= end:
                 if state.closed or self.name not in state.members:
-                    what = f"the launch {s.run_id} runs with {here} machines and had no place for this one"
+                    what = (
+                        f"the launch {s.run_id} has {here} machines and had no place for this one"
+                    )
                 else:
                     what = f"{here} of {s.min_nodes} machines came"
-                raise TimeoutError(f"{what} within {s.join_timeout:g} s (--rdzv-conf=join_timeout=SECONDS)")
+                within = f"within {s.join_timeout:g} s (--rdzv-conf=join_timeout=SECONDS)"
+                raise TimeoutError(f"{what} {within}")
             time.sleep(0.05)
 
     def is_over(self, number: int) -> bool:
-        """Whether round `number` must end: another has begun, or does so now for who has come or gone."""
+        """Whether round `number` must end: another has begun, or does now for who came or went."""
         state = self._change(lambda _: False)
         self._raise_end(state)
         if state.round != number:
@@ -112,7 +115,7 @@ class Meeting:
         self._change(change)
 
     def ends_well(self, number: int) -> bool:
-        """Wait until the processes of all machines have; False if they begin another round instead."""
+        """Wait until the processes of all machines have; False if another round begins instead."""
 
         def finish(state: _State) -> bool:
             if state.round != number or self.name in state.done:
@@ -204,7 +207,7 @@ class Meeting:
                     return
 
     def _silent(self, state: _State) -> str | None:
-        """The machine behind this one, in the circle of members, if it has not beaten for too long."""
+        """The machine behind this one in the circle of members, if it has not beaten for long."""
         names = list(state.members)
         if len(names) < 2 or self.name not in state.members:
             return None
