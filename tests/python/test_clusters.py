@@ -21,6 +21,7 @@ import pytest
 import rushlight as torch
 from rushlight import distributed as dist
 
+from . import slurm
 from .signals import with_own_signals
 
 pytestmark = [
@@ -62,7 +63,8 @@ def recipe(name, language="sh"):
 
 
 def programs(folder):
-    """Write the programs of the page into a folder."""
+    """A folder with the programs of the page."""
+    folder.mkdir(exist_ok=True)
     text = PAGE.read_text().partition("## Clusters\n")[2]
     for code, name in re.findall(r"^```py\n(# (\w+\.py).*?)^```", text, re.MULTILINE | re.DOTALL):
         (folder / name).write_text(code)
@@ -260,6 +262,25 @@ def test_a_process_is_killed(name, tmp_path, alone):
     assert_same(losses(folder), alone)
     status = killed_after_a_checkpoint(lambda: start(command, folder, **values), folder)
     assert status == 0, output(folder)
+    assert_same(losses(folder), alone)
+
+
+def test_slurm(tmp_path, alone):
+    """Slurm itself, where it is installed."""
+    folder = programs(tmp_path / "job")
+    (folder / "job.sh").write_text("#!/bin/sh\n" + recipe("Slurm"))
+    with slurm.started(tmp_path / "slurm") as variables:
+
+        def begin():
+            values = environment(folder, **variables)
+            for name in ("srun", "scontrol"):
+                (folder / "bin" / name).unlink()
+            command = "sbatch --wait --nodes 1 --ntasks 2 job.sh".split()
+            return subprocess.Popen(command, cwd=folder, env=values, start_new_session=True)
+
+        status = killed_after_a_checkpoint(begin, folder)
+        said = "".join(path.read_text() for path in folder.glob("slurm-*.out"))
+        assert status == 0 and "lost rank 1" in said, said
     assert_same(losses(folder), alone)
 
 
