@@ -112,7 +112,8 @@ class Agent:
                 if failures:
                     if restarts >= self.settings.max_restarts:
                         error = ChildFailedError(self.settings.name, failures)
-                        meeting.give_up(error.in_short())
+                        rank, failure = error.get_first_failure()
+                        meeting.give_up(f"rank {rank} failed with exitcode {failure.exitcode}")
                         raise error
                     restarts += 1
                     meeting.begin_another(attempt)

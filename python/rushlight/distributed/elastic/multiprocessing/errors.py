@@ -161,11 +161,6 @@ class ChildFailedError(Exception):
         parts += [self._show(first, self.failures[first]), line]
         return "\n".join(parts)
 
-    def in_short(self) -> str:
-        """The first failure, in one line."""
-        rank, failure = self.get_first_failure()
-        return f"rank {rank} failed with exitcode {failure.exitcode}"
-
     @staticmethod
     def _show(rank, failure):
         when = time.strftime("%Y-%m-%d_%H:%M:%S", time.localtime(failure.timestamp))
