@@ -34,7 +34,8 @@ ELSEWHERE = {
         _C.pyi gen/_C.pyi _functions.pyi _linalg.pyi include/torch/csrc/distributed/c10d/*.hpp""",
     "a module, `python -m bench.cpp`": "bench.cpp",
     "a program of the reader": """
-        train.py script.py spirals.cpp read.py net.cpp hubconf.py net.py file.py serve.py ask.py
+        train.py light.py ray_train.py script.py spirals.cpp read.py net.cpp hubconf.py net.py file.py
+        serve.py ask.py
         src/cpu/isa/index/pair_sum.cpp""",
     "a member of an archive of TorchScript": "code/__torch__/models.py code/__torch__/a/b.py",
     "a report that torch.onnx.export writes": "onnx_export_report.md",

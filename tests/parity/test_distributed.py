@@ -76,3 +76,70 @@ def test_equals_pytorch(program, ranks, tolerance, tmp_path):
     for rank in range(ranks):
         found = list(differences(got[rank], want[rank], tolerance))
         assert not found, (rank, found[:10])
+
+
+def launched(library, folder, options, program, *arguments):
+    """What a launcher and its processes wrote: (status, lines of stdout, files of logs)."""
+    folder.mkdir()
+    (folder / "program.py").write_text(program)
+    command = [sys.executable, "-m", f"{library}.distributed.run", "--nproc-per-node=2", *options]
+    paths = map(os.path.abspath, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    more = {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    run = subprocess.run(
+        [*command, "program.py", *arguments],
+        cwd=folder,
+        env={**os.environ, **more, "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=250,
+    )
+    files = {}
+    for path in sorted(folder.glob("logs/*/**/*.log")):
+        if text := path.read_text():
+            files["/".join(path.relative_to(folder / "logs").parts[1:])] = text
+    return run.returncode, sorted(run.stdout.splitlines()), files, run.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--log-dir=logs", "--redirects=3"),
+        ("--log-dir=logs", "--redirects=0:1,1:2"),
+        ("--log-dir=logs", "--tee=3"),
+        ("--log-dir=logs", "--tee=1", "--redirects=2"),
+        ("--log-dir=logs", "--tee=3", "--local-ranks-filter=1"),
+        ("--local-ranks-filter=0",),
+        ("--log-dir=logs", "--tee=1", "--role=trainer", "--rdzv-id=job"),
+    ],
+    ids=" ".join,
+)
+def test_launchers_show_and_keep_the_same(options, tmp_path):
+    program = (
+        "import os, sys\n"
+        "os.write(1, b'out %s %s\\n' % tuple(os.environ[n].encode() for n in ('RANK', 'ROLE_NAME')))\n"
+        "os.write(2, b'err %s\\n' % os.environ['RANK'].encode())  # in one piece, as two write\n"
+    )
+    want = launched("torch", tmp_path / "torch", ("--standalone", *options), program)
+    got = launched("rushlight", tmp_path / "rushlight", ("--standalone", *options), program)
+    assert got[:3] == want[:3], (got, want)
+    for rank in range(2):
+        assert (f"err {rank}" in got[3]) == (f"err {rank}" in want[3])
+
+
+def test_the_program_for_clusters(tmp_path):
+    """Two processes of either library's launcher have the same losses."""
+    page = (Path(__file__).parents[2] / "docs" / "distributed.md").read_text()
+    program = page.partition("```py\n# train.py")[2].partition("```")[0]
+    program = "# train.py" + program + "    print(*torch.load(KEPT)['losses'])\n"
+    found = {}
+    for library in ("torch", "rushlight"):
+        text = program.replace("rushlight", library)
+        folder = tmp_path / library
+        run = launched(library, folder, ("--standalone", "--tee=1", "--log-dir=logs"), text, "30")
+        status, lines, _, errors = run
+        assert status == 0 and len(lines) == 2, errors
+        # Of rank 0, which has written the file: the other may see the one before.
+        found[library] = [float(loss) for loss in lines[0].removeprefix("[default0]:").split()]
+    assert len(found["rushlight"]) == 30
+    assert found["rushlight"] == pytest.approx(found["torch"], rel=1e-4)

@@ -69,6 +69,14 @@ def test_output(tmp_path, capfd):
     assert kept == ["summed\n", "summed\n"]
 
 
+def test_output_of_ranks_that_are_not_shown_is_kept(tmp_path, capfd):
+    logs = DefaultLogsSpecs(str(tmp_path), tee=Std.OUT, local_ranks_filter={1})
+    config = LaunchConfig(1, 1, 2, logs, role="r", start_method="fork")
+    elastic_launch(config, total)(1)
+    assert capfd.readouterr().out == "[r1]:summed\n"
+    assert [path.read_text() for path in tmp_path.rglob("stdout.log")] == ["summed\n"] * 2
+
+
 def test_programs(tmp_path, capfd):
     program = tmp_path / "program"
     program.write_text('#!/bin/sh\necho "$1 $RANK $WORLD_SIZE"\n')

@@ -219,6 +219,10 @@ def test_options():
     assert (settings.min_nodes, settings.max_nodes, settings.processes) == (1, 4, 3)
     assert command[1:] == ["-u", "-m", "some.module", "-x", "1"]
     assert (settings.redirects, settings.tee) == (dict.fromkeys(range(3), 0),) * 2
+    args = run.parse_args(["--nnodes=2", "x"])  # others make them without the parser
+    vars(args).update(master_port="29511", node_rank="1", max_restarts="2", monitor_interval="1")
+    settings, _ = run.config_from_args(args)
+    assert (settings.port, settings.node_rank, settings.max_restarts) == (29511, 1, 2)
     for wrong, why in (
         (["--nnodes=3:2", "x"], "nnodes"),
         (["--nproc-per-node=many", "x"], "Unsupported nproc_per_node value: many"),

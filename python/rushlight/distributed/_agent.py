@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
 import shutil
 import signal
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rushlight import _C
+from rushlight.distributed._meeting import Meeting
 from rushlight.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
 __all__ = ["Agent", "Settings"]
@@ -48,6 +48,8 @@ class Settings:
     interval: float = 0.1
     last_call: float = 30.0
     join_timeout: float = 600.0
+    beat: float = 5.0  # seconds between two signs of life
+    silence: float = 15.0  # without one, a machine is gone
     log_dir: str | None = None
     redirects: dict[int, int] = field(default_factory=dict)  # by local rank: 1 stdout, 2 stderr
     tee: dict[int, int] = field(default_factory=dict)
@@ -65,6 +67,8 @@ class Settings:
 
     def wait_as(self, conf: dict[str, Any]) -> None:
         """How long machines are waited for, as the options of a rendezvous say."""
+        self.beat = float(conf.get("keep_alive_interval", 5))
+        self.silence = self.beat * float(conf.get("keep_alive_max_attempt", 3))
         self.join_timeout = float(conf.get("join_timeout", conf.get("timeout", 600)))
         self.last_call = float(conf.get("last_call_timeout", 30))
 
@@ -91,8 +95,8 @@ class Settings:
             raise ValueError(f"rdzv_backend {backend} is not one of: static, c10d")
 
 
-class _Restart(Exception):
-    """Another machine's processes start again."""
+class _Signal(SystemExit):
+    """A signal that ends the processes ends their launcher."""
 
 
 class Agent:
@@ -107,6 +111,7 @@ class Agent:
         if settings.log_dir is not None:
             os.makedirs(settings.log_dir, exist_ok=True)
             self.logs = Path(tempfile.mkdtemp(prefix=f"{settings.run_id}_", dir=settings.log_dir))
+        self.attempt = 0
         self._libc = ctypes.CDLL(None)
 
     def run(self) -> Any:
@@ -115,31 +120,40 @@ class Agent:
         if threading.current_thread() is threading.main_thread():
             for number in self.settings.signals:
                 before[number] = signal.signal(number, self._on_signal)
+        meeting = None
         try:
-            store = self._store()
+            meeting = self._meeting()
             restarts = 0
-            attempt = 0
             while True:
-                nodes, own = self._meet(store, attempt)
-                try:
-                    self._start(store, attempt, nodes, own)
-                    failures = self._watch(store, attempt)
-                except _Restart:
-                    self._end_all()
-                    attempt += 1
-                    continue
-                if not failures:
-                    self._leave(store, attempt, len(nodes))
+                attempt, nodes, own = meeting.join()
+                self._start(attempt, nodes, own)
+                failures = self._watch(meeting)
+                if failures == {} and meeting.ends_well(attempt):
                     return self._results()
                 self._end_all()
-                if restarts >= self.settings.max_restarts:
-                    self._key(store, "failed").set("yes", "")
-                    raise ChildFailedError(self.settings.name, failures)
-                restarts += 1
-                self._key(store, attempt).set("restart", "")
-                attempt += 1
+                if failures:
+                    if restarts >= self.settings.max_restarts:
+                        error = ChildFailedError(self.settings.name, failures)
+                        rank, failure = error.get_first_failure()
+                        meeting.give_up(f"rank {rank} failed with exitcode {failure.exitcode}")
+                        raise error
+                    restarts += 1
+                    meeting.begin_another(attempt)
+        except _types.DistNetworkError as error:
+            where = f"{self.settings.host}:{self.settings.port}"
+            if meeting is None:
+                raise
+            raise RuntimeError(f"the launcher that kept the store at {where} is gone") from error
+        except _Signal:
+            # The others go on without this machine, if they are enough.
+            if meeting is not None and self.settings.max_nodes > 1:
+                with contextlib.suppress(RuntimeError):
+                    meeting.begin_another(self.attempt)
+            raise
         finally:
             self._end_all()
+            if meeting is not None:
+                meeting.close()
             shutil.rmtree(self.folder, ignore_errors=True)
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -149,75 +163,23 @@ class Agent:
 
     def _on_signal(self, number, _frame):
         self._end_all(number)
-        raise SystemExit(128 + number)
+        raise _Signal(128 + number)
 
-    # ---- finding each other ----
-
-    def _store(self):
+    def _meeting(self):
+        """With the other machines, at the store that one of them keeps."""
         s = self.settings
         timeout = timedelta(seconds=s.join_timeout)
+        store = None
         if s.hosts_store is not False:
             try:
                 store = _types.TCPStore(s.host, s.port, None, True, timeout)
                 s.port = store.port
-                return store
             except _types.DistNetworkError:
                 if s.hosts_store:
                     raise
-        return _types.TCPStore(s.host, s.port, None, False, timeout)
-
-    def _key(self, store, part):
-        return _types.PrefixStore(f"launch/{self.settings.run_id}/{part}", store)
-
-    def _meet(self, store, attempt):
-        """(How many processes each machine has, this machine's number)."""
-        s = self.settings
-        place = self._key(store, attempt)
-        number = place.add("joined", 1) - 1
-        own = number if s.node_rank is None else s.node_rank
-        place.set(f"node/{own}", json.dumps(s.processes))
-        if number + 1 >= s.max_nodes:
-            place.compare_set("closed", "", str(s.max_nodes))
-        elif number == 0:
-            self._wait_for_others(place)
-        place.wait(["closed"], timedelta(seconds=s.join_timeout))
-        count = int(place.get("closed"))
-        if own >= count:
-            raise RuntimeError(f"the launch {s.run_id} has begun with {count} machines")
-        nodes = [json.loads(place.get(f"node/{i}")) for i in range(count)]
-        return nodes, own
-
-    def _wait_for_others(self, place):
-        s = self.settings
-        end = time.monotonic() + s.join_timeout
-        last_call = None
-        while True:
-            here = place.add("joined", 0)
-            now = time.monotonic()
-            if here >= s.max_nodes:
-                return
-            if here >= s.min_nodes:
-                last_call = last_call or now + s.last_call
-                if now >= last_call:
-                    place.compare_set("closed", "", str(here))
-                    return
-            if now >= end:
-                raise TimeoutError(f"{here} of {s.min_nodes} machines came")
-            time.sleep(0.05)
-
-    def _leave(self, store, attempt, nodes):
-        """The store stays until all have ended: it is in one of the launchers."""
-        place = self._key(store, attempt)
-        place.add("left", 1)
-        if nodes == 1:
-            return
-        end = time.monotonic() + 300
-        # Another machine's failure, or the end of the store with its launcher, ends the waiting.
-        with contextlib.suppress(RuntimeError):
-            while place.add("left", 0) < nodes and time.monotonic() < end:
-                if self._key(store, "failed").check(["yes"]):
-                    return
-                time.sleep(0.1)
+        serves = store is not None
+        store = store or _types.TCPStore(s.host, s.port, None, False, timeout)
+        return Meeting(_types.PrefixStore(f"launch/{s.run_id}", store), serves, s)
 
     # ---- processes ----
 
@@ -258,7 +220,7 @@ class Agent:
         """Let this process not outlive its launcher."""
         self._libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
-    def _start(self, store, attempt, nodes, own):
+    def _start(self, attempt, nodes, own):
         s = self.settings
         self.attempt = attempt
         self.first_rank = sum(nodes[:own])
@@ -291,9 +253,10 @@ class Agent:
             return subprocess.PIPE
         if s.redirects.get(local, 0) & number:
             return open(folder / f"{name}.log", "wb")  # closed once it is passed on
-        if s.shown is not None and local not in s.shown:
-            return subprocess.DEVNULL
-        return None
+        return None if self._is_shown(local) else subprocess.DEVNULL
+
+    def _is_shown(self, local):
+        return self.settings.shown is None or local in self.settings.shown
 
     def _label(self, local):
         """What stands before each line that a process writes, where that is shown and kept."""
@@ -305,7 +268,7 @@ class Agent:
         return string.Template(self.settings.label).safe_substitute(values)
 
     def _copy(self, process, local, name, path):
-        """Show a process's output with its name, and keep it."""
+        """Keep a process's output, and show it with its name."""
         source = getattr(process, name)
         shown = getattr(sys, name)
         label = self._label(local)
@@ -315,33 +278,39 @@ class Agent:
                 for line in source:
                     log.write(line)
                     log.flush()
-                    shown.write(label + line.decode(errors="replace"))
-                    shown.flush()
+                    if self._is_shown(local):
+                        shown.write(label + line.decode(errors="replace"))
+                        shown.flush()
 
         thread = threading.Thread(target=copy, daemon=True)
         thread.start()
         self.threads.append(thread)
 
-    def _watch(self, store, attempt):
-        """The failures of this machine's processes, once one has failed or all have ended."""
-        place, failed = self._key(store, attempt), self._key(store, "failed")
+    def _watch(self, meeting):
+        """The failures of this machine's processes, once one has failed or all have ended.
+
+        None if the round is over for another reason.
+        """
         alone = self.settings.max_nodes == 1
         looked = time.monotonic()
         while True:
             codes = [p.poll() for p in self.processes]
             if any(code not in (None, 0) for code in codes):
-                return self._failures(attempt)
+                return self._failures(self.attempt)
             if all(code == 0 for code in codes):
-                for thread in self.threads:
-                    thread.join(5)
+                self._finish_copies()
                 return {}
             if not alone and time.monotonic() - looked > 1:
                 looked = time.monotonic()
-                if place.check(["restart"]):
-                    raise _Restart
-                if failed.check(["yes"]):
-                    raise RuntimeError("processes of another machine failed")
+                if meeting.is_over(self.attempt):
+                    return None
             time.sleep(self.settings.interval)
+
+    def _finish_copies(self):
+        """Show what processes that have ended wrote last."""
+        for thread in self.threads:
+            thread.join(5)
+        self.threads = [thread for thread in self.threads if thread.is_alive()]
 
     def _failures(self, attempt):
         """Those of this machine, by rank; the one that others failed by may still be ending."""
@@ -374,3 +343,4 @@ class Agent:
             except subprocess.TimeoutExpired:
                 p.kill()
                 p.wait()
+        self._finish_copies()

@@ -124,8 +124,8 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
         maximum,
         run_id=args.rdzv_id,
         role=args.role,
-        max_restarts=args.max_restarts,
-        interval=args.monitor_interval,
+        max_restarts=int(args.max_restarts),
+        interval=float(args.monitor_interval),
         log_dir=args.log_dir,
         redirects=DefaultLogsSpecs.streams(Std.from_str(str(args.redirects)), processes),
         tee=DefaultLogsSpecs.streams(Std.from_str(str(args.tee)), processes),
@@ -163,16 +163,18 @@ def _program(args) -> list[str]:
 
 def _find_host(settings: Settings, args) -> None:
     """Where the machines meet, and which of them holds the store."""
+    # Whoever makes `args` without the parser may have texts for numbers.
+    master_port, node_rank = int(args.master_port), int(args.node_rank or 0)
     if args.standalone or (
         settings.max_nodes == 1 and not args.rdzv_endpoint and args.node_rank is None
     ):
         settings.host, settings.hosts_store = "localhost", True
         settings.run_id = uuid.uuid4().hex if args.rdzv_id == "none" else args.rdzv_id
-        if not args.standalone and args.master_port != 29500:
-            settings.host, settings.port = args.master_addr, args.master_port
+        if not args.standalone and master_port != 29500:
+            settings.host, settings.port = args.master_addr, master_port
     else:
-        known = args.master_addr, args.master_port
-        settings.meet_at(args.rdzv_backend, args.rdzv_endpoint, args.node_rank or 0, *known)
+        known = args.master_addr, master_port
+        settings.meet_at(args.rdzv_backend, args.rdzv_endpoint, node_rank, *known)
 
 
 def run(args) -> None:

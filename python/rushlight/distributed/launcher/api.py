@@ -173,7 +173,7 @@ class _FunctionAgent(Agent):
                 ended = False
                 while True:
                     lines = log.readlines()
-                    for line in lines:
+                    for line in lines if self._is_shown(local) else ():
                         shown.write(label + line.decode(errors="replace"))
                     shown.flush()
                     if ended and not lines:
