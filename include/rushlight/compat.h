@@ -1,6 +1,7 @@
 // Names that libtorch has for things of rushlight, and its macros.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -18,7 +19,8 @@ using std::nullopt;
 using std::nullopt_t;
 using std::optional;
 using std::string_view;
-using Deleter = void (*)(void*);
+using Deleter = std::function<void(void*)>;
+using DeleterFnPtr = void (*)(void*);
 using DeviceIndex = int8_t;
 inline constexpr DeviceType kMETA = kMeta;
 
@@ -53,6 +55,7 @@ class DeprecatedTypeProperties {
   ScalarType scalarType() const { return dtype_; }
   ScalarType typeMeta() const { return dtype_; }
   operator ScalarType() const { return dtype_; }
+  operator TensorOptions() const { return options(); }
   DeviceType device_type() const { return device_.type(); }
   Layout layout() const { return layout_; }
   bool is_cuda() const { return device_.is_cuda(); }
@@ -245,6 +248,7 @@ inline size_t device_count() { return 0; }
 #define TORCH_VERSION_MAJOR 2
 #define TORCH_VERSION_MINOR 13
 #define TORCH_VERSION_PATCH 0
+#define TORCH_VERSION "2.13.0"
 
 namespace rushlight {
 template <class... Parts>
