@@ -75,14 +75,16 @@ NAMES = {
         "c10/core": """
             Allocator Backend CPUAllocator DefaultDtype Device DeviceGuard DeviceType GradMode
             InferenceMode Layout MemoryFormat Scalar ScalarType ScalarTypeToTypeMeta Storage
-            QScheme Stream StreamGuard SymInt SymIntArrayRef TensorImpl TensorOptions WrapDimMinimal""",
+            QScheme Stream StreamGuard SymInt SymIntArrayRef TensorImpl TensorOptions
+            WrapDimMinimal""",
         "c10/core/impl": "alloc_cpu",
         "c10/macros": "Export Macros",
         "c10/util": """
             ArrayRef BFloat16 BFloat16-inl C++17 Deprecated DimVector Exception Float8_e4m3fn
             Float8_e4m3fnuz Float8_e5m2 Float8_e5m2fnuz Half Half-inl Logging Optional
             OptionalArrayRef SmallVector StringUtil TypeCast TypeTraits accumulate complex
-            complex_math complex_utils intrusive_ptr irange string_utils string_view typeid""",
+            complex_math complex_utils flat_hash_map intrusive_ptr irange string_utils string_view
+            typeid""",
     },
     "<torch/library.h>": {
         "torch": "autograd",

@@ -21,8 +21,12 @@ using std::optional;
 using std::string_view;
 using Deleter = std::function<void(void*)>;
 using DeleterFnPtr = void (*)(void*);
+using IntList = IntArrayRef;
+inline constexpr DeviceType COMPILE_TIME_MAX_DEVICE_TYPES =
+    DeviceType::COMPILE_TIME_MAX_DEVICE_TYPES;
 using DeviceIndex = int8_t;
 inline constexpr DeviceType kMETA = kMeta;
+inline MemoryFormat get_contiguous_memory_format() { return MemoryFormat::Contiguous; }
 
 inline TensorOptions dtype(ScalarType t) { return TensorOptions(t); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }
@@ -249,6 +253,7 @@ inline size_t device_count() { return 0; }
 #define TORCH_VERSION_MINOR 13
 #define TORCH_VERSION_PATCH 0
 #define TORCH_VERSION "2.13.0"
+#define LEGACY_CONTIGUOUS_MEMORY_FORMAT ::rushlight::get_contiguous_memory_format()
 
 namespace rushlight {
 template <class... Parts>

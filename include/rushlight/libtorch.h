@@ -1,6 +1,8 @@
 // More of libtorch's names, which extensions use beside tensors and ops.
 #pragma once
 
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <rushlight/absent_functions.h>
@@ -208,6 +210,14 @@ class DetectAnomalyGuard {
 }  // namespace autograd
 
 }  // namespace rushlight
+
+// libtorch's hash maps, as the standard library's.
+namespace ska {
+template <class K, class V, class... Others>
+using flat_hash_map = std::unordered_map<K, V, Others...>;
+template <class K, class... Others>
+using flat_hash_set = std::unordered_set<K, Others...>;
+}  // namespace ska
 
 #define TORCH_CHECK_LINALG(condition, ...) TORCH_CHECK(condition, ##__VA_ARGS__)
 #define TORCH_CHECK_WITH(Type, condition, ...) \

@@ -74,6 +74,45 @@ RL_TEST(values_in_streams) {
   CHECK(torch::getNumGPUs() == static_cast<size_t>(torch::cuda::device_count()));
 }
 
+RL_TEST(generators_that_may_be_none) {
+  std::optional<at::Generator> generator = at::make_generator<at::CPUGeneratorImpl>(7), none;
+  const auto drawn = [](const std::optional<at::Generator>& from) {
+    const torch::Tensor p = torch::full({4}, 0.5);
+    std::vector<torch::Tensor> out = {at::normal(p, p, from),
+                                      at::normal(p, 1.0, from),
+                                      at::normal(0.0, p, from),
+                                      at::normal(0.0, 1.0, {4}, from, torch::kFloat),
+                                      at::bernoulli(p, from),
+                                      at::multinomial(p, 2, false, from),
+                                      at::rand({4}, from, torch::kFloat),
+                                      at::randperm(4, from, torch::kLong),
+                                      torch::empty(4).uniform_(0, 1, from)};
+    return out;
+  };
+  const auto first = drawn(generator);
+  generator->set_current_seed(7);
+  const auto again = drawn(generator);
+  torch::manual_seed(7);
+  const auto by_default = drawn(none);
+  for (size_t i = 0; i < first.size(); i++) {
+    CHECK(torch::equal(first[i], again[i]) && torch::equal(first[i], by_default[i]));
+  }
+  CHECK(at::bernoulli(torch::ones(3), c10::nullopt).sum().item<int>() == 3);
+  CHECK(!at::Generator(none).defined() && at::Generator(generator).defined());
+}
+
+RL_TEST(arrays_and_numbers_as_programs_have_them) {
+  const int64_t sizes[3] = {2, 2, 2};
+  const torch::Tensor x = torch::fft::rfftn(torch::ones({2, 2, 2}));
+  CHECK(torch::allclose(torch::fft::irfftn(x, sizes), torch::ones({2, 2, 2})));
+  CHECK(at::Scalar(3).isIntegral() && !at::Scalar(true).isIntegral());
+  constexpr auto most = static_cast<size_t>(at::DeviceType::COMPILE_TIME_MAX_DEVICE_TYPES);
+  CHECK(most > static_cast<size_t>(at::DeviceType::PrivateUse1));
+  const at::IntList list = x.sizes();
+  CHECK(list.size() == 3 &&
+        torch::ones({2}).contiguous(LEGACY_CONTIGUOUS_MEMORY_FORMAT).dim() == 1);
+}
+
 #undef CHECK
 #define CHECK(condition) RL_CHECK_LOGGED(condition)
 void check_positive(int x) { CHECK(x > 0) << "for " << x; }
