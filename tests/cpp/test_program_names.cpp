@@ -108,6 +108,15 @@ RL_TEST(arrays_and_numbers_as_programs_have_them) {
   CHECK(at::Scalar(3).isIntegral() && !at::Scalar(true).isIntegral());
   constexpr auto most = static_cast<size_t>(at::DeviceType::COMPILE_TIME_MAX_DEVICE_TYPES);
   CHECK(most > static_cast<size_t>(at::DeviceType::PrivateUse1));
+  namespace F = torch::nn::functional;
+  const torch::Tensor image = torch::rand({1, 1, 4, 4}), kernel = torch::rand({1, 1, 3, 3});
+  const torch::Tensor padded = F::conv2d(image, kernel, F::Conv2dFuncOptions().padding({1, 0}));
+  const std::vector<int64_t> by = {1, 0};
+  CHECK(torch::equal(padded, F::conv2d(image, kernel, F::Conv2dFuncOptions().padding(by))));
+  const auto lent = F::Conv2dFuncOptions().padding(torch::IntArrayRef(by));
+  CHECK(torch::equal(padded, F::conv2d(image, kernel, lent)));
+  std::map<std::string, torch::nn::init::NonlinearityType> words = {{"relu", torch::kReLU}};
+  CHECK(words["relu"] == torch::kReLU && !(words["none"] == torch::kReLU));
   const at::IntList list = x.sizes();
   CHECK(list.size() == 3 &&
         torch::ones({2}).contiguous(LEGACY_CONTIGUOUS_MEMORY_FORMAT).dim() == 1);
