@@ -1,7 +1,6 @@
 // Names that libtorch has for things of rushlight, and its macros.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -19,7 +18,6 @@ using std::nullopt;
 using std::nullopt_t;
 using std::optional;
 using std::string_view;
-using Deleter = std::function<void(void*)>;
 using DeleterFnPtr = void (*)(void*);
 using IntList = IntArrayRef;
 inline constexpr DeviceType COMPILE_TIME_MAX_DEVICE_TYPES =

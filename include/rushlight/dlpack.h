@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
+#include <utility>
 
 #include <rushlight/tensor.h>
 
@@ -74,8 +75,24 @@ namespace rushlight {
 RL_API DLManagedTensor* toDLPack(const Tensor& t);
 // Takes it over: its deleter runs with the last tensor. RuntimeError where it cannot be read.
 RL_API Tensor fromDLPack(DLManagedTensor* managed);
+namespace dlpack {
+// A tensor on the memory of another library; `deleter` gets `context` when the last one is gone.
+// RuntimeError, or ValueError for negative strides: then nothing is taken over.
+RL_API Tensor import_from(const DLTensor& dl, StorageImpl::Deleter deleter, void* context);
+}  // namespace dlpack
 // The same, but `deleter(managed)` runs in the place of its own.
-RL_API Tensor fromDLPack(DLManagedTensor* managed, std::function<void(void*)> deleter);
+template <class F>
+Tensor fromDLPack(DLManagedTensor* managed, F deleter) {
+  using Owner = std::pair<DLManagedTensor*, F>;
+  const auto release = [](void*, size_t, void* context) {
+    const std::unique_ptr<Owner> owner(static_cast<Owner*>(context));
+    owner->second(owner->first);
+  };
+  auto owner = std::make_unique<Owner>(managed, std::move(deleter));
+  Tensor out = dlpack::import_from(managed->dl_tensor, release, owner.get());
+  (void)owner.release();
+  return out;
+}
 RL_API DLDataType getDLDataType(const Tensor& t);
 RL_API ScalarType toScalarType(const DLDataType& dtype);  // RuntimeError where there is none
 

@@ -49,6 +49,9 @@
 #include <rushlight/script.h>
 #include <rushlight/type_meta.h>
 
+namespace rushlight {
+using Deleter = std::function<void(void*)>;
+}
 namespace rushlight::autograd {
 using _jvp_fn_t = std::function<variable_list(variable_list, variable_list)>;
 using _view_as_self_fn_t = std::function<Tensor(Tensor)>;

@@ -77,20 +77,4 @@ Tensor fromDLPack(DLManagedTensor* managed) {
   return dlpack::import_from(managed->dl_tensor, release, managed);
 }
 
-Tensor fromDLPack(DLManagedTensor* managed, std::function<void(void*)> deleter) {
-  struct Owner {
-    DLManagedTensor* managed;
-    std::function<void(void*)> deleter;
-  };
-  const auto release = [](void*, size_t, void* context) {
-    auto* const owner = static_cast<Owner*>(context);
-    owner->deleter(owner->managed);
-    delete owner;
-  };
-  auto owner = std::make_unique<Owner>(Owner{managed, std::move(deleter)});
-  Tensor out = dlpack::import_from(managed->dl_tensor, release, owner.get());
-  (void)owner.release();
-  return out;
-}
-
 }  // namespace rushlight

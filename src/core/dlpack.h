@@ -10,7 +10,7 @@
 
 namespace rushlight::dlpack {
 
-DLDataType type_of(ScalarType t);
+RL_API DLDataType type_of(ScalarType t);
 // A view of the tensor's memory as DLPack has it, in which an M that is to be handed out lies.
 template <class M>
 struct ExportedTensor {
@@ -38,8 +38,5 @@ M* export_as(const Tensor& t) {
   m.deleter = [](M* managed) { delete static_cast<ExportedTensor<M>*>(managed->manager_ctx); };
   return &exported.release()->managed;
 }
-// A tensor on the memory of another library; `deleter` gets `context` when the last one is gone.
-// RuntimeError, or ValueError for negative strides: then nothing is taken over.
-Tensor import_from(const DLTensor& dl, StorageImpl::Deleter deleter, void* context);
 
 }  // namespace rushlight::dlpack

@@ -1,3 +1,4 @@
+// Messages of LOG and CHECK: when and where they arose, and which are written.
 #include <rushlight/logging.h>
 
 #include <chrono>
