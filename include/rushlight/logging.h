@@ -99,15 +99,15 @@ T check_not_null(const char* file, int line, const char* what, T pointer) {
 #define TORCH_CHECK_GE(a, b) TORCH_CHECK_OP(a, b, >=)
 #define TORCH_CHECK_GT(a, b) TORCH_CHECK_OP(a, b, >)
 #define TORCH_CHECK_NOTNULL(p) ::rushlight::check_not_null(__FILE__, __LINE__, #p, p)
-#define RL_DCHECK_OP(a, b, op)                                    \
+#define TORCH_DCHECK_OP(a, b, op)                                 \
   RL_LOG_IF(::rushlight::log_FATAL, RL_DEBUG_ONLY && !((a)op(b))) \
       << "Check failed: " #a " " #op " " #b " (" << (a) << " vs. " << (b) << "). "
-#define TORCH_DCHECK_EQ(a, b) RL_DCHECK_OP(a, b, ==)
-#define TORCH_DCHECK_NE(a, b) RL_DCHECK_OP(a, b, !=)
-#define TORCH_DCHECK_LE(a, b) RL_DCHECK_OP(a, b, <=)
-#define TORCH_DCHECK_LT(a, b) RL_DCHECK_OP(a, b, <)
-#define TORCH_DCHECK_GE(a, b) RL_DCHECK_OP(a, b, >=)
-#define TORCH_DCHECK_GT(a, b) RL_DCHECK_OP(a, b, >)
+#define TORCH_DCHECK_EQ(a, b) TORCH_DCHECK_OP(a, b, ==)
+#define TORCH_DCHECK_NE(a, b) TORCH_DCHECK_OP(a, b, !=)
+#define TORCH_DCHECK_LE(a, b) TORCH_DCHECK_OP(a, b, <=)
+#define TORCH_DCHECK_LT(a, b) TORCH_DCHECK_OP(a, b, <)
+#define TORCH_DCHECK_GE(a, b) TORCH_DCHECK_OP(a, b, >=)
+#define TORCH_DCHECK_GT(a, b) TORCH_DCHECK_OP(a, b, >)
 
 // Errors that say where in the program they arose.
 #define RL_ENFORCE(condition, text, ...)                                              \
