@@ -66,21 +66,25 @@ NAMES = {
             ExpandUtils Formatting Functions Generator InferSize Layout NamedTensor
             NativeFunctions OpMathType Parallel ParallelOpenMP Scalar ScalarOps ScalarType
             SmallVector Storage Tensor TensorAccessor TensorIndexing TensorOperators
-            TensorOptions Utils Version WrapDimUtils""",
+            TensorOptions TypeDefault Utils Version WrapDimUtils""",
+        "ATen/native": "TypeProperties",
         "ATen/core": """
-            ATen_fwd DeprecatedTypeProperties DimVector Formatting Generator NamedTensor
+            ATen_fwd DeprecatedTypeProperties Dimname DimVector Formatting Generator NamedTensor
             Reduction Scalar Tensor TensorAccessor TensorBase TensorBody grad_mode""",
         "ATen/ops": OPS,
         "c10/core": """
             Allocator Backend CPUAllocator DefaultDtype Device DeviceGuard DeviceType GradMode
             InferenceMode Layout MemoryFormat Scalar ScalarType ScalarTypeToTypeMeta Storage
-            Stream StreamGuard SymInt SymIntArrayRef TensorImpl TensorOptions WrapDimMinimal""",
+            QScheme Stream StreamGuard SymInt SymIntArrayRef TensorImpl TensorOptions
+            WrapDimMinimal""",
+        "c10/core/impl": "alloc_cpu",
         "c10/macros": "Export Macros",
         "c10/util": """
             ArrayRef BFloat16 BFloat16-inl C++17 Deprecated DimVector Exception Float8_e4m3fn
             Float8_e4m3fnuz Float8_e5m2 Float8_e5m2fnuz Half Half-inl Logging Optional
             OptionalArrayRef SmallVector StringUtil TypeCast TypeTraits accumulate complex
-            complex_math complex_utils intrusive_ptr irange string_utils string_view typeid""",
+            complex_math complex_utils flat_hash_map intrusive_ptr irange string_utils string_view
+            typeid""",
     },
     "<torch/library.h>": {
         "torch": "autograd",
@@ -96,6 +100,7 @@ NAMES = {
     "<torch/script.h>": {
         "torch": "jit",
         "torch/csrc/jit": "api/module api/method api/object runtime/operator runtime/jit_exception",
+        "ATen/core": "jit_type jit_type_base",
         "torch/csrc/jit/serialization": "export import pickle",
     },
     "<rushlight/tracer.h>": {
@@ -155,6 +160,17 @@ NAMES = {
     "<rushlight/nn/parallel.h>": {"torch/nn/parallel": "data_parallel"},
     "<rushlight/aoti_package.h>": {"torch/csrc/inductor/aoti_package": "model_package_loader"},
     "<rushlight/checks.h>": {"ATen": "TensorUtils", "c10/util": "MaybeOwned"},
+    "<rushlight/kernel_tools.h>": {
+        "ATen": "TensorGeometry",
+        "ATen/native": "cpu/utils",
+        "c10/util": "Unroll bit_cast llvmMathExtras",
+    },
+    "<rushlight/accumulate_type.h>": {"ATen": "AccumulateType"},
+    "<rushlight/vectorized.h>": {
+        "ATen/cpu/vec": "functional functional_base functional_bfloat16 vec vec_base vec_half",
+    },
+    "<rushlight/flatten.h>": {"torch/csrc/utils": "tensor_flatten"},
+    "<rushlight/dlpack.h>": {"ATen": "DLConvertor dlpack"},
     "<rushlight/tensor_iterator.h>": {
         "ATen": "TensorIterator",
         "ATen/native": "TensorIterator cpu/Loops",

@@ -67,9 +67,11 @@ class RL_API InputArchive {
     load_from(bytes.data(), bytes.size(), device);
   }
   const StateDict& state() const { return state_; }
+  const std::string& path() const { return path_; }  // of the file; empty for memory and streams
 
  private:
   StateDict state_;
+  std::string path_;
 };
 
 }  // namespace serialize

@@ -106,6 +106,53 @@ inline void checkAllSameSize(CheckedFrom c, ArrayRef<TensorArg> tensors) {
   }
 }
 
+inline void checkSameNumel(CheckedFrom c, const TensorArg& a, const TensorArg& b) {
+  RL_CHECK(a->numel() == b->numel(), "Expected tensor for ", a,
+           " to have same number of elements as tensor for ", b, "; but ", a->numel(),
+           " does not equal ", b->numel(), " (while checking arguments for ", c, ")");
+}
+inline void checkAllSameNumel(CheckedFrom c, ArrayRef<TensorArg> tensors) {
+  for (const TensorArg& t : tensors) {
+    checkSameNumel(c, tensors[0], t);
+  }
+}
+// Both on one GPU.
+inline void checkSameGPU(CheckedFrom c, const TensorArg& a, const TensorArg& b) {
+  RL_CHECK(a->is_cuda() && b->is_cuda(), "Tensor for ", a, " is on ", a->device(), ", Tensor for ",
+           b, " is on ", b->device(), ", but expected it to be on GPU",
+           " (while checking arguments for ", c, ")");
+  RL_CHECK(a->get_device() == b->get_device(), "Expected tensor for ", a,
+           " to have the same device as tensor for ", b, "; but device ", a->get_device(),
+           " does not equal ", b->get_device(), " (while checking arguments for ", c, ")");
+}
+inline void checkAllSameGPU(CheckedFrom c, ArrayRef<TensorArg> tensors) {
+  for (const TensorArg& t : tensors) {
+    checkSameGPU(c, tensors[0], t);
+  }
+}
+inline void checkDeviceType(CheckedFrom c, TensorList tensors, DeviceType type) {
+  for (const Tensor& t : tensors) {
+    RL_CHECK(!t.defined() || t.device().type() == type, "Expected tensor to have ", type,
+             " DeviceType, but got tensor with ", t.device().type(),
+             " DeviceType (while checking arguments for ", c, ")");
+  }
+}
+inline void checkLayout(CheckedFrom c, TensorList tensors, Layout layout) {
+  for (const Tensor& t : tensors) {
+    RL_CHECK(!t.defined() || t.layout() == layout, "Expected tensor to have ", layout,
+             " Layout, but got tensor with ", t.layout(), " Layout (while checking arguments for ",
+             c, ")");
+  }
+}
+inline void checkLayout(CheckedFrom c, const Tensor& t, Layout layout) {
+  checkLayout(c, TensorList(&t, 1), layout);
+}
+inline void check_dim_size(const Tensor& t, int64_t dims, int64_t dim, int64_t size) {
+  RL_CHECK(t.dim() == dims && t.size(dim) == size, "Expected a tensor of dimension ", dims,
+           " and tensor.size[", dim, "] == ", size, " but got: dimension ", t.dim(), " and sizes ",
+           t.sizes());
+}
+
 // A value that is held or only pointed to.
 template <class T>
 class MaybeOwned {

@@ -18,9 +18,13 @@ using std::nullopt;
 using std::nullopt_t;
 using std::optional;
 using std::string_view;
-using Deleter = void (*)(void*);
+using DeleterFnPtr = void (*)(void*);
+using IntList = IntArrayRef;
+inline constexpr DeviceType COMPILE_TIME_MAX_DEVICE_TYPES =
+    DeviceType::COMPILE_TIME_MAX_DEVICE_TYPES;
 using DeviceIndex = int8_t;
 inline constexpr DeviceType kMETA = kMeta;
+inline MemoryFormat get_contiguous_memory_format() { return MemoryFormat::Contiguous; }
 
 inline TensorOptions dtype(ScalarType t) { return TensorOptions(t); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }
@@ -53,6 +57,7 @@ class DeprecatedTypeProperties {
   ScalarType scalarType() const { return dtype_; }
   ScalarType typeMeta() const { return dtype_; }
   operator ScalarType() const { return dtype_; }
+  operator TensorOptions() const { return options(); }
   DeviceType device_type() const { return device_.type(); }
   Layout layout() const { return layout_; }
   bool is_cuda() const { return device_.is_cuda(); }
@@ -245,6 +250,8 @@ inline size_t device_count() { return 0; }
 #define TORCH_VERSION_MAJOR 2
 #define TORCH_VERSION_MINOR 13
 #define TORCH_VERSION_PATCH 0
+#define TORCH_VERSION "2.13.0"
+#define LEGACY_CONTIGUOUS_MEMORY_FORMAT ::rushlight::get_contiguous_memory_format()
 
 namespace rushlight {
 template <class... Parts>

@@ -125,5 +125,9 @@ inline bool hasMKL() { return Context::hasMKL(); }
 inline bool hasMKLDNN() { return Context::hasMKLDNN(); }
 inline bool hasOpenMP() { return Context::hasOpenMP(); }
 inline bool hasMPS() { return Context::hasMPS(); }
+inline bool hasLAPACK() { return Context::hasLAPACK(); }
+inline bool hasHIP() { return Context::hasHIP(); }
+inline bool hasXPU() { return Context::hasXPU(); }
+inline size_t getNumGPUs() { return static_cast<size_t>(device_count(kCUDA)); }
 
 }  // namespace rushlight

@@ -152,7 +152,8 @@ class MapDataset
 // The slices of a tensor along its first dimension.
 class TensorDataset : public Dataset<TensorDataset, TensorExample> {
  public:
-  explicit TensorDataset(const std::vector<Tensor>& tensors) : TensorDataset(stack(tensors)) {}
+  explicit TensorDataset(const std::vector<Tensor>& tensors)
+      : TensorDataset(rushlight::stack(tensors)) {}
   explicit TensorDataset(Tensor values) : tensor(std::move(values)) {}
   TensorExample get(size_t index) override { return tensor[static_cast<int64_t>(index)]; }
   std::optional<size_t> size() const override { return static_cast<size_t>(tensor.size(0)); }
@@ -283,7 +284,7 @@ class Normalize : public TensorTransform<Target> {
 
  private:
   static Tensor by_channel(ArrayRef<double> values) {
-    const Tensor t = empty({static_cast<int64_t>(values.size()), 1, 1}, kFloat32);
+    const Tensor t = rushlight::empty({static_cast<int64_t>(values.size()), 1, 1}, kFloat32);
     for (size_t i = 0; i < values.size(); i++) {
       t.data_ptr<float>()[i] = static_cast<float>(values[i]);
     }
@@ -307,7 +308,7 @@ struct Stack<Example<>> : Collation<Example<>> {
       data.push_back(std::move(e.data));
       targets.push_back(std::move(e.target));
     }
-    return {stack(data), stack(targets)};
+    return {rushlight::stack(data), rushlight::stack(targets)};
   }
 };
 template <>
@@ -317,7 +318,7 @@ struct Stack<TensorExample> : Collation<TensorExample> {
     for (TensorExample& e : examples) {
       data.push_back(std::move(e.data));
     }
-    return stack(data);
+    return rushlight::stack(data);
   }
 };
 

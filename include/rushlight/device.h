@@ -31,6 +31,7 @@ enum class DeviceType : int8_t {
   HPU,
   MTIA,
   PrivateUse1,
+  COMPILE_TIME_MAX_DEVICE_TYPES,  // how many, for the tables of programs
 };
 inline constexpr int num_device_types = 3;
 inline constexpr int num_device_names = 20;  // with PyTorch's other types, which are names alone

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <rushlight/device.h>
@@ -18,6 +21,10 @@ class RL_API Generator {
   Generator() = default;  // no generator: ops then use the default one
   explicit Generator(Device device);
   explicit Generator(std::shared_ptr<GeneratorImpl> impl) : impl_(std::move(impl)) {}
+  // None, and one that may be none, as programs hand them to ops of libtorch.
+  Generator(std::nullopt_t) {}
+  template <class T, std::enable_if_t<std::is_same_v<T, std::optional<Generator>>, int> = 0>
+  Generator(const T& generator) : impl_(generator ? generator->impl_ : nullptr) {}
   bool defined() const { return static_cast<bool>(impl_); }
   GeneratorImpl* operator->() const { return impl_.get(); }
   GeneratorImpl& operator*() const { return *impl_; }

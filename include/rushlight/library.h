@@ -150,13 +150,7 @@ class RegisterOperators {
     op(schema, function);
   }
   // The name with its namespace alone, or with a schema.
-  RegisterOperators& op(const std::string& schema, const CppFunction& function) {
-    const size_t colons = schema.find("::");
-    RL_CHECK(colons != std::string::npos, "the schema '", schema, "' names no namespace");
-    Library library(Library::FRAGMENT, schema.substr(0, colons), std::nullopt);
-    library.def(schema, function);
-    return *this;
-  }
+  RL_API RegisterOperators& op(const std::string& schema, const CppFunction& function);
 };
 
 namespace impl {

@@ -1,13 +1,17 @@
 // More of libtorch's names, which extensions use beside tensors and ops.
 #pragma once
 
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <rushlight/absent_functions.h>
 #include <rushlight/compat.h>
 #include <rushlight/context.h>
+#include <rushlight/data_ptr.h>
 #include <rushlight/function.h>
 #include <rushlight/functions.h>
+#include <rushlight/logging.h>
 #include <rushlight/out_functions.h>
 #include <rushlight/overloads.h>
 #include <rushlight/record_function.h>
@@ -143,6 +147,16 @@ int64_t multiply_integers(const List& list) {
   return out;
 }
 
+// An IValue, and nothing that one could be made of.
+RL_API std::ostream& write_value(std::ostream& out, const Value& value);
+template <class T, std::enable_if_t<std::is_same_v<T, Value>, int> = 0>
+std::ostream& operator<<(std::ostream& out, const T& value) {
+  return write_value(out, value);
+}
+// The dtype and the device as options: zeros(sizes, CPU(kFloat)).
+inline DeprecatedTypeProperties CPU(ScalarType dtype) { return {dtype, kCPU, kStrided}; }
+inline DeprecatedTypeProperties CUDA(ScalarType dtype) { return {dtype, kCUDA, kStrided}; }
+
 namespace impl {
 // The same dict, told what its keys and values are, or not.
 template <class K, class V>
@@ -197,15 +211,28 @@ class DetectAnomalyGuard {
 
 }  // namespace rushlight
 
-#define RL_CHECK_ORDER(a, op, b) \
-  RL_CHECK((a)op(b), "Check failed: " #a " " #op " " #b " (", a, " vs. ", b, "). ")
-#define TORCH_CHECK_EQ(a, b) RL_CHECK_ORDER(a, ==, b)
-#define TORCH_CHECK_NE(a, b) RL_CHECK_ORDER(a, !=, b)
-#define TORCH_CHECK_LE(a, b) RL_CHECK_ORDER(a, <=, b)
-#define TORCH_CHECK_LT(a, b) RL_CHECK_ORDER(a, <, b)
-#define TORCH_CHECK_GE(a, b) RL_CHECK_ORDER(a, >=, b)
-#define TORCH_CHECK_GT(a, b) RL_CHECK_ORDER(a, >, b)
+// libtorch's hash maps, as the standard library's.
+namespace ska {
+template <class K, class V, class... Others>
+using flat_hash_map = std::unordered_map<K, V, Others...>;
+template <class K, class... Others>
+using flat_hash_set = std::unordered_set<K, Others...>;
+}  // namespace ska
+
 #define TORCH_CHECK_LINALG(condition, ...) TORCH_CHECK(condition, ##__VA_ARGS__)
+#define TORCH_CHECK_WITH(Type, condition, ...) \
+  RL_CHECK_AS(Type, condition,                 \
+              ::rushlight::check_text(         \
+                  "Expected " #condition " to be true, but got false.", ##__VA_ARGS__))
+#define TORCH_CHECK_WITH_MSG(Type, condition, what, ...) \
+  TORCH_CHECK_WITH(Type, condition, ##__VA_ARGS__)
+#define TORCH_CHECK_ARG(condition, n, ...) \
+  RL_CHECK(condition, "invalid argument ", n, ": ", ::rushlight::check_text("", ##__VA_ARGS__))
+#define TORCH_SYM_CHECK(condition, ...) TORCH_CHECK(condition, ##__VA_ARGS__)
+#define TORCH_SYM_INTERNAL_ASSERT(condition, ...) TORCH_INTERNAL_ASSERT(condition, ##__VA_ARGS__)
+#define TORCH_WARN_DEPRECATION(...) TORCH_WARN(__VA_ARGS__)
+#define C10_THROW_ERROR(Type, message) throw ::rushlight::Type(message)
+#define CUDA_KERNEL_ASSERT(condition) assert(condition)
 #define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) static_cast<void>(0)
 #define C10_RESTRICT __restrict
 #define C10_EXPORT [[gnu::visibility("default")]]
@@ -214,4 +241,32 @@ class DetectAnomalyGuard {
 #define C10_HOST_DEVICE
 #define C10_HOST
 #define C10_DEVICE
+#define C10_HIP_HOST_DEVICE
+#define C10_HIDDEN [[gnu::visibility("hidden")]]
+#define C10_IMPORT C10_EXPORT
+#define C10_USED __attribute__((__used__))
+#define C10_NOINLINE __attribute__((noinline))
+#define C10_NODISCARD [[nodiscard]]
+#define C10_DEPRECATED [[deprecated]]
+#define C10_DEPRECATED_MESSAGE(message) [[deprecated(message)]]
+#define C10_STRINGIZE_IMPL(x) #x
+#define C10_STRINGIZE(x) C10_STRINGIZE_IMPL(x)
+#define C10_CONCATENATE_IMPL(a, b) a##b
+#define C10_CONCATENATE(a, b) C10_CONCATENATE_IMPL(a, b)
+#define C10_MACRO_EXPAND(...) __VA_ARGS__
+#define C10_UID __COUNTER__
+#define C10_ANONYMOUS_VARIABLE(name) C10_CONCATENATE(name, __LINE__)
+#define C10_DISABLE_COPY_AND_ASSIGN(Class) \
+  Class(const Class&) = delete;            \
+  Class& operator=(const Class&) = delete
+#define AT_DISALLOW_COPY_AND_ASSIGN(Class) C10_DISABLE_COPY_AND_ASSIGN(Class)
+#define C10_CLANG_DIAGNOSTIC_PUSH()
+#define C10_CLANG_DIAGNOSTIC_POP()
+#define C10_CLANG_DIAGNOSTIC_IGNORE(warning)
+#define C10_DIAGNOSTIC_PUSH_AND_IGNORED_IF_DEFINED(warning)
+#define C10_DIAGNOSTIC_POP()
+#define TORCH_CUDA_CPP_API C10_EXPORT
+#define TORCH_CUDA_CU_API C10_EXPORT
+#define TORCH_PYTHON_API C10_EXPORT
+#define TORCH_XPU_API C10_EXPORT
 #define AT_PARALLEL_OPENMP 1

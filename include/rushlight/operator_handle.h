@@ -19,6 +19,7 @@ struct FunctionArgument {
   // As an object, by <rushlight/script_types.h>.
   RL_API std::shared_ptr<script_types::Type> type() const;
 };
+using Argument = FunctionArgument;
 struct OperatorName {
   std::string name;
   std::string overload_name;

@@ -17,6 +17,8 @@ class OptionalIntArrayRef {
   OptionalIntArrayRef(IntArrayRef list) : kind_(Kind::List), list_(list) {}
   OptionalIntArrayRef(std::initializer_list<int64_t> list)
       : OptionalIntArrayRef(IntArrayRef(list)) {}
+  template <size_t n>
+  OptionalIntArrayRef(const int64_t (&list)[n]) : OptionalIntArrayRef(IntArrayRef(list, n)) {}
   OptionalIntArrayRef(const DimVector& list) : OptionalIntArrayRef(IntArrayRef(list)) {}
   OptionalIntArrayRef(const std::vector<int64_t>& list) : OptionalIntArrayRef(IntArrayRef(list)) {}
   // Of a list or of one int.

@@ -54,6 +54,20 @@ inline Tensor Tensor::unflatten(const Dimname&, IntArrayRef, ArrayRef<Dimname>) 
   refuse_names("unflatten");
 }
 
+enum class QScheme : uint8_t {
+  PER_TENSOR_AFFINE,
+  PER_CHANNEL_AFFINE,
+  PER_TENSOR_SYMMETRIC,
+  PER_CHANNEL_SYMMETRIC,
+  PER_CHANNEL_AFFINE_FLOAT_QPARAMS,
+  COMPILE_TIME_NUM_QSCHEMES,
+};
+inline constexpr QScheme kPerTensorAffine = QScheme::PER_TENSOR_AFFINE;
+inline constexpr QScheme kPerChannelAffine = QScheme::PER_CHANNEL_AFFINE;
+inline constexpr QScheme kPerTensorSymmetric = QScheme::PER_TENSOR_SYMMETRIC;
+inline constexpr QScheme kPerChannelSymmetric = QScheme::PER_CHANNEL_SYMMETRIC;
+inline constexpr QScheme kPerChannelAffineFloatQParams = QScheme::PER_CHANNEL_AFFINE_FLOAT_QPARAMS;
+
 [[noreturn]] RL_API void refuse_quantized(const char* name);
 inline Tensor quantize_per_tensor(const Tensor&, double, int64_t, ScalarType) {
   refuse_quantized("quantize_per_tensor");

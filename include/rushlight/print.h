@@ -19,6 +19,10 @@ operator<<(std::ostream& out, const T& value) {
 inline std::ostream& operator<<(std::ostream& out, DeviceType type) {
   return out << Device(type).str();
 }
+// "CPU", or "cpu".
+RL_API std::string DeviceTypeName(DeviceType type, bool lower_case = false);
+RL_API std::ostream& operator<<(std::ostream& out, Layout layout);
+RL_API std::ostream& operator<<(std::ostream& out, MemoryFormat format);
 template <class T>
 std::ostream& operator<<(std::ostream& out, ArrayRef<T> list) {
   out << '[';

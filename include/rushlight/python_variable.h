@@ -4,6 +4,16 @@
 
 #include <rushlight/python.h>
 
+// Around the body of a function of a module: exceptions of C++ become Python's.
+#define HANDLE_TH_ERRORS try {
+#define END_HANDLE_TH_ERRORS_RET(value)   \
+  }                                       \
+  catch (...) {                           \
+    ::rushlight::bind::api().set_error(); \
+    return value;                         \
+  }
+#define END_HANDLE_TH_ERRORS END_HANDLE_TH_ERRORS_RET(nullptr)
+
 inline bool THPVariable_Check(PyObject* object) {
   return object != nullptr && rushlight::bind::api().unwrap(object) != nullptr;
 }

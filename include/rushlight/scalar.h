@@ -41,7 +41,7 @@ class Scalar {
   bool is_complex() const { return kind_ == Kind::Complex; }
   // libtorch's names of these.
   bool isBoolean() const { return is_bool(); }
-  bool isIntegral(bool include_bool) const { return is_integral(include_bool); }
+  bool isIntegral(bool include_bool = false) const { return is_integral(include_bool); }
   bool isFloatingPoint() const { return is_floating_point(); }
   bool isComplex() const { return is_complex(); }
   ScalarType type() const { return dtype(); }

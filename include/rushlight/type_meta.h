@@ -4,8 +4,22 @@
 #include <ostream>
 #include <string>
 
-#include <rushlight/dtype.h>
+#include <rushlight/compat.h>
 #include <rushlight/function.h>
+
+namespace rushlight::detail {
+inline std::string cpp_name(ScalarType dtype) {
+  switch (dtype) {
+#define RL_NAME(type, enumerator, ...) \
+  case ScalarType::enumerator:         \
+    return autograd::type_name_of(typeid(type).name());
+    RL_FOR_EACH_DTYPE(RL_NAME)
+#undef RL_NAME
+    default:
+      return "nullptr (uninitialized)";
+  }
+}
+}  // namespace rushlight::detail
 
 namespace caffe2 {
 
@@ -19,6 +33,7 @@ class TypeMeta {
   }
   static TypeMeta fromScalarType(rushlight::ScalarType dtype) { return dtype; }
   operator rushlight::ScalarType() const { return dtype_; }
+  operator rushlight::TensorOptions() const { return dtype_; }
   rushlight::ScalarType toScalarType() const { return dtype_; }
   bool isScalarType() const { return dtype_ != rushlight::ScalarType::Undefined; }
   bool isScalarType(rushlight::ScalarType dtype) const { return dtype_ == dtype; }
@@ -29,7 +44,7 @@ class TypeMeta {
   size_t itemsize() const { return static_cast<size_t>(rushlight::itemsize(dtype_)); }
   // The C++ type: "float", "long int", "c10::BFloat16".
   std::string name() const {
-    const std::string text = cpp_name(dtype_), own = "rushlight::";
+    const std::string text = rushlight::detail::cpp_name(dtype_), own = "rushlight::";
     return text.compare(0, own.size(), own) == 0 ? "c10::" + text.substr(own.size()) : text;
   }
   friend bool operator==(TypeMeta a, TypeMeta b) { return a.dtype_ == b.dtype_; }
@@ -37,18 +52,6 @@ class TypeMeta {
   friend std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.name(); }
 
  private:
-  static std::string cpp_name(rushlight::ScalarType dtype) {
-    using namespace rushlight;
-    switch (dtype) {
-#define RL_NAME(type, enumerator, ...) \
-  case ScalarType::enumerator:         \
-    return autograd::type_name_of(typeid(type).name());
-      RL_FOR_EACH_DTYPE(RL_NAME)
-#undef RL_NAME
-      default:
-        return "nullptr (uninitialized)";
-    }
-  }
   rushlight::ScalarType dtype_ = rushlight::ScalarType::Undefined;
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <rushlight/library.h>
-#include <rushlight/python.h>
+#include <rushlight/python_variable.h>
 #include <torch/torch.h>
 
 #if !defined(RL_NO_PYBIND11) && __has_include(<pybind11/pybind11.h>)

@@ -28,8 +28,10 @@
 #include <set>
 #include <stack>
 #include <thread>
+#include <typeindex>
 #include <unordered_map>
 #include <unordered_set>
+#include <variant>
 
 #include <rushlight/archive.h>
 #include <rushlight/chunks.h>
@@ -38,6 +40,7 @@
 #include <rushlight/container_print.h>
 #include <rushlight/custom_node.h>
 #include <rushlight/data.h>
+#include <rushlight/library.h>
 #include <rushlight/other_tensors.h>
 #include <rushlight/libtorch.h>
 #include <rushlight/nn.h>
@@ -46,6 +49,9 @@
 #include <rushlight/script.h>
 #include <rushlight/type_meta.h>
 
+namespace rushlight {
+using Deleter = std::function<void(void*)>;
+}
 namespace rushlight::autograd {
 using _jvp_fn_t = std::function<variable_list(variable_list, variable_list)>;
 using _view_as_self_fn_t = std::function<Tensor(Tensor)>;

@@ -160,6 +160,14 @@ Library& Library::impl(const std::string& name, const CppFunction& function) & {
   return *this;
 }
 
+RegisterOperators& RegisterOperators::op(const std::string& schema, const CppFunction& function) {
+  const size_t colons = schema.find("::");
+  RL_CHECK(colons != std::string::npos, "the schema '", schema, "' names no namespace");
+  Library library(Library::FRAGMENT, schema.substr(0, colons), std::nullopt);
+  library.def(schema, function);
+  return *this;
+}
+
 Library& Library::fallback(const CppFunction& function) & {
   RL_CHECK(kind_ == IMPL && space_ == "_", "fallback() belongs into TORCH_LIBRARY_IMPL(_, KEY, m)");
   RL_CHECK(!function.kernel().typed, "a fallback is a boxed function or falls through");

@@ -395,7 +395,8 @@ void Module::load(serialize::InputArchive& archive) try {
   if (found.empty()) {
     throw;
   }
-  throw Error(str("Error(s) in loading state_dict for ", name(), ':', found));
+  const std::string from = archive.path().empty() ? "" : str(" from '", archive.path(), '\'');
+  throw Error(str("Error(s) in loading state_dict for ", name(), from, ':', found));
 }
 
 void Module::pretty_print(std::ostream& stream) const { stream << name(); }

@@ -99,12 +99,15 @@ StateDict on(StateDict state, std::optional<Device> device) {
 
 void InputArchive::load_from(const std::string& path, std::optional<Device> device) {
   state_ = on(load_state_dict(path), device);
+  path_ = path;
 }
 void InputArchive::load_from(std::istream& stream, std::optional<Device> device) {
   state_ = on(load_state_dict(stream), device);
+  path_.clear();
 }
 void InputArchive::load_from(const char* data, size_t n, std::optional<Device> device) {
   state_ = on(load_state_dict(data, n), device);
+  path_.clear();
 }
 
 }  // namespace rushlight::serialize

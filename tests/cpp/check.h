@@ -59,6 +59,7 @@ inline int run_all(int argc, char** argv) {
   static void test_##name();                                                 \
   static ::rushlight::testing::Register register_##name(#name, test_##name); \
   static void test_##name()
+#undef CHECK  // that of <rushlight/logging.h>
 #define CHECK(condition) \
   ::rushlight::testing::report(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
 // `expression` throws a Type whose text contains `phrase`.

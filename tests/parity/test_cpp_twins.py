@@ -1,7 +1,9 @@
 """Names of libtorch's C++ API: each is here, or it is known why not, and the page's table says how many."""
 
 import os
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,25 @@ def test_names_are_here_or_told():
             f"nothing is absent for {shape}"
         )
     assert cpp_twins.table(groups, missing) in cpp_twins.PAGE.read_text()
+
+
+def test_macros_that_programs_write_are_here():
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+
+    def macros(module):
+        include = Path(os.path.dirname(module.__file__)) / "include"
+        folders = [f"-I{include}", f"-I{include / 'torch/csrc/api/include'}"]
+        command = ["g++", "-std=c++17", "-dM", "-E", "-include", "torch/torch.h", *folders]
+        text = subprocess.run(
+            [*command, "-xc++", os.devnull], capture_output=True, text=True, check=True
+        ).stdout
+        return set(re.findall(r"^#define (\w+)", text, re.M))
+
+    theirs, ours = macros(torch), macros(rushlight)
+    written = re.compile(
+        r"AT_DISPATCH_\w+|TORCH_D?CHECK_[A-Z]{2}|CAFFE_ENFORCE(_[A-Z]{2})?|V?LOG|CHECK"
+    )
+    quantised = re.compile(r"AT_DISPATCH_(CASE_)?(QINT|BIT)\w*")
+    wanted = {m for m in theirs if written.fullmatch(m) and not quantised.fullmatch(m)}
+    assert len(wanted) > 70 and sorted(wanted - ours) == []

@@ -133,6 +133,9 @@ class ConvPadding {
  public:
   ConvPadding(ExpandingArray<D> sizes) : sizes_(sizes) {}
   ConvPadding(int64_t one) : sizes_(one) {}
+  ConvPadding(ArrayRef<int64_t> list) : sizes_(list) {}
+  ConvPadding(const std::vector<int64_t>& list) : sizes_(list) {}
+  ConvPadding(const std::array<int64_t, D>& sizes) : sizes_(sizes) {}
   ConvPadding(std::initializer_list<int64_t> list) : sizes_(list) {}
   ConvPadding(enumtype::Word word) : sizes_(0), word_(word.text) {}
   const std::string& word() const { return word_; }

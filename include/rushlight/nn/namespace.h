@@ -6,9 +6,10 @@
 // their symbols apart from libtorch's, where both are loaded.
 #pragma once
 
-namespace rushlight {
-class Tensor;
-}
+#include <rushlight/autograd.h>
+#include <rushlight/factories.h>
+#include <rushlight/serialize.h>
+
 namespace c10 {
 using namespace rushlight;
 }
@@ -20,6 +21,18 @@ namespace torch {
 using namespace at;
 using rushlight::Tensor;
 inline namespace of_rushlight {
+// What headers say here unqualified: a program may have classes of these names before it includes
+// them, or be using a namespace that has (cv::Scalar).
+using rushlight::ArrayRef;
+using rushlight::Device;
+using rushlight::Error;
+using rushlight::IntArrayRef;
+using rushlight::kCPU;
+using rushlight::NoGradGuard;
+using rushlight::Scalar;
+using rushlight::ScalarType;
+using rushlight::StateDict;
+using rushlight::TensorOptions;
 namespace nn {}
 namespace data {}
 }  // namespace of_rushlight

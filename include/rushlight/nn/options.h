@@ -83,6 +83,7 @@ struct Word {
 }  // namespace enumtype
 class Keyword {
  public:
+  Keyword() = default;  // none yet, in a map of programs
   Keyword(enumtype::Word word) : text_(word.text) {}
   Keyword(const char* text) : text_(text) {}
   Keyword(std::string text) : text_(std::move(text)) {}

@@ -76,7 +76,7 @@ Tensor data_parallel(M module, Tensor input, const std::optional<std::vector<Dev
   for (Tensor& part : out) {
     part = part.to(to);
   }
-  return cat(out, dim);
+  return rushlight::cat(out, dim);
 }
 
 }  // namespace torch::nn::parallel

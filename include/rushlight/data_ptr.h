@@ -1,0 +1,86 @@
+// Memory with its owner, and who gives it: c10::DataPtr and c10::Allocator.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include <rushlight/compat.h>
+
+namespace rushlight {
+
+// An address, and what to call with `context` when its owner ends.
+class DataPtr {
+ public:
+  DataPtr() : DataPtr(nullptr, kCPU) {}
+  DataPtr(void* data, Device device) : DataPtr(data, nullptr, nullptr, device) {}
+  DataPtr(void* data, void* context, DeleterFnPtr deleter, Device device)
+      : data_(data), context_(context, deleter != nullptr ? deleter : keep), device_(device) {}
+  void* get() const { return data_; }
+  void* mutable_get() { return data_; }
+  void* operator->() const { return data_; }
+  void* get_context() const { return context_.get(); }
+  void* release_context() { return context_.release(); }
+  DeleterFnPtr get_deleter() const { return context_.get_deleter(); }
+  Device device() const { return device_; }
+  void clear() {
+    context_.reset();
+    data_ = nullptr;
+  }
+  explicit operator bool() const { return data_ != nullptr || context_ != nullptr; }
+  friend bool operator==(const DataPtr& a, std::nullptr_t) { return !a; }
+  friend bool operator!=(const DataPtr& a, std::nullptr_t) { return static_cast<bool>(a); }
+
+ private:
+  static void keep(void*) {}
+  void* data_;
+  std::unique_ptr<void, DeleterFnPtr> context_;
+  Device device_;
+};
+
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  virtual DataPtr allocate(size_t nbytes) = 0;
+  // What gives memory of raw_allocate back; null where an address does not say how.
+  virtual DeleterFnPtr raw_deleter() const { return nullptr; }
+  void* raw_allocate(size_t nbytes) {
+    DataPtr out = allocate(nbytes);
+    RL_CHECK(out.get() == out.get_context(), "raw_allocate: the memory is not its own context");
+    return out.release_context();
+  }
+  void raw_deallocate(void* data) {
+    const DeleterFnPtr deleter = raw_deleter();
+    RL_CHECK(deleter != nullptr, "raw_deallocate: the allocator has no raw_deleter");
+    deleter(data);
+  }
+};
+
+// Memory for the CPU, aligned as that of tensors is; free_cpu gives it back.
+inline void* alloc_cpu(size_t nbytes) {
+  constexpr size_t alignment = 64;
+  if (nbytes == 0) {
+    return nullptr;
+  }
+  void* const out = std::aligned_alloc(alignment, (nbytes + alignment - 1) / alignment * alignment);
+  RL_CHECK_AS(OutOfMemoryError, out != nullptr, "not enough memory: ", nbytes, " bytes");
+  return out;
+}
+inline void free_cpu(void* data) { std::free(data); }
+class DefaultCPUAllocator : public Allocator {
+ public:
+  DataPtr allocate(size_t nbytes) override {
+    void* const data = alloc_cpu(nbytes);
+    return {data, data, &free_cpu, kCPU};
+  }
+  DeleterFnPtr raw_deleter() const override { return &free_cpu; }
+};
+inline Allocator* GetCPUAllocator() {
+  static DefaultCPUAllocator allocator;
+  return &allocator;
+}
+inline Allocator* getCPUAllocator() { return GetCPUAllocator(); }
+inline Allocator* GetDefaultCPUAllocator() { return GetCPUAllocator(); }
+
+}  // namespace rushlight
