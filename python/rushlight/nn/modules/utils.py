@@ -14,6 +14,8 @@ from .._arguments import (  # noqa: F401
     _triple,
 )
 
+__all__ = ["consume_prefix_in_state_dict_if_present"]
+
 
 def _reverse_repeat_tuple(values, n):
     """Each item `n` times, last item first: the padding that `F.pad` takes from a layer's."""

@@ -12,6 +12,8 @@ from PIL import Image
 from .utils import MISSING_OR_DAMAGED, check_integrity, download_url, verify_str_arg
 from .vision import ArchivedDataset, Transform, VisionDataset
 
+__all__ = ["STL10", "SVHN", "USPS"]
+
 
 class SVHN(VisionDataset):
     """House numbers, 32 x 32: root/train_32x32.mat.

@@ -17,6 +17,8 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform
 
+__all__ = ["SBU", "Flickr8k", "Flickr8kParser", "Flickr30k"]
+
 _Loader = Callable[[Any], Any]
 
 

@@ -13,6 +13,8 @@ from PIL import Image
 from .utils import MISSING_OR_DAMAGED, check_integrity
 from .vision import ArchivedDataset, Transform
 
+__all__ = ["CIFAR10", "CIFAR100"]
+
 
 class _Dtype:
     """A dtype that a pickle names: numbers alone."""

@@ -27,6 +27,19 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform, VisionDataset
 
+__all__ = [
+    "FER2013",
+    "PCAM",
+    "SEMEION",
+    "SUN397",
+    "CLEVRClassification",
+    "FGVCAircraft",
+    "Imagenette",
+    "Omniglot",
+    "RenderedSST2",
+    "StanfordCars",
+]
+
 _Loader = Callable[[Any], Any]
 
 

@@ -24,6 +24,8 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform, VisionDataset
 
+__all__ = ["CelebA", "LFWPairs", "LFWPeople", "WIDERFace"]
+
 
 class CelebA(VisionDataset):
     """Famous people: root/celeba, with img_align_celeba and lists. Items are (picture, target).

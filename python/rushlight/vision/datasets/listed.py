@@ -21,6 +21,17 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform
 
+__all__ = [
+    "DTD",
+    "GTSRB",
+    "Caltech256",
+    "Country211",
+    "EuroSAT",
+    "Flowers102",
+    "Food101",
+    "OxfordIIITPet",
+]
+
 _Loader = Callable[[Any], Any]
 
 

@@ -28,6 +28,20 @@ from .utils import (
 )
 from .vision import Transform, VisionDataset
 
+__all__ = [
+    "EMNIST",
+    "KMNIST",
+    "MNIST",
+    "QMNIST",
+    "SN3_PASCALVINCENT_TYPEMAP",
+    "FashionMNIST",
+    "download_and_extract_archive_file",
+    "get_int",
+    "read_image_file",
+    "read_label_file",
+    "read_sn3_pascalvincent_tensor",
+]
+
 _DTYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 SN3_PASCALVINCENT_TYPEMAP = {
     8: torch.uint8,

@@ -26,6 +26,16 @@ from .utils import (
 )
 from .vision import Transform, VisionDataset
 
+__all__ = [
+    "LSUN",
+    "LSUNClass",
+    "MovingMNIST",
+    "PhotoTour",
+    "read_image_file",
+    "read_info_file",
+    "read_matches_files",
+]
+
 
 class MovingMNIST(VisionDataset):
     """Two digits that move, as uint8 tensors (T, 1, 64, 64): root/MovingMNIST/mnist_test_seq.npy.

@@ -12,6 +12,8 @@ from .folder import default_loader
 from .utils import MISSING_OR_DAMAGED, download_and_extract_archive, verify_str_arg
 from .vision import Transform, VisionDataset
 
+__all__ = ["CocoCaptions", "CocoDetection", "VOCDetection", "VOCSegmentation"]
+
 _SITE = "https://thor.robots.ox.ac.uk/pascal/VOC/"
 # Archive, sum and folder of each year.
 _YEARS = {

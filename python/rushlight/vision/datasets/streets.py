@@ -26,6 +26,8 @@ from .utils import (
 )
 from .vision import Transform, VisionDataset
 
+__all__ = ["Cityscapes", "CityscapesClass", "Kitti", "SBDataset"]
+
 
 class CityscapesClass(NamedTuple):
     """What a pixel may be of; train_id: its number in training, 255 for what is left out."""

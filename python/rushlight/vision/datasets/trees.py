@@ -28,6 +28,17 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform, VisionDataset
 
+__all__ = [
+    "Caltech101",
+    "INaturalist",
+    "ImageNet",
+    "Places365",
+    "load_meta_file",
+    "parse_devkit_archive",
+    "parse_train_archive",
+    "parse_val_archive",
+]
+
 _Loader = Callable[[Any], Any]
 
 

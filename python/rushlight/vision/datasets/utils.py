@@ -20,6 +20,20 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlparse
 from urllib.request import Request, urlopen
 
+__all__ = [
+    "calculate_md5",
+    "check_integrity",
+    "check_md5",
+    "download_and_extract_archive",
+    "download_file_from_google_drive",
+    "download_url",
+    "extract_archive",
+    "iterable_to_str",
+    "list_dir",
+    "list_files",
+    "verify_str_arg",
+]
+
 StrPath = str | Path
 USER_AGENT = "rushlight.vision"
 _ADVICE = "You can use download=True to download it"

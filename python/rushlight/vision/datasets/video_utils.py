@@ -13,6 +13,8 @@ from rushlight.utils.data import DataLoader, Dataset
 
 from ..io.video import read_frames, read_timestamps
 
+__all__ = ["VideoClips", "unfold"]
+
 
 def unfold(tensor: Tensor, size: int, step: int, dilation: int = 1) -> Tensor:
     """Windows (count, size) of a sequence (N), every `step`, of items that lie `dilation` apart."""

@@ -16,6 +16,8 @@ from ..transforms import Compose
 from ..transforms._parts import takes
 from .utils import check_integrity, download_and_extract_archive
 
+__all__ = ["StandardTransform", "VisionDataset"]
+
 Transform = Callable[..., Any] | None
 
 

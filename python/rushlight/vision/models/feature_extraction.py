@@ -9,6 +9,14 @@ from typing import Any
 from rushlight import fx, nn
 from rushlight._warnings import warn
 
+__all__ = [
+    "DualGraphModule",
+    "LeafModuleAwareTracer",
+    "NodePathTracer",
+    "create_feature_extractor",
+    "get_graph_node_names",
+]
+
 
 class LeafModuleAwareTracer(fx.Tracer):
     """A tracer that does not trace into modules of these classes: `leaf_modules=`."""

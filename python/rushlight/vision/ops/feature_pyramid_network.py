@@ -8,6 +8,8 @@ from rushlight import Tensor, nn
 
 from .misc import Conv2dNormActivation
 
+__all__ = ["ExtraFPNBlock", "FeaturePyramidNetwork", "LastLevelMaxPool", "LastLevelP6P7"]
+
 
 class ExtraFPNBlock(nn.Module):
     """Adds feature maps: from the results, the original maps and names to results and names.

@@ -7,6 +7,8 @@ from rushlight import Tensor, nn
 
 from .image_list import ImageList
 
+__all__ = ["AnchorGenerator", "DefaultBoxGenerator"]
+
 _CPU = torch.device("cpu")
 
 

@@ -12,6 +12,8 @@ from .._api import get_model_builder
 from .._utils import IntermediateLayerGetter
 from ._utils import training_layers
 
+__all__ = ["BackboneWithFPN", "mobilenet_backbone", "resnet_fpn_backbone"]
+
 
 class BackboneWithFPN(nn.Module):
     """Feature maps of a network, {layer: name}, through a `FeaturePyramidNetwork`."""

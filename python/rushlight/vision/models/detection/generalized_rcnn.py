@@ -7,6 +7,8 @@ from rushlight import Tensor, nn
 
 from . import _utils
 
+__all__ = ["GeneralizedRCNN"]
+
 
 class GeneralizedRCNN(nn.Module):
     """A list of images (C, H, W) to a list of dicts; in training, with targets, to a dict of

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import rushlight as torch
 from rushlight import Tensor
 
+__all__ = ["ImageList"]
+
 
 @dataclass
 class ImageList:

@@ -8,6 +8,22 @@ from ...ops import boxes as box_ops
 from ...ops import roi_align
 from . import _utils
 
+__all__ = [
+    "RoIHeads",
+    "expand_boxes",
+    "expand_masks",
+    "fastrcnn_loss",
+    "heatmaps_to_keypoints",
+    "keypointrcnn_inference",
+    "keypointrcnn_loss",
+    "keypoints_to_heatmap",
+    "maskrcnn_inference",
+    "maskrcnn_loss",
+    "paste_mask_in_image",
+    "paste_masks_in_image",
+    "project_masks_on_boxes",
+]
+
 
 def fastrcnn_loss(
     class_logits: Tensor,

@@ -14,6 +14,14 @@ from .anchor_utils import AnchorGenerator as AnchorGenerator
 from .image_list import ImageList
 from .one_stage import init_convs
 
+__all__ = [
+    "AnchorGenerator",
+    "RPNHead",
+    "RegionProposalNetwork",
+    "concat_box_prediction_layers",
+    "permute_and_flatten",
+]
+
 
 class RPNHead(nn.Module):
     """For each map, scores and box deltas of the anchors at each position."""

@@ -10,6 +10,8 @@ from rushlight import Tensor, nn
 from .image_list import ImageList
 from .roi_heads import paste_masks_in_image
 
+__all__ = ["GeneralizedRCNNTransform", "resize_boxes", "resize_keypoints"]
+
 Target = dict[str, Tensor]
 COLOURS = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # mean and deviation of ImageNet's
 

@@ -10,6 +10,8 @@ from rushlight.nn.utils.fusion import fuse_conv_bn_eval
 
 from .._api import get_model_builder, get_weight, register, weights_enum
 
+__all__: list[str] = []
+
 
 def fuse_convolutions(model: nn.Module) -> None:
     """Fold each batch norm into the convolution before it, and replace it by an Identity.
