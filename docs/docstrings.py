@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import importlib
 import inspect
 import re
@@ -17,8 +18,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-# The modules that programs know, those first under whose names their members are best known.
-MODULES = [
+from tests.untouched import public_modules
+
+# A name has its page under the first of the modules that have it: these, then all others, those
+# with the shortest paths first.
+KNOWN = [
     "rushlight",
     "rushlight.nn",
     "rushlight.nn.functional",
@@ -89,6 +93,10 @@ MODULES = [
     "rushlight.multiprocessing",
     "rushlight.overrides",
 ]
+# Modules that have no page, by the beginnings of their names, and why.
+WITHOUT_PAGE = {
+    "rushlight.foreign": "names that other packages ask for lead to those of the reference",
+}
 SECTIONS = ("Args", "Returns", "Raises", "Example")
 _ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: \([^)]*\))?:\s?(.*)")
 
@@ -211,11 +219,18 @@ def members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
             yield name, thing
 
 
+@functools.cache
+def modules() -> list[str]:
+    """The public modules whose members have pages."""
+    others = sorted(public_modules().keys() - set(KNOWN), key=lambda path: (path.count("."), path))
+    return KNOWN + [path for path in others if not path.startswith(tuple(WITHOUT_PAGE))]
+
+
 def public_names() -> dict[str, Any]:
     """Every public function and class under the first of its names, such as `nn.Linear`."""
     found: dict[str, Any] = {}
     seen: set[int] = set()
-    for path in MODULES:
+    for path in modules():
         module = importlib.import_module(path)
         for name, thing in members(module):
             if id(thing) not in seen:

@@ -65,7 +65,7 @@ def test_mypy_passes_programs(folder):
 def test_checkers_know_all_public_names(folder):
     """Each function and class of the reference, where its page says that it stands."""
     pytest.importorskip("pyright")
-    lines = [*(f"import {path}" for path in docstrings.MODULES)]
+    lines = [*(f"import {path}" for path in docstrings.modules())]
     lines += [f"rushlight.{name}" for name in docstrings.public_names() if name not in REFUSED]
     (folder / "names.py").write_text("\n".join([*lines, ""]))
     settings = {
