@@ -12,6 +12,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import pkgutil
 import re
 import types
 from collections.abc import Iterator
@@ -248,10 +249,39 @@ def example(thing: Any) -> str:
     )
 
 
+def described(thing: Any) -> dict[str, str]:
+    """What is said of a call's arguments.
+
+    By the docstring; by that of another thing, where this one says "the arguments of `nn.Conv2d`",
+    a name within the package or beside it; and by those of the bases of a class.
+    """
+    doc = inspect.cleandoc(thing.__doc__ or "")
+    said = parse(doc).args
+    taken = set(parameters(thing))
+    home = getattr(thing, "__module__", None) or "rushlight"
+    named = re.findall(r"\barguments\s+of\s+`([\w.]+)`", doc)
+    others = [_find(home, path) for path in named]
+    others += getattr(thing, "__mro__", ())[1:]
+    for other in filter(is_documented, others):
+        for name, text in described(other).items():
+            if name in taken:
+                said.setdefault(name, text)
+    return said
+
+
+def _find(home: str, path: str) -> Any:
+    """What a docstring of the module `home` means by a path, if it is one."""
+    for start in (home, "rushlight", home.rpartition(".")[0]):
+        holder, _, name = f"{start}.{path}".rpartition(".")
+        with contextlib.suppress(AttributeError, ImportError, ValueError):
+            return getattr(pkgutil.resolve_name(holder), name)  # before a module of that name
+    return None
+
+
 def missing(thing: Any) -> list[str]:
     """What the docstring of something lacks: arguments without a word, an example."""
-    said = parse(thing.__doc__ or "")
-    lacks = [name for name in parameters(thing) if name not in said.args]
+    known = described(thing)
+    lacks = [name for name in parameters(thing) if name not in known]
     text = inspect.cleandoc(thing.__doc__ or "")
     shown = re.search(r">>> |^For an example see ", text, re.MULTILINE)
     return lacks + ([] if shown else ["an example"])

@@ -134,7 +134,8 @@ def argument_lines(thing: Any, said: docstrings.Docstring, link: Any = None) -> 
     known |= docstrings.types_of(said)
     lines = []
     places = {name: place for place, name in enumerate(known)}
-    for name, text in sorted(said.args.items(), key=lambda pair: places.get(pair[0], len(places))):
+    args = docstrings.described(thing)
+    for name, text in sorted(args.items(), key=lambda pair: places.get(pair[0], len(places))):
         kind, default = known.get(name, ("", ""))
         facts = [f"`{kind}`"] * bool(kind) + [f"`{default}` by default"] * bool(default)
         shown = f" ({', '.join(facts)})" if facts else ""
@@ -154,7 +155,7 @@ def body(thing: Any, link: Callable[[str], str] | None = None) -> list[str]:
         else:  # facts of ops stand a line each
             ends = re.sub(r"\.\n(?=[A-Z][\w ]*: )", ".\n\n", paragraph)
             lines += [escaped(re.sub(r"(?m)^ +", "", ends), link), ""]
-    if said.args:
+    if docstrings.described(thing):
         lines += ["**Arguments**", "", *argument_lines(thing, said, link), ""]
     if said.returns:
         lines += [f"**Returns** {escaped(said.returns, link)}", ""]

@@ -85,6 +85,8 @@ class ObserverBase(nn.Module):
     Args:
         dtype: the dtype of the codes.
         is_dynamic: the scale is that of each tensor, not of what came before.
+
+    For an example see `ao.quantization.MinMaxObserver`.
     """
 
     __module__ = "rushlight.ao.quantization.observer"
@@ -116,6 +118,8 @@ class UniformQuantizationObserverBase(ObserverBase):
         factory_kwargs: `dtype` and `device` of buffers.
         eps: the smallest scale.
         is_dynamic: as above.
+
+    For an example see `ao.quantization.MinMaxObserver`.
     """
 
     __module__ = "rushlight.ao.quantization.observer"

@@ -35,6 +35,19 @@ def _place(image: Any) -> Any:
 def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
     """Convert to grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal
     ones.
+
+    Args:
+        inpt: an image, a tensor of 1 or 3 channels, or a picture of Pillow; videos stay as they
+            are.
+        num_output_channels: 1 or 3.
+
+    Raises:
+        ValueError: other numbers of channels.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.rgb_to_grayscale(torch.tensor([[[255]], [[0]], [[0]]], dtype=torch.uint8))
+        tensor([[[76]]], dtype=torch.uint8)
     """
     return call(rgb_to_grayscale, inpt, num_output_channels=num_output_channels)
 
@@ -53,7 +66,16 @@ def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
 
 
 def grayscale_to_rgb(inpt: Any) -> Any:
-    """Convert to three channels; images that have three stay as they are."""
+    """Convert to three channels; images that have three stay as they are.
+
+    Args:
+        inpt: an image; videos stay as they are.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.grayscale_to_rgb(torch.zeros(1, 4, 4)).shape
+        torch.Size([3, 4, 4])
+    """
     return call(grayscale_to_rgb, inpt)
 
 
@@ -66,7 +88,17 @@ def grayscale_to_rgb_image(image: Any) -> Any:
 
 
 def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
-    """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness."""
+    """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness.
+
+    Args:
+        inpt: an image or a video.
+        brightness_factor: a number, 0 or more.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.adjust_brightness(torch.tensor([[[0.0, 0.2, 0.6]]]), 2)
+        tensor([[[0.0000, 0.4000, 1.0000]]])
+    """
     return call(adjust_brightness, inpt, brightness_factor=brightness_factor)
 
 
@@ -80,7 +112,18 @@ adjust_brightness_video = rename_input(adjust_brightness_image, "video")
 
 
 def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
-    """Change the saturation: 0 gives grey, 1 the image."""
+    """Change the saturation: 0 gives grey, 1 the image.
+
+    Args:
+        inpt: an image or a video.
+        saturation_factor: a number, 0 or more.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> red = torch.tensor([[[255]], [[0]], [[0]]], dtype=torch.uint8)
+        >>> F.adjust_saturation(red, 0).flatten()
+        tensor([76, 76, 76], dtype=torch.uint8)
+    """
     return call(adjust_saturation, inpt, saturation_factor=saturation_factor)
 
 
@@ -94,7 +137,17 @@ adjust_saturation_video = rename_input(adjust_saturation_image, "video")
 
 
 def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
-    """Change the contrast: 0 gives the mean grey, 1 the image."""
+    """Change the contrast: 0 gives the mean grey, 1 the image.
+
+    Args:
+        inpt: an image or a video.
+        contrast_factor: a number, 0 or more.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.adjust_contrast(torch.tensor([[[0.0, 1.0]]]), 0.5)
+        tensor([[[0.2500, 0.7500]]])
+    """
     return call(adjust_contrast, inpt, contrast_factor=contrast_factor)
 
 
@@ -108,7 +161,19 @@ adjust_contrast_video = rename_input(adjust_contrast_image, "video")
 
 
 def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
-    """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness."""
+    """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness.
+
+    Args:
+        inpt: an image or a video.
+        sharpness_factor: a number, 0 or more.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> image = torch.zeros(1, 3, 3)
+        >>> image[0, 1, 1] = 1
+        >>> F.adjust_sharpness(image, 0)[0, 1]
+        tensor([0.0000, 0.3846, 0.0000])
+    """
     return call(adjust_sharpness, inpt, sharpness_factor=sharpness_factor)
 
 
@@ -122,7 +187,18 @@ adjust_sharpness_video = rename_input(adjust_sharpness_image, "video")
 
 
 def adjust_hue(inpt: Any, hue_factor: float) -> Any:
-    """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError)."""
+    """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError).
+
+    Args:
+        inpt: an image or a video.
+        hue_factor: from -0.5 to 0.5, where 1 were the whole circle.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> red = torch.tensor([[[1.0]], [[0.0]], [[0.0]]])
+        >>> F.adjust_hue(red, 1 / 3).flatten()  # green
+        tensor([0., 1., 0.])
+    """
     return call(adjust_hue, inpt, hue_factor=hue_factor)
 
 
@@ -136,7 +212,18 @@ adjust_hue_video = rename_input(adjust_hue_image, "video")
 
 
 def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
-    """Gamma correction: gain * image ** gamma, with white at 1; ValueError for a negative gamma."""
+    """Gamma correction: gain * image ** gamma, with white at 1; ValueError for a negative gamma.
+
+    Args:
+        inpt: an image or a video.
+        gamma: more than 1 makes dark pixels darker, less than 1 makes them lighter.
+        gain: the factor in front.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.adjust_gamma(torch.tensor([[[0.0, 0.5, 1.0]]]), 2)
+        tensor([[[0.0000, 0.2500, 1.0000]]])
+    """
     return call(adjust_gamma, inpt, gamma=gamma, gain=gain)
 
 
@@ -152,7 +239,17 @@ adjust_gamma_video = rename_input(adjust_gamma_image, "video")
 
 
 def posterize(inpt: Any, bits: int) -> Any:
-    """Keep only the highest bits, 0 to 8."""
+    """Keep only the highest bits, 0 to 8.
+
+    Args:
+        inpt: an image or a video.
+        bits: how many of 8 bits stay.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.posterize(torch.tensor([[[1, 100, 255]]], dtype=torch.uint8), 1)
+        tensor([[[  0,   0, 128]]], dtype=torch.uint8)
+    """
     return call(posterize, inpt, bits=bits)
 
 
@@ -169,7 +266,17 @@ posterize_video = rename_input(posterize_image, "video")
 
 
 def solarize(inpt: Any, threshold: float) -> Any:
-    """Invert the pixels at or above the threshold."""
+    """Invert the pixels at or above the threshold.
+
+    Args:
+        inpt: an image or a video.
+        threshold: in the units of the image: 0 to 255 of bytes, 0 to 1 of floats.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.solarize(torch.tensor([[[1, 100, 255]]], dtype=torch.uint8), 100)
+        tensor([[[  1, 155,   0]]], dtype=torch.uint8)
+    """
     return call(solarize, inpt, threshold=threshold)
 
 
@@ -184,7 +291,16 @@ solarize_video = rename_input(solarize_image, "video")
 
 
 def autocontrast(inpt: Any) -> Any:
-    """Stretch each channel from black to white."""
+    """Stretch each channel from black to white.
+
+    Args:
+        inpt: an image or a video.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.autocontrast(torch.tensor([[[100, 150, 200]]], dtype=torch.uint8))
+        tensor([[[  0, 127, 255]]], dtype=torch.uint8)
+    """
     return call(autocontrast, inpt)
 
 
@@ -200,7 +316,17 @@ autocontrast_video = rename_input(autocontrast_image, "video")
 
 
 def equalize(inpt: Any) -> Any:
-    """Equalise the histogram of each channel."""
+    """Equalise the histogram of each channel.
+
+    Args:
+        inpt: an image or a video.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> greys = torch.arange(100, 104, dtype=torch.uint8)
+        >>> F.equalize(greys.repeat_interleave(256).reshape(1, 32, 32)).unique()
+        tensor([  0,  85, 170, 255], dtype=torch.uint8)
+    """
     return call(equalize, inpt)
 
 
@@ -217,7 +343,16 @@ equalize_video = rename_input(equalize_image, "video")
 
 
 def invert(inpt: Any) -> Any:
-    """Invert the colours: white less the image."""
+    """Invert the colours: white less the image.
+
+    Args:
+        inpt: an image or a video.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.invert(torch.tensor([[[0, 100, 255]]], dtype=torch.uint8))
+        tensor([[[255, 155,   0]]], dtype=torch.uint8)
+    """
     return call(invert, inpt)
 
 
@@ -232,7 +367,17 @@ invert_video = rename_input(invert_image, "video")
 
 
 def permute_channels(inpt: Any, permutation: Sequence[int]) -> Any:
-    """Permute the channels."""
+    """Permute the channels.
+
+    Args:
+        inpt: an image or a video.
+        permutation: for each channel of the result the number of the channel that it was.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.permute_channels(torch.tensor([[[1]], [[2]], [[3]]]), [2, 0, 1]).flatten()
+        tensor([3, 1, 2])
+    """
     return call(permute_channels, inpt, permutation=permutation)
 
 
