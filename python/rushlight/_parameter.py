@@ -136,7 +136,10 @@ class Buffer(Tensor, metaclass=_ParameterMeta):
 
 
 class UninitializedTensorMixin:
-    """A tensor without a size: it can be moved and converted, all else waits for `materialize`."""
+    """A tensor without a size: it can be moved and converted, all else waits for `materialize`.
+
+    For an example see `nn.parameter.is_lazy`.
+    """
 
     data: Any
     requires_grad: bool
@@ -211,6 +214,10 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     Args:
         requires_grad: whether gradients are computed.
         device, dtype: those of the parameter to come.
+
+    Example:
+        >>> torch.nn.UninitializedParameter()
+        <UninitializedParameter>
     """
 
     __module__ = _PUBLIC
@@ -226,7 +233,18 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose size is known after the first call of its lazy module."""
+    """A buffer whose size is known after the first call of its lazy module.
+
+    Args:
+        requires_grad: whether gradients are computed for it.
+        device: where it will be.
+        dtype: what it will hold.
+        persistent: whether it belongs to the state dict.
+
+    Example:
+        >>> torch.nn.UninitializedBuffer()
+        <UninitializedBuffer>
+    """
 
     __module__ = _PUBLIC
 
@@ -246,7 +264,15 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param):
-    """Whether a parameter or buffer has no size yet."""
+    """Whether a parameter or buffer has no size yet.
+
+    Args:
+        param: a parameter or a buffer.
+
+    Example:
+        >>> torch.nn.parameter.is_lazy(torch.nn.LazyLinear(2).weight)
+        True
+    """
     return isinstance(param, UninitializedTensorMixin)
 
 

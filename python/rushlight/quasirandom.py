@@ -58,6 +58,13 @@ class SobolEngine:
 
     Raises:
         ValueError: for a dimension that there are no numbers for.
+
+    Example:
+        >>> engine = torch.quasirandom.SobolEngine(dimension=2)
+        >>> engine.draw(3)
+        tensor([[0.0000, 0.0000],
+                [0.5000, 0.5000],
+                [0.7500, 0.2500]])
     """
 
     MAXBIT = _BITS

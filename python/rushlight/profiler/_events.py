@@ -26,7 +26,16 @@ _METRICS = ["self_cpu_time_total", "self_cuda_time_total"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A stretch of time; microseconds."""
+    """A stretch of time; microseconds.
+
+    Args:
+        start: when it begins.
+        end: when it ends.
+
+    Example:
+        >>> torch.autograd.profiler.Interval(2.0, 5.0).elapsed_us()
+        3.0
+    """
 
     start: float
     end: float

@@ -23,6 +23,11 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
     Args:
         sequence: the sequence or mapping to index.
         deepcopy: look into a copy.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper({"a": 1})["a"]
+        1
     """
 
     def __init__(self, sequence, deepcopy: bool = True) -> None:
@@ -44,6 +49,11 @@ class BatcherMapDataPipe(MapDataPipe):
         batch_size: the number of samples in a batch.
         drop_last: leave out a last list that is shorter.
         wrapper_class: the type of the lists.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper(range(5)).batch(2)[1]
+        [2, 3]
     """
 
     def __init__(
@@ -70,7 +80,16 @@ class BatcherMapDataPipe(MapDataPipe):
 
 @functional_datapipe("concat")
 class ConcaterMapDataPipe(MapDataPipe):
-    """Concatenates datasets."""
+    """Concatenates datasets.
+
+    Args:
+        datapipes: the datasets.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper("ab").concat(SequenceWrapper("c"))[2]
+        'c'
+    """
 
     def __init__(self, *datapipes) -> None:
         if len(datapipes) == 0:
@@ -93,7 +112,17 @@ class ConcaterMapDataPipe(MapDataPipe):
 
 @functional_datapipe("map")
 class MapperMapDataPipe(MapDataPipe):
-    """Applies a function to each sample."""
+    """Applies a function to each sample.
+
+    Args:
+        datapipe: the samples.
+        fn: the function.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper(range(5)).map(lambda n: n * n)[3]
+        9
+    """
 
     def __init__(self, datapipe, fn=lambda sample: sample) -> None:
         self.datapipe = datapipe
@@ -108,7 +137,16 @@ class MapperMapDataPipe(MapDataPipe):
 
 @functional_datapipe("zip")
 class ZipperMapDataPipe(MapDataPipe):
-    """Takes tuples of the samples of several datasets at one index."""
+    """Takes tuples of the samples of several datasets at one index.
+
+    Args:
+        datapipes: the datasets.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper("ab").zip(SequenceWrapper("xy"))[1]
+        ('b', 'y')
+    """
 
     def __init__(self, *datapipes) -> None:
         if len(datapipes) == 0:
@@ -130,6 +168,11 @@ class ShufflerIterDataPipe(ShuffledPipe):
     Args:
         datapipe: the samples.
         indices: of those that are wanted; 0, 1, 2, … if None.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> sorted(SequenceWrapper(range(3)).shuffle())
+        [0, 1, 2]
     """
 
     def __init__(self, datapipe, *, indices=None) -> None:
