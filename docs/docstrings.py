@@ -279,7 +279,12 @@ def _find(home: str, path: str) -> Any:
 
 
 def missing(thing: Any) -> list[str]:
-    """What the docstring of something lacks: arguments without a word, an example."""
+    """What the docstring of something lacks: arguments without a word, an example.
+
+    What is refused takes whatever it is given, and has none.
+    """
+    if (thing.__doc__ or "").startswith("Refused: "):
+        return []
     known = described(thing)
     lacks = [name for name in parameters(thing) if name not in known]
     text = inspect.cleandoc(thing.__doc__ or "")

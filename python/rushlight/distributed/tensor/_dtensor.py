@@ -518,12 +518,22 @@ def _factory(name, text):
     factory.__doc__ = f"""A distributed tensor {text}.
 
     Args:
-        size: of the  whole.
+        size: of the whole.
         requires_grad: whether gradients are recorded.
         dtype: by default the default dtype.
         layout: strided is the only one.
         device_mesh: the mesh, by default the one of `with mesh:`.
         placements: one for each dimension of the mesh; by default `Replicate()`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> shard = torch.distributed.tensor.Shard(0)
+        >>> x = torch.distributed.tensor.{name}(4, 2, device_mesh=mesh, placements=[shard])
+        >>> x.to_local().shape
+        torch.Size([4, 2])
+        >>> torch.distributed.destroy_process_group()
     """
     return factory
 

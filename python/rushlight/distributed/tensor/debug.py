@@ -42,7 +42,14 @@ class CommDebugMode:
 
 
 def visualize_sharding(dtensor, header="") -> None:
-    """Print which rows of a tensor of one or two dimensions are in which process."""
+    """Print which rows of a tensor of one or two dimensions are in which process.
+
+    Args:
+        dtensor: the tensor.
+        header: a line above.
+
+    For an example see `distributed.tensor.zeros`.
+    """
     from rushlight.distributed.tensor._spec import local_shape_and_offset
 
     if dtensor.ndim not in (1, 2):

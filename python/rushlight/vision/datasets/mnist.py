@@ -54,12 +54,35 @@ SN3_PASCALVINCENT_TYPEMAP = {
 
 
 def get_int(b: bytes) -> int:
-    """The number of bytes, the largest first."""
+    r"""The number of bytes, the largest first.
+
+    Args:
+        b: the bytes.
+
+    Example:
+        >>> from rushlight.vision.datasets.mnist import get_int
+        >>> get_int(b"\x01\x00")
+        256
+    """
     return int.from_bytes(b, "big")
 
 
 def read_sn3_pascalvincent_tensor(path: str | Path, strict: bool = True) -> Tensor:
-    """The tensor of an idx file, also compressed; ValueError with its name where it is damaged."""
+    """The tensor of an idx file, also compressed; ValueError with its name where it is damaged.
+
+    Args:
+        path: the file, `.gz` if it is compressed.
+        strict: refuse a file that is longer than its sizes say.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.vision.datasets.mnist import read_sn3_pascalvincent_tensor
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     _ = file.write(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]))  # 3 bytes: 7, 8, 9
+        ...     file.flush()
+        ...     read_sn3_pascalvincent_tensor(file.name)
+        tensor([7, 8, 9], dtype=torch.uint8)
+    """
     opened = gzip.open if str(path).endswith(".gz") else open
     try:
         with opened(path, "rb") as file:
@@ -85,12 +108,24 @@ def read_sn3_pascalvincent_tensor(path: str | Path, strict: bool = True) -> Tens
 
 
 def read_label_file(path: str | Path) -> Tensor:
-    """Classes (N), int64, of an idx file of bytes."""
+    """Classes (N), int64, of an idx file of bytes.
+
+    Args:
+        path: the file.
+
+    For an example see `vision.datasets.mnist.read_sn3_pascalvincent_tensor`.
+    """
     return _bytes_of(path, 1).long()
 
 
 def read_image_file(path: str | Path) -> Tensor:
-    """Pictures (N, H, W), uint8, of an idx file of bytes."""
+    """Pictures (N, H, W), uint8, of an idx file of bytes.
+
+    Args:
+        path: the file.
+
+    For an example see `vision.datasets.mnist.read_sn3_pascalvincent_tensor`.
+    """
     return _bytes_of(path, 3)
 
 
@@ -214,7 +249,16 @@ class MNIST(VisionDataset):
 def download_and_extract_archive_file(
     url: str, folder: str, filename: str, md5: str | None
 ) -> None:
-    """Downloads a compressed file and unpacks it beside itself."""
+    """Downloads a compressed file and unpacks it beside itself.
+
+    Args:
+        url: where the file is.
+        folder: where it goes.
+        filename: its name there.
+        md5: its sum, or None.
+
+    For an example see `vision.datasets.MNIST`.
+    """
     download_url(url, folder, filename, md5)
     extract_archive(
         os.path.join(folder, filename), os.path.join(folder, filename.removesuffix(".gz"))

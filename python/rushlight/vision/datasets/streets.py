@@ -30,7 +30,23 @@ __all__ = ["Cityscapes", "CityscapesClass", "Kitti", "SBDataset"]
 
 
 class CityscapesClass(NamedTuple):
-    """What a pixel may be of; train_id: its number in training, 255 for what is left out."""
+    """What a pixel may be of; train_id: its number in training, 255 for what is left out.
+
+    Args:
+        name: in words.
+        id: its number in files.
+        train_id: its number in training, 255 for what is left out.
+        category: the group that it belongs to.
+        category_id: the group's number.
+        has_instances: whether things of this class are told apart.
+        ignore_in_eval: whether it does not count.
+        color: of pictures that show classes.
+
+    Example:
+        >>> from rushlight.vision.datasets import Cityscapes
+        >>> Cityscapes.classes[26].name, Cityscapes.classes[26].color
+        ('car', (0, 0, 142))
+    """
 
     name: str
     id: int

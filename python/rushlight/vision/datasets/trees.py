@@ -426,7 +426,14 @@ class ImageNet(ImageFolder):
 def load_meta_file(
     root: str | Path, file: str | None = None
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Names by WordNet number, and the numbers of the pictures to validate on, of meta.bin."""
+    """Names by WordNet number, and the numbers of the pictures to validate on, of meta.bin.
+
+    Args:
+        root: the folder of the data set.
+        file: the file's name, meta.bin if None.
+
+    For an example see `vision.datasets.ImageNet`.
+    """
     path = Path(root) / (file or META_FILE)
     if not path.is_file():
         raise RuntimeError(
@@ -451,7 +458,14 @@ def _archive(root: str | Path, part: str, file: str | None) -> Path:
 
 
 def parse_devkit_archive(root: str | Path, file: str | None = None) -> None:
-    """Writes meta.bin of the development kit: what `load_meta_file` gives. Wants SciPy."""
+    """Writes meta.bin of the development kit: what `load_meta_file` gives. Wants SciPy.
+
+    Args:
+        root: the folder of the data set.
+        file: the archive's name, the official one if None.
+
+    For an example see `vision.datasets.ImageNet`.
+    """
     packed = _archive(root, "devkit", file)
     with tempfile.TemporaryDirectory() as inside:
         extract_archive(packed, inside)
@@ -468,7 +482,15 @@ def parse_devkit_archive(root: str | Path, file: str | None = None) -> None:
 
 
 def parse_train_archive(root: str | Path, file: str | None = None, folder: str = "train") -> None:
-    """Unpacks the pictures to train on, an archive of archives, one for each class."""
+    """Unpacks the pictures to train on, an archive of archives, one for each class.
+
+    Args:
+        root: the folder of the data set.
+        file: the archive's name, the official one if None.
+        folder: where pictures go.
+
+    For an example see `vision.datasets.ImageNet`.
+    """
     into = Path(root) / folder
     extract_archive(_archive(root, "train", file), into)
     for path in sorted(into.glob("*.tar")):
@@ -480,6 +502,14 @@ def parse_val_archive(
 ) -> None:
     """Unpacks the pictures to validate on into folders of their classes: wnids in the order of the
     pictures' names, those of meta.bin without.
+
+    Args:
+        root: the folder of the data set.
+        file: the archive's name, the official one if None.
+        wnids: the class of each picture.
+        folder: where pictures go.
+
+    For an example see `vision.datasets.ImageNet`.
     """
     wnids = load_meta_file(root)[1] if wnids is None else wnids
     into = Path(root) / folder

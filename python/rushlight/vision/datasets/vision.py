@@ -56,7 +56,21 @@ def _describe(cls: type) -> None:
 
 
 def pil_loader(path: str | Path) -> Any:
-    """Load an image in RGB with Pillow; OSError with the file's name if it is none."""
+    """Load an image in RGB with Pillow; OSError with the file's name if it is none.
+
+    Args:
+        path: the file.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> from rushlight.vision.datasets.folder import pil_loader
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Image.new("L", (4, 2)).save(f"{folder}/grey.png")
+        ...     image = pil_loader(f"{folder}/grey.png")
+        >>> image.mode, image.size
+        ('RGB', (4, 2))
+    """
     return next(_files.pictures([path]))
 
 

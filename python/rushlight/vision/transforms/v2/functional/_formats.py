@@ -304,6 +304,12 @@ def sanitize_bounding_boxes(
         format, canvas_size: of a plain tensor.
         min_size: the least width and height.
         min_area: the least area.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> boxes = torch.tensor([[0, 0, 10, 10], [5, 5, 5, 9]])
+        >>> F.sanitize_bounding_boxes(boxes, format="XYXY", canvas_size=(32, 32))
+        (tensor([[ 0,  0, 10, 10]]), tensor([ True, False]))
     """
     if isinstance(bounding_boxes, Tensor) and bounding_boxes.ndim != 2:
         raise ValueError(f"expected boxes (N, K), but got shape {tuple(bounding_boxes.shape)}")
@@ -337,6 +343,11 @@ def sanitize_keypoints(key_points: Tensor, canvas_size: Any = None) -> tuple[Ten
     Args:
         key_points: KeyPoints, or a tensor.
         canvas_size: the canvas size of a plain tensor.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.sanitize_keypoints(torch.tensor([[1, 1], [40, 1]]), canvas_size=(32, 32))
+        (tensor([[1, 1]]), tensor([ True, False]))
     """
     if is_pure_tensor(key_points):
         if canvas_size is None:

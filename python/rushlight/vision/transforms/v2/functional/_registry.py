@@ -31,7 +31,18 @@ _OURS = {BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video}
 
 
 def is_pure_tensor(inpt: Any) -> bool:
-    """Whether it is a tensor that does not know what it is."""
+    """Whether it is a tensor that does not know what it is.
+
+    Args:
+        inpt: any object.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> image = torch.ones(3, 2, 2)
+        >>> F.is_pure_tensor(image), F.is_pure_tensor(tv_tensors.Image(image))
+        (True, False)
+    """
     return isinstance(inpt, Tensor) and not isinstance(inpt, TVTensor)
 
 
@@ -121,6 +132,15 @@ def register_kernel(functional: Any, tv_tensor_cls: Any) -> Callable:
 
     Raises:
         ValueError: there is no such function, or the kind is none of one's own.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> class Depth(tv_tensors.TVTensor):
+        ...     pass
+        >>> @F.register_kernel(F.horizontal_flip, Depth)
+        ... def flip_depth(inpt, *args, **kwargs):
+        ...     return inpt.flip(-1)
     """
     if isinstance(functional, str):
         functions = sys.modules[__name__.rpartition(".")[0]]
