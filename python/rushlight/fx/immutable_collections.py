@@ -17,7 +17,16 @@ def _refuse(self, *args, **kwargs) -> NoReturn:
 
 
 class immutable_list(list):
-    """A list that cannot be changed and has a hash."""
+    """A list that cannot be changed and has a hash.
+
+    Args:
+        iterable: the items.
+
+    Example:
+        >>> from rushlight.fx.immutable_collections import immutable_list
+        >>> hash(immutable_list([1, 2])) == hash(immutable_list([1, 2]))
+        True
+    """
 
     def __hash__(self) -> int:
         return hash(tuple(self))
@@ -30,7 +39,10 @@ class immutable_list(list):
 
 
 class immutable_dict(dict):
-    """A dict that cannot be changed and has a hash."""
+    """A dict that cannot be changed and has a hash.
+
+    For an example see `fx.immutable_collections.immutable_list`.
+    """
 
     def __hash__(self) -> int:
         return hash(frozenset(self.items()))

@@ -53,7 +53,7 @@ class StateDictOptions:
         flatten_optimizer_state_dict: an optimiser's state without nesting.
 
     Example:
-        >>> from torch.distributed.checkpoint.state_dict import StateDictOptions
+        >>> from rushlight.distributed.checkpoint.state_dict import StateDictOptions
         >>> StateDictOptions(full_state_dict=True, cpu_offload=True).strict
         True
     """
@@ -149,7 +149,7 @@ def get_model_state_dict(
         options: see `StateDictOptions`.
 
     Example:
-        >>> from torch.distributed.checkpoint.state_dict import get_model_state_dict
+        >>> from rushlight.distributed.checkpoint.state_dict import get_model_state_dict
         >>> sorted(get_model_state_dict(torch.nn.Linear(2, 1)))
         ['bias', 'weight']
     """
@@ -314,7 +314,7 @@ def get_optimizer_state_dict(
         options: see `StateDictOptions`.
 
     Example:
-        >>> from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
+        >>> from rushlight.distributed.checkpoint.state_dict import get_optimizer_state_dict
         >>> net = torch.nn.Linear(2, 1)
         >>> found = get_optimizer_state_dict(net, torch.optim.Adam(net.parameters()))
         >>> sorted(found["state"])

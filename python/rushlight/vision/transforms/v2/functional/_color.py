@@ -325,7 +325,7 @@ def equalize(inpt: Any) -> Any:
         >>> from rushlight.vision.transforms.v2 import functional as F
         >>> greys = torch.arange(100, 104, dtype=torch.uint8)
         >>> F.equalize(greys.repeat_interleave(256).reshape(1, 32, 32)).unique()
-        tensor([  0,  85, 170, 255], dtype=torch.uint8)
+        tensor([  0,  85, 171, 255], dtype=torch.uint8)
     """
     return call(equalize, inpt)
 
