@@ -167,6 +167,7 @@ class UninitializedTensorMixin:
 
     @property
     def shape(self):
+        """Raises RuntimeError: there is no shape yet."""
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter: the first `forward` gives it "
             "one. A state that has none for it yet cannot be loaded into a module that has been "
@@ -174,6 +175,7 @@ class UninitializedTensorMixin:
         )
 
     def share_memory_(self):
+        """Raises RuntimeError: there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter: call the module once, so that it "
             "has some"

@@ -52,9 +52,9 @@ class SobolEngine:
     """Draws the points of a Sobol sequence in the unit cube.
 
     Args:
-        dimension: of the  cube, up to 21201.
+        dimension: of the cube, up to 21201.
         scramble: turn the sequence around at random, which keeps it even (Owen; Matousek).
-        seed: of the  scrambling; None takes the default generator.
+        seed: of the scrambling; None takes the default generator.
 
     Raises:
         ValueError: for a dimension that there are no numbers for.

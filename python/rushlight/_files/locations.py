@@ -50,7 +50,7 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
         priority: lower ones are asked first; the CPU has 10, CUDA 20.
         tagger: a function of a storage that returns the location to write into the file, or None if
             the storage is of another kind.
-        deserializer: of a  storage in main memory and such a text, the storage there, or None.
+        deserializer: of a storage in main memory and such a text, the storage there, or None.
 
     Example:
         >>> def of_storage(storage):  # no storage is of a new kind

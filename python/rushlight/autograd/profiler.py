@@ -86,6 +86,7 @@ class profile(_Recorder):
 
     @property
     def self_cpu_time_total(self):
+        """Microseconds of all ops, without what they call."""
         return self._events().self_cpu_time_total
 
     def export_chrome_trace(self, path):

@@ -10,6 +10,7 @@ __all__ = ["immutable_dict", "immutable_list"]
 
 
 def _refuse(self, *args, **kwargs) -> NoReturn:
+    """Raises TypeError: it cannot be changed."""
     raise TypeError(
         f"{type(self).__name__!r} object does not support mutation: the arguments of a node are "
         "changed by giving it new ones, node.args = (...)"

@@ -213,7 +213,7 @@ def _scaled_mm(
         scale_b: one number, or one for each column.
         bias: is added.
         scale_result: what a result of 8 bits is multiplied by.
-        out_dtype: of the  result; the input's where None.
+        out_dtype: of the result; the input's where None.
         use_fast_accum: has no effect: sums are float32.
     """
     out_dtype = input.dtype if out_dtype is None else out_dtype

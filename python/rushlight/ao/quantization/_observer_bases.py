@@ -103,6 +103,7 @@ class ObserverBase(nn.Module):
         raise NotImplementedError("forward() of an observer sees a tensor and gives it back")
 
     def calculate_qparams(self, **kwargs):
+        """The scale and the zero point for what has been observed."""
         raise NotImplementedError("calculate_qparams() of an observer gives scale and zero point")
 
 
@@ -197,6 +198,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def reset_min_max_vals(self):
+        """Forget what has been observed."""
         raise NotImplementedError("this observer has nothing to forget")
 
 

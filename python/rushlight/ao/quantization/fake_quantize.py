@@ -65,6 +65,7 @@ class FakeQuantizeBase(nn.Module):
         raise NotImplementedError("forward() of a fake quantisation rounds a tensor")
 
     def calculate_qparams(self, **kwargs):
+        """The scale and the zero point for what has been observed."""
         raise NotImplementedError("calculate_qparams() gives scale and zero point")
 
     def enable_fake_quant(self, enabled: bool = True) -> None:
@@ -134,6 +135,7 @@ class FakeQuantize(FakeQuantizeBase):
         self.is_per_channel = self.qscheme in _PER_CHANNEL
 
     def calculate_qparams(self):
+        """The scale and the zero point for what has been observed."""
         return self.activation_post_process.calculate_qparams()
 
     def forward(self, X):
@@ -189,6 +191,7 @@ class FixedQParamsFakeQuantize(FakeQuantize):
         self.zero_point = self.activation_post_process.zero_point
 
     def calculate_qparams(self):
+        """The scale and the zero point for what has been observed."""
         return self.scale, self.zero_point
 
     def extra_repr(self):
@@ -238,6 +241,7 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         )
 
     def calculate_qparams(self):
+        """The scale and the zero point for what has been observed."""
         return self.activation_post_process.calculate_qparams()
 
     def forward(self, X):

@@ -340,6 +340,7 @@ class FixedQParamsObserver(ObserverBase):
         return X
 
     def calculate_qparams(self):
+        """The scale and the zero point for what has been observed."""
         return self.scale, self.zero_point
 
 

@@ -42,7 +42,7 @@ class LaunchConfig:
         max_restarts: the number of times that processes are restarted after a failure.
         monitor_interval: seconds between looks at them.
         rdzv_timeout: the same as `rdzv_configs["timeout"]`.
-        start_method: of the  processes of a function: "spawn", "fork" or "forkserver".
+        start_method: of the processes of a function: "spawn", "fork" or "forkserver".
         log_line_prefix_template: what stands before each line of output that is shown and kept,
             with `${role_name}`, `${local_rank}` and `${rank}`.
 

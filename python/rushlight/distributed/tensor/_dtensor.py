@@ -201,8 +201,8 @@ class DTensor(Tensor):
             placements: one for each dimension of the mesh; by default `Replicate()`.
             run_check: checks that shapes agree on all processes and takes the first one's values
                 where it is replicated.
-            shape: of the  whole; needed where pieces differ in size.
-            stride: of the  whole, to be given with `shape`.
+            shape: of the whole; needed where pieces differ in size.
+            stride: of the whole, to be given with `shape`.
             grad_placements: those that the gradient is brought to, by default `placements`.
         """
         if isinstance(local_tensor, DTensor):
@@ -259,8 +259,8 @@ class DTensor(Tensor):
             device_mesh: must be the mesh of the tensor.
             placements: one for each dimension of the mesh; `Partial` only where it is that already.
             async_op: may be asked for; the result is there when the function returns.
-            forward_dtype: of the  result, cast before anything is moved.
-            backward_dtype: of the  gradient while it is moved.
+            forward_dtype: of the result, cast before anything is moved.
+            backward_dtype: of the gradient while it is moved.
         """
         if device_mesh is not None and device_mesh != self.device_mesh:
             raise NotImplementedError("Cross device mesh comm not supported yet!")

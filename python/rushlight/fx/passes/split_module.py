@@ -55,7 +55,7 @@ def split_module(
     Args:
         m: the GraphModule.
         root_m: the module that modules and attributes are taken from.
-        split_callback: of a  node the number or name of its part.
+        split_callback: of a node the number or name of its part.
         qualname_map: filled with new dotted names and the old ones.
         keep_original_order: whether parts run in the order of their first nodes.
         keep_original_node_name: nodes of the parts have the names that they have in `m`.

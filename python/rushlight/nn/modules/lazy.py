@@ -173,6 +173,7 @@ class _LazyConv(LazyModuleMixin):
             self.bias = UninitializedParameter(**options)
 
     def reset_parameters(self) -> None:
+        """Draw the parameters anew, once they have sizes."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()  # type: ignore
 
@@ -219,6 +220,7 @@ class _LazyNorm(LazyModuleMixin):
             self.num_batches_tracked = rushlight.tensor(0, dtype=rushlight.int64, device=device)
 
     def reset_parameters(self) -> None:
+        """Draw the parameters anew, once they have sizes."""
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()  # type: ignore
 

@@ -107,7 +107,7 @@ def scatter(
     Args:
         tensor: the tensor to split.
         devices: the devices of the pieces.
-        chunk_sizes: of the  pieces; by default equal ones.
+        chunk_sizes: of the pieces; by default equal ones.
         dim: the dimension.
         streams: accepted; copies are queued on the current streams.
         out: written and returned instead; their sizes say how it is cut.

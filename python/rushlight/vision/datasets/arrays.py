@@ -81,6 +81,7 @@ class SVHN(VisionDataset):
         download_url(self.url, self.root or "", self.filename, self.file_md5)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}"
 
 
@@ -164,6 +165,7 @@ class STL10(ArchivedDataset):
         return len(self.data)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}"
 
 

@@ -166,6 +166,7 @@ class CIFAR10(ArchivedDataset):
         return len(self.data)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {'Train' if self.train is True else 'Test'}"
 
 

@@ -287,6 +287,7 @@ class FER2013(SamplesDataset):
         return Image.fromarray(where)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"split={self._split}"
 
 

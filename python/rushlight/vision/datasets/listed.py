@@ -161,6 +161,7 @@ class DTD(ListedDataset):
         return [(base / "images" / line, self.class_to_idx[line.split("/")[0]]) for line in lines]
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"split={self._split}, partition={self._partition}"
 
 

@@ -195,26 +195,31 @@ class MNIST(VisionDataset):
 
     @property
     def train_labels(self) -> Tensor:
+        """Deprecated name of `targets`; warns."""
         return self.targets
 
     test_labels = train_labels
 
     @property
     def train_data(self) -> Tensor:
+        """Deprecated name of `data`; warns."""
         return self.data
 
     test_data = train_data
 
     @property
     def raw_folder(self) -> str:
+        """The folder of the files as they are downloaded."""
         return os.path.join(self.root or "", type(self).__name__, "raw")
 
     @property
     def processed_folder(self) -> str:
+        """The folder of files of older versions."""
         return os.path.join(self.root or "", type(self).__name__, "processed")
 
     @property
     def class_to_idx(self) -> dict[str, int]:
+        """Numbers of classes by name."""
         return {name: i for i, name in enumerate(self.classes)}
 
     def _check_exists(self) -> bool:
@@ -243,6 +248,7 @@ class MNIST(VisionDataset):
                 raise RuntimeError("\n".join(str(e) for e in errors)) from errors[-1]
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {'Train' if self.train is True else 'Test'}"
 
 
@@ -328,10 +334,12 @@ class EMNIST(MNIST):
 
     @property
     def images_file(self) -> str:
+        """The name of the file of pictures."""
         return str(self._file("images-idx3-ubyte"))
 
     @property
     def labels_file(self) -> str:
+        """The name of the file of classes."""
         return str(self._file("labels-idx1-ubyte"))
 
     def _check_exists(self) -> bool:
@@ -407,10 +415,12 @@ class QMNIST(MNIST):
 
     @property
     def images_file(self) -> str:
+        """The name of the file of pictures."""
         return str(self._paths()[0])
 
     @property
     def labels_file(self) -> str:
+        """The name of the file of classes."""
         return str(self._paths()[1])
 
     def _check_exists(self) -> bool:
@@ -444,4 +454,5 @@ class QMNIST(MNIST):
         )
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.what}"

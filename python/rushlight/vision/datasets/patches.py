@@ -179,6 +179,7 @@ class PhotoTour(VisionDataset):
         return len(self.data if self.train else self.matches)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {'Train' if self.train is True else 'Test'}"
 
 
@@ -333,4 +334,5 @@ class LSUN(VisionDataset):
         return self.length
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Classes: {self.classes}"

@@ -113,6 +113,7 @@ class VOCSegmentation(_VOC):
 
     @property
     def masks(self) -> list[str]:
+        """Paths of the masks."""
         return self.targets
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
@@ -132,6 +133,7 @@ class VOCDetection(_VOC):
 
     @property
     def annotations(self) -> list[str]:
+        """Paths of the files that say what pictures show."""
         return self.targets
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:

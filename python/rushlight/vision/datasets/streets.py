@@ -191,6 +191,7 @@ class Cityscapes(_Pictures):
             return json.loads(Path(path).read_text(encoding="utf-8"))
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}\nMode: {self.mode}\nType: {self.target_type}"
 
 
@@ -337,4 +338,5 @@ class SBDataset(_Pictures):
             raise RuntimeError(f"{path} is damaged: {error!r}") from error
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Image set: {self.image_set}\nMode: {self.mode}"

@@ -101,6 +101,7 @@ class Caltech101(VisionDataset):
         return len(self.index)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Target type: {self.target_type}"
 
     def download(self) -> None:
@@ -316,10 +317,12 @@ class Places365(SamplesDataset):
 
     @property
     def variant(self) -> str:
+        """What file names say of the size: "challenge" or "standard"."""
         return "challenge" if "challenge" in self.split else "standard"
 
     @property
     def images_dir(self) -> Path:
+        """The folder of the pictures."""
         size = "256" if self.small else "large"
         train = self.split.startswith("train")
         return self._path(f"data_{size}_{self.variant}" if train else f"{self.split}_{size}")
@@ -373,6 +376,7 @@ class Places365(SamplesDataset):
                 unpacked.rename(self.images_dir)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}\nSmall: {self.small}"
 
 
@@ -417,9 +421,11 @@ class ImageNet(ImageFolder):
 
     @property
     def split_folder(self) -> str:
+        """The folder of this part's pictures."""
         return str(Path(self.root or "") / self.split)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}"
 
 

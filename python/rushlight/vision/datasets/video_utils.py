@@ -177,9 +177,11 @@ class VideoClips:
         return self.num_clips()
 
     def num_videos(self) -> int:
+        """How many videos there are."""
         return len(self.video_paths)
 
     def num_clips(self) -> int:
+        """How many clips all videos have."""
         return self.cumulative_sizes[-1] if self.cumulative_sizes else 0
 
     def get_clip_location(self, idx: int) -> tuple[int, int]:

@@ -185,6 +185,7 @@ class VisionDataset(Dataset):
         return indent.join([*head, *root, *self.extra_repr().splitlines(), *transforms])
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return ""
 
     def _apply(self, image: Any, target: Any) -> tuple[Any, Any]:

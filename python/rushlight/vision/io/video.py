@@ -133,7 +133,7 @@ def read_video(
         filename: its path.
         start_pts, end_pts: the interval to read; None for the end means all of the rest.
         pts_unit: "sec", or "pts", which are the video's own units of time.
-        output_format: of the  frames: "THWC" or "TCHW".
+        output_format: of the frames: "THWC" or "TCHW".
 
     Example:
         >>> from rushlight.vision.io import read_video
@@ -241,7 +241,7 @@ class VideoReader:
     Args:
         src: a path, or the file's bytes, as such or (N), uint8.
         stream: "video" or "audio", or one by its number: "video:0".
-        num_threads: of the  decoder; 0 leaves it the choice.
+        num_threads: of the decoder; 0 leaves it the choice.
 
     Example:
         >>> import os, tempfile

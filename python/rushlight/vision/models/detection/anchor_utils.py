@@ -44,6 +44,7 @@ class AnchorGenerator(nn.Module):
         return (torch.stack([-widths, -heights, widths, heights], dim=1) / 2).round()
 
     def num_anchors_per_location(self) -> list[int]:
+        """For each map the number of boxes of a position."""
         return [len(s) * len(r) for s, r in zip(self.sizes, self.aspect_ratios, strict=True)]
 
     def set_cell_anchors(self, dtype: torch.dtype, device: torch.device) -> None:
@@ -128,6 +129,7 @@ class DefaultBoxGenerator(nn.Module):
         return torch.tensor(sizes)
 
     def num_anchors_per_location(self) -> list[int]:
+        """For each map the number of boxes of a position."""
         return [len(sizes) for sizes in self._sizes]
 
     def forward(self, image_list: ImageList, feature_maps: list[Tensor]) -> list[Tensor]:

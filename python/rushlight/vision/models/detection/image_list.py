@@ -26,4 +26,9 @@ class ImageList:
     image_sizes: list[tuple[int, int]]
 
     def to(self, device: torch.device) -> "ImageList":
+        """The same images on a device.
+
+        Args:
+            device: the device.
+        """
         return ImageList(self.tensors.to(device), self.image_sizes)

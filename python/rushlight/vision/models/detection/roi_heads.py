@@ -339,6 +339,7 @@ class RoIHeads(nn.Module):
         self.keypoint_predictor = keypoint_predictor
 
     def has_mask(self) -> bool:
+        """Whether there is a head of masks."""
         return (
             self.mask_roi_pool is not None
             and self.mask_head is not None
@@ -346,6 +347,7 @@ class RoIHeads(nn.Module):
         )
 
     def has_keypoint(self) -> bool:
+        """Whether there is a head of keypoints."""
         return (
             self.keypoint_roi_pool is not None
             and self.keypoint_head is not None

@@ -151,9 +151,11 @@ class RegionProposalNetwork(nn.Module):
         self.nms_thresh, self.score_thresh, self.min_size = nms_thresh, score_thresh, 1e-3
 
     def pre_nms_top_n(self) -> int:
+        """How many boxes are kept before overlapping ones go, in this mode."""
         return self._pre_nms_top_n["training" if self.training else "testing"]
 
     def post_nms_top_n(self) -> int:
+        """How many boxes are kept after overlapping ones go, in this mode."""
         return self._post_nms_top_n["training" if self.training else "testing"]
 
     def assign_targets_to_anchors(

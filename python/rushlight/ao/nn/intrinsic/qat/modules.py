@@ -32,6 +32,7 @@ class _ReLU:
     """Before another base: its results are those of that base, after relu."""
 
     def forward(self, input):
+        """The result of the other base, after relu."""
         return nn.functional.relu(super().forward(input))  # pyright: ignore
 
 
