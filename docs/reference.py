@@ -323,5 +323,6 @@ def generate(pictures: dict[str, tuple[str, str]] | None = None) -> dict[str, st
             for path, file in modules
             if is_listed(path)
         ]
-    lines += ["", "```{toctree}", ":hidden:", "", *(file for _, file in modules), "```", ""]
+    shown = (file for path, file in modules if path in docstrings.KNOWN)  # on the left
+    lines += ["", "```{toctree}", ":hidden:", "", *shown, "```", ""]
     return {"index.md": "\n".join(lines), **pages}
