@@ -118,7 +118,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         quant_max: the last code.
         factory_kwargs: `dtype` and `device` of buffers.
         eps: the smallest scale.
-        is_dynamic: as above.
+        is_dynamic: the scale is that of each tensor, not of what came before.
 
     For an example see `ao.quantization.MinMaxObserver`.
     """

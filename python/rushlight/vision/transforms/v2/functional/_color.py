@@ -15,7 +15,7 @@ from rushlight.vision.tv_tensors import Image
 
 from ... import _pictures, _tensors
 from ... import functional as F
-from ._registry import IMAGES, call, kernel, rename_input
+from ._registry import IMAGES, Input, call, kernel, rename_input
 
 _STILLS = (Tensor, Picture, Image)  # videos pass transforms between grey and colours as they are
 
@@ -32,7 +32,7 @@ def _place(image: Any) -> Any:
     return _tensors if isinstance(image, Tensor) else _pictures
 
 
-def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
+def rgb_to_grayscale(inpt: Input, num_output_channels: int = 1) -> Input:
     """Convert to grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal
     ones.
 
@@ -65,7 +65,7 @@ def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
     return _place(image).to_grayscale(image, num_output_channels)
 
 
-def grayscale_to_rgb(inpt: Any) -> Any:
+def grayscale_to_rgb(inpt: Input) -> Input:
     """Convert to three channels; images that have three stay as they are.
 
     Args:
@@ -87,7 +87,7 @@ def grayscale_to_rgb_image(image: Any) -> Any:
     return image if image.shape[-3] >= 3 else rgb_to_grayscale_image(image, 3)
 
 
-def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
+def adjust_brightness(inpt: Input, brightness_factor: float) -> Input:
     """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness.
 
     Args:
@@ -111,7 +111,7 @@ def adjust_brightness_image(image: Any, brightness_factor: float) -> Any:
 adjust_brightness_video = rename_input(adjust_brightness_image, "video")
 
 
-def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
+def adjust_saturation(inpt: Input, saturation_factor: float) -> Input:
     """Change the saturation: 0 gives grey, 1 the image.
 
     Args:
@@ -136,7 +136,7 @@ def adjust_saturation_image(image: Any, saturation_factor: float) -> Any:
 adjust_saturation_video = rename_input(adjust_saturation_image, "video")
 
 
-def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
+def adjust_contrast(inpt: Input, contrast_factor: float) -> Input:
     """Change the contrast: 0 gives the mean grey, 1 the image.
 
     Args:
@@ -160,7 +160,7 @@ def adjust_contrast_image(image: Any, contrast_factor: float) -> Any:
 adjust_contrast_video = rename_input(adjust_contrast_image, "video")
 
 
-def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
+def adjust_sharpness(inpt: Input, sharpness_factor: float) -> Input:
     """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness.
 
     Args:
@@ -186,7 +186,7 @@ def adjust_sharpness_image(image: Any, sharpness_factor: float) -> Any:
 adjust_sharpness_video = rename_input(adjust_sharpness_image, "video")
 
 
-def adjust_hue(inpt: Any, hue_factor: float) -> Any:
+def adjust_hue(inpt: Input, hue_factor: float) -> Input:
     """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError).
 
     Args:
@@ -211,7 +211,7 @@ def adjust_hue_image(image: Any, hue_factor: float) -> Any:
 adjust_hue_video = rename_input(adjust_hue_image, "video")
 
 
-def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
+def adjust_gamma(inpt: Input, gamma: float, gain: float = 1) -> Input:
     """Gamma correction: gain * image ** gamma, with white at 1; ValueError for a negative gamma.
 
     Args:
@@ -238,7 +238,7 @@ def adjust_gamma_image(image: Any, gamma: float, gain: float = 1) -> Any:
 adjust_gamma_video = rename_input(adjust_gamma_image, "video")
 
 
-def posterize(inpt: Any, bits: int) -> Any:
+def posterize(inpt: Input, bits: int) -> Input:
     """Keep only the highest bits, 0 to 8.
 
     Args:
@@ -265,7 +265,7 @@ def posterize_image(image: Any, bits: int) -> Any:
 posterize_video = rename_input(posterize_image, "video")
 
 
-def solarize(inpt: Any, threshold: float) -> Any:
+def solarize(inpt: Input, threshold: float) -> Input:
     """Invert the pixels at or above the threshold.
 
     Args:
@@ -290,7 +290,7 @@ def solarize_image(image: Any, threshold: float) -> Any:
 solarize_video = rename_input(solarize_image, "video")
 
 
-def autocontrast(inpt: Any) -> Any:
+def autocontrast(inpt: Input) -> Input:
     """Stretch each channel from black to white.
 
     Args:
@@ -315,7 +315,7 @@ def autocontrast_image(image: Any) -> Any:
 autocontrast_video = rename_input(autocontrast_image, "video")
 
 
-def equalize(inpt: Any) -> Any:
+def equalize(inpt: Input) -> Input:
     """Equalise the histogram of each channel.
 
     Args:
@@ -342,7 +342,7 @@ def equalize_image(image: Any) -> Any:
 equalize_video = rename_input(equalize_image, "video")
 
 
-def invert(inpt: Any) -> Any:
+def invert(inpt: Input) -> Input:
     """Invert the colours: white less the image.
 
     Args:
@@ -366,7 +366,7 @@ def invert_image(image: Any) -> Any:
 invert_video = rename_input(invert_image, "video")
 
 
-def permute_channels(inpt: Any, permutation: Sequence[int]) -> Any:
+def permute_channels(inpt: Input, permutation: Sequence[int]) -> Input:
     """Permute the channels.
 
     Args:

@@ -18,7 +18,7 @@ from ... import _pictures, _tensors
 from ... import functional as F
 from ..._modes import InterpolationMode, mode_of_name
 from . import _places as P
-from ._registry import IMAGES, call, kernel, rename_input
+from ._registry import IMAGES, Input, call, kernel, rename_input
 from ._warps import (  # noqa: F401  # torchvision has them here
     elastic,
     elastic_image,
@@ -37,7 +37,7 @@ _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 # ---- flips ----
 
 
-def horizontal_flip(inpt: Any) -> Any:
+def horizontal_flip(inpt: Input) -> Input:
     """Flip horizontally.
 
     Args:
@@ -64,7 +64,7 @@ kernel(horizontal_flip, KeyPoints)(P.horizontal_flip_keypoints)
 kernel(horizontal_flip, BoundingBoxes)(P.horizontal_flip_bounding_boxes)
 
 
-def vertical_flip(inpt: Any) -> Any:
+def vertical_flip(inpt: Input) -> Input:
     """Flip vertically.
 
     Args:
@@ -97,12 +97,12 @@ hflip, vflip = horizontal_flip, vertical_flip
 
 
 def resize(
-    inpt: Any,
+    inpt: Input,
     size: Any,
     interpolation: Any = _BILINEAR,
     max_size: int | None = None,
     antialias: bool | None = True,
-) -> Any:
+) -> Input:
     """Resize the input.
 
     Args:
@@ -175,7 +175,7 @@ kernel(resize, BoundingBoxes)(P.resize_bounding_boxes)
 
 
 def affine(
-    inpt: Any,
+    inpt: Input,
     angle: float,
     translate: Any,
     scale: float,
@@ -183,7 +183,7 @@ def affine(
     interpolation: Any = _NEAREST,
     fill: Any = None,
     center: Any = None,
-) -> Any:
+) -> Input:
     """Rotate, translate, scale and shear the input around its centre; its size stays.
 
     Args:
@@ -252,13 +252,13 @@ kernel(affine, BoundingBoxes)(P.affine_bounding_boxes)
 
 
 def rotate(
-    inpt: Any,
+    inpt: Input,
     angle: float,
     interpolation: Any = _NEAREST,
     expand: bool = False,
     center: Any = None,
     fill: Any = None,
-) -> Any:
+) -> Input:
     """Rotate the input by an angle in degrees, counter-clockwise.
 
     Args:
@@ -376,7 +376,7 @@ kernel(pad, KeyPoints)(P.pad_keypoints)
 kernel(pad, BoundingBoxes)(P.pad_bounding_boxes)
 
 
-def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
+def crop(inpt: Input, top: int, left: int, height: int, width: int) -> Input:
     """Crop the input at a position and to a size; pixels outside of the image are 0.
 
     Args:
@@ -407,7 +407,7 @@ kernel(crop, KeyPoints)(P.crop_keypoints)
 kernel(crop, BoundingBoxes)(P.crop_bounding_boxes)
 
 
-def center_crop(inpt: Any, output_size: Any) -> Any:
+def center_crop(inpt: Input, output_size: Any) -> Input:
     """Crop the centre of the input; it is padded with zeros if it is smaller than (height,
     width).
 
@@ -436,7 +436,7 @@ kernel(center_crop, BoundingBoxes)(P.center_crop_bounding_boxes)
 
 
 def resized_crop(
-    inpt: Any,
+    inpt: Input,
     top: int,
     left: int,
     height: int,
@@ -444,7 +444,7 @@ def resized_crop(
     size: Any,
     interpolation: Any = _BILINEAR,
     antialias: bool | None = True,
-) -> Any:
+) -> Input:
     """Crop the input and resize the result.
 
     Args:

@@ -22,7 +22,7 @@ from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, V
 
 from ... import _tensors
 from ... import functional as F
-from ._registry import IMAGES, call, kernel, rename_input
+from ._registry import IMAGES, Input, call, kernel, rename_input
 
 to_pil_image = F.to_pil_image
 pil_to_tensor = F.pil_to_tensor
@@ -31,7 +31,9 @@ pil_to_tensor = F.pil_to_tensor
 # ---- values ----
 
 
-def normalize(inpt: Any, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Any:
+def normalize(
+    inpt: Input, mean: Sequence[float], std: Sequence[float], inplace: bool = False
+) -> Input:
     """Normalise channels: (image - mean) / std, with a mean and a deviation for each; tensors
     only.
 
@@ -60,7 +62,7 @@ def normalize_image(
 normalize_video = rename_input(normalize_image, "video")
 
 
-def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> Any:
+def gaussian_blur(inpt: Input, kernel_size: Any, sigma: Any = None) -> Input:
     """Blur the image with a Gaussian; its edges are mirrored.
 
     Args:
@@ -85,7 +87,7 @@ def gaussian_blur_image(image: Any, kernel_size: Any, sigma: Any = None) -> Any:
 gaussian_blur_video = rename_input(gaussian_blur_image, "video")
 
 
-def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
+def gaussian_noise(inpt: Input, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Input:
     """Add normal noise to the image.
 
     Args:
@@ -131,7 +133,7 @@ def _no_noise(image: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = Tr
     raise ValueError("Gaussian Noise is not implemented for PIL images.")
 
 
-def to_dtype(inpt: Any, dtype: Any = rushlight.float32, scale: bool = False) -> Any:
+def to_dtype(inpt: Input, dtype: Any = rushlight.float32, scale: bool = False) -> Input:
     """Convert the input to another dtype; with `scale`, white of images stays white.
 
     Args:
@@ -178,7 +180,7 @@ def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor
 # ---- parts and compression ----
 
 
-def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Any:
+def erase(inpt: Input, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Input:
     """Replace the region whose top left corner is (i, j) by v.
 
     Args:
@@ -249,7 +251,7 @@ jpeg_video = rename_input(jpeg_image, "video")
 # ---- frames ----
 
 
-def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
+def uniform_temporal_subsample(inpt: Input, num_samples: int) -> Input:
     """Choose frames of a video at equal distances.
 
     Args:

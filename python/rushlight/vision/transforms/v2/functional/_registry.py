@@ -13,7 +13,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL.Image import Image as Picture
 
@@ -21,6 +21,8 @@ from rushlight import Tensor
 from rushlight._texts.docstrings import arguments, with_arguments
 from rushlight.vision import tv_tensors
 from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video
+
+Input = TypeVar("Input")  # of any kind; the result is of the same
 
 _KERNELS: dict[Callable, dict[type, Callable]] = {}
 

@@ -12,19 +12,19 @@ from ... import functional as F
 from ..._kinds import place
 from ..._modes import InterpolationMode, mode_of_name
 from . import _places as P
-from ._registry import IMAGES, call, kernel, rename_input
+from ._registry import IMAGES, Input, call, kernel, rename_input
 
 _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 
 
 def perspective(
-    inpt: Any,
+    inpt: Input,
     startpoints: Any,
     endpoints: Any,
     interpolation: Any = _BILINEAR,
     fill: Any = None,
     coefficients: Any = None,
-) -> Any:
+) -> Input:
     """Show the input from elsewhere: four of its points come to lie at four others.
 
     Args:
@@ -82,8 +82,8 @@ kernel(perspective, BoundingBoxes)(P.perspective_bounding_boxes)
 
 
 def elastic(
-    inpt: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
-) -> Any:
+    inpt: Input, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
+) -> Input:
     """Move every pixel by its own displacement.
 
     Args:
