@@ -253,7 +253,7 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
 
     Args:
         averaging_constant: the part of a new tensor in the averages.
-        ch_axis: the dimension of the channels; the rest as above.
+        ch_axis: the dimension of the channels.
 
     For an example see `ao.quantization.MovingAverageMinMaxObserver`.
     """

@@ -215,7 +215,7 @@ def get_default_qat_qconfig(backend="x86", version: int = 1):
     """The default for quantisation-aware training.
 
     Args:
-        backend: as above.
+        backend: see `get_default_qconfig`.
         version: 0, observers and rounding apart, or 1, both in one op.
 
     For an example see `ao.quantization.prepare_qat`.
