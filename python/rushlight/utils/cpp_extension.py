@@ -458,7 +458,7 @@ def CppExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> An
 
     Example:
         >>> from rushlight.utils.cpp_extension import CppExtension
-        >>> extension = CppExtension("fast", ["fast.cpp"], extra_compile_args=["-O3"])
+        >>> extension = CppExtension("fast", ["kernels.cpp"], extra_compile_args=["-O3"])
         >>> extension.name, extension.language
         ('fast', 'c++')
     """
