@@ -20,6 +20,8 @@ PROGRAMS = [*ROOT.glob("examples/*.py"), ROOT / "tests/typed/programs.py"]
 
 # Names that can be imported and refuse to be called: the manifest of PyTorch's names has them alone.
 REFUSED = {"export.draft_export", "onnx.ExportableModule", "onnx.InputObserver"}
+REFUSED |= {"distributed.optim.DistributedOptimizer"}
+REFUSED |= {"distributed.tensor.experimental.context_parallel"}
 
 
 def check(folder, checker, *options):

@@ -12,10 +12,18 @@ __all__ = ["CommDebugMode", "visualize_sharding"]
 class CommDebugMode:
     """Counts, inside its `with` block, the collectives of ops on distributed tensors.
 
-    >>> with CommDebugMode() as comm:
-    ...     x.redistribute(placements=[Replicate()])
-    >>> comm.get_comm_counts()
-    Counter({'all_gather_into_tensor': 1})
+    Example:
+        >>> from rushlight.distributed import tensor
+        >>> from rushlight.distributed.tensor.debug import CommDebugMode
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> x = tensor.ones(4, device_mesh=mesh, placements=[tensor.Shard(0)])
+        >>> with CommDebugMode() as comm:
+        ...     y = x.redistribute(placements=[tensor.Replicate()])
+        >>> comm.get_total_counts()  # a single process gathers nothing
+        0
+        >>> torch.distributed.destroy_process_group()
     """
 
     def __init__(self):
