@@ -249,6 +249,7 @@ def example(thing: Any) -> str:
     )
 
 
+@functools.cache  # a base is asked by all that derive from it
 def described(thing: Any) -> dict[str, str]:
     """What is said of a call's arguments.
 
