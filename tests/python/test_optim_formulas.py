@@ -170,4 +170,4 @@ def test_docstrings_say_the_step():
     for name in torch.optim.__all__:
         kind = getattr(torch.optim, name)
         if inspect.isclass(kind) and name != "Optimizer":
-            assert "\nStep" in inspect.getdoc(kind), name
+            assert "\nStep" in (inspect.getdoc(kind) or ""), name
