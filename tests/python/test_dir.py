@@ -20,7 +20,7 @@ MODULES = {
 
 def imported(module):
     """Names that a file imports for itself: not as `X as X`, not from its own package, not lazily."""
-    body = ast.parse(Path(module.__file__).read_text()).body
+    body = ast.parse(Path(module.__file__ or "").read_text()).body
     under = [n for node in body if isinstance(node, ast.If | ast.Try) for n in node.body]
     found = set()
     for node in [*body, *under]:
