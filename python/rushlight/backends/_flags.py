@@ -43,11 +43,20 @@ def functions(space, **defaults):
     lines = "\n".join(f"    {name}: the flag of that name." for name in defaults)
     first, old = next(iter(defaults.items()))
     old = space[first] if old is None else old
-    set_flags.__doc__ += f"\n\nArgs:\n{lines.replace('    ', '    _')}"
-    set_flags.__doc__ += f"\n\nExample:\n    >>> before = {place}.set_flags({space[first]!r})"
-    flags.__doc__ += f"\n\nArgs:\n{lines}"
-    flags.__doc__ += f"\n\nExample:\n    >>> with {place}.flags({old!r}):\n"
-    flags.__doc__ += f"    ...     print({place}.{first})\n    {old!r}"
+    set_flags.__doc__ = "\n".join(
+        [
+            f"{set_flags.__doc__}\n\nArgs:",
+            lines.replace("    ", "    _"),
+            f"\nExample:\n    >>> before = {place}.set_flags({space[first]!r})",
+        ]
+    )
+    flags.__doc__ = "\n".join(
+        [
+            f"{flags.__doc__}\n\nArgs:\n{lines}",
+            f"\nExample:\n    >>> with {place}.flags({old!r}):",
+            f"    ...     print({place}.{first})\n    {old!r}",
+        ]
+    )
     for function in (set_flags, flags):
         function.__module__ = space["__name__"]
     return set_flags, flags
