@@ -25,3 +25,31 @@ suppress_warnings = [
     "myst.header",
     "misc.highlighting_failure",
 ]
+html_use_index = False  # search finds names
+html_domain_indices = False
+
+
+def setup(app):
+    app.connect("html-page-context", share_tree, priority=400)
+
+
+_trees = {}
+
+
+def share_tree(app, page, template, context, doctree):
+    """Makes the tree on the left once for all pages of a folder that it does not name.
+
+    Sphinx makes it anew for each page, which takes longer than all else.
+    """
+    named = {name for names in app.env.toctree_includes.values() for name in names}
+    make = context.get("toctree")
+    if make is None or page in named:
+        return
+    folder = page.rpartition("/")[0]
+
+    def shared(**options):
+        if folder not in _trees:
+            _trees[folder] = make(**options)
+        return _trees[folder]
+
+    context["toctree"] = shared

@@ -54,7 +54,7 @@ def most_used() -> dict[str, Any]:
 def revealed(names: dict[str, Any]) -> dict[str, str]:
     """What pyright says of the type of each name, of a class how it is made."""
     holders = {f"rushlight.{name}".rpartition(".")[0] for name in names}
-    modules = sorted({*docstrings.MODULES, *(path for path in holders if path in sys.modules)})
+    modules = sorted({*docstrings.modules(), *(path for path in holders if path in sys.modules)})
     lines = [f"import {path}" for path in modules]
     first = len(lines)
     for name, thing in names.items():

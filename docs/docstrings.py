@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import importlib
 import inspect
+import pkgutil
 import re
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-# The modules that programs know, those first under whose names their members are best known.
-MODULES = [
+from tests.untouched import public_modules
+
+# A name has its page under the first of the modules that have it: these, then all others, those
+# with the shortest paths first.
+KNOWN = [
     "rushlight",
     "rushlight.nn",
     "rushlight.nn.functional",
@@ -89,6 +94,10 @@ MODULES = [
     "rushlight.multiprocessing",
     "rushlight.overrides",
 ]
+# Modules that have no page, by the beginnings of their names, and why.
+WITHOUT_PAGE = {
+    "rushlight.foreign": "names that other packages ask for lead to those of the reference",
+}
 SECTIONS = ("Args", "Returns", "Raises", "Example")
 _ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: \([^)]*\))?:\s?(.*)")
 
@@ -211,11 +220,18 @@ def members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
             yield name, thing
 
 
+@functools.cache
+def modules() -> list[str]:
+    """The public modules whose members have pages."""
+    others = sorted(public_modules().keys() - set(KNOWN), key=lambda path: (path.count("."), path))
+    return KNOWN + [path for path in others if not path.startswith(tuple(WITHOUT_PAGE))]
+
+
 def public_names() -> dict[str, Any]:
     """Every public function and class under the first of its names, such as `nn.Linear`."""
     found: dict[str, Any] = {}
     seen: set[int] = set()
-    for path in MODULES:
+    for path in modules():
         module = importlib.import_module(path)
         for name, thing in members(module):
             if id(thing) not in seen:
@@ -233,10 +249,45 @@ def example(thing: Any) -> str:
     )
 
 
+@functools.cache  # a base is asked by all that derive from it
+def described(thing: Any) -> dict[str, str]:
+    """What is said of a call's arguments.
+
+    By the docstring; by that of another thing, where this one says "the arguments of `nn.Conv2d`",
+    a name within the package or beside it; and by those of the bases of a class.
+    """
+    doc = inspect.cleandoc(thing.__doc__ or "")
+    said = parse(doc).args
+    taken = set(parameters(thing))
+    home = getattr(thing, "__module__", None) or "rushlight"
+    named = re.findall(r"\barguments\s+of\s+`([\w.]+)`", doc)
+    others = [_find(home, path) for path in named]
+    others += getattr(thing, "__mro__", ())[1:]
+    for other in filter(is_documented, others):
+        for name, text in described(other).items():
+            if name in taken:
+                said.setdefault(name, text)
+    return said
+
+
+def _find(home: str, path: str) -> Any:
+    """What a docstring of the module `home` means by a path, if it is one."""
+    for start in (home, "rushlight", home.rpartition(".")[0]):
+        holder, _, name = f"{start}.{path}".rpartition(".")
+        with contextlib.suppress(AttributeError, ImportError, ValueError):
+            return getattr(pkgutil.resolve_name(holder), name)  # before a module of that name
+    return None
+
+
 def missing(thing: Any) -> list[str]:
-    """What the docstring of something lacks: arguments without a word, an example."""
-    said = parse(thing.__doc__ or "")
-    lacks = [name for name in parameters(thing) if name not in said.args]
+    """What the docstring of something lacks: arguments without a word, an example.
+
+    What is refused takes whatever it is given, and has none.
+    """
+    if (thing.__doc__ or "").startswith("Refused: "):
+        return []
+    known = described(thing)
+    lacks = [name for name in parameters(thing) if name not in known]
     text = inspect.cleandoc(thing.__doc__ or "")
     shown = re.search(r">>> |^For an example see ", text, re.MULTILINE)
     return lacks + ([] if shown else ["an example"])

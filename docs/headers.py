@@ -213,5 +213,4 @@ def generate() -> dict[str, str]:
         pages[file] = page(path)
         said = re.split(r"(?<=[.:])\s", intro(path.read_text()))[0]
         index.append(f"- [{escaped(f'rushlight/{name}')}]({file}): {escaped(said)}")
-    toc = ["", "```{toctree}", ":hidden:", "", *(f.removesuffix(".md") for f in pages), "```", ""]
-    return {"index.md": "\n".join([*index, *toc]), **pages}
+    return {"index.md": "\n".join([*index, ""]), **pages}

@@ -18,6 +18,10 @@ Every public function and class, by the module in which one finds it.
 
 In examples `torch` is this package: `import rushlight as torch`.
 """
+TITLES = {
+    "What programs use": lambda path: path in docstrings.KNOWN,
+    "More": lambda path: path not in docstrings.KNOWN,
+}
 
 
 def escaped(text: str, link: Callable[[str], str] | None = None) -> str:
@@ -51,9 +55,11 @@ class Names:
     def __init__(self) -> None:
         self.found = docstrings.public_names()
         self.space: dict[str, str] = {}  # the module that a name is listed in first
-        for path in docstrings.MODULES:
+        for path in docstrings.modules():
             for name, _ in docstrings.members(importlib.import_module(path)):
                 self.space.setdefault(f"{path}.{name}".removeprefix("rushlight."), path)
+        homes = {self.space[name] for name in self.found}
+        self.modules = [path for path in docstrings.modules() if path in homes]
         self.known = {id(thing): name for name, thing in self.found.items()}
         self.by_stem: dict[str, list[str]] = {}
         for name in self.found:
@@ -128,7 +134,8 @@ def argument_lines(thing: Any, said: docstrings.Docstring, link: Any = None) -> 
     known |= docstrings.types_of(said)
     lines = []
     places = {name: place for place, name in enumerate(known)}
-    for name, text in sorted(said.args.items(), key=lambda pair: places.get(pair[0], len(places))):
+    args = docstrings.described(thing)
+    for name, text in sorted(args.items(), key=lambda pair: places.get(pair[0], len(places))):
         kind, default = known.get(name, ("", ""))
         facts = [f"`{kind}`"] * bool(kind) + [f"`{default}` by default"] * bool(default)
         shown = f" ({', '.join(facts)})" if facts else ""
@@ -148,7 +155,7 @@ def body(thing: Any, link: Callable[[str], str] | None = None) -> list[str]:
         else:  # facts of ops stand a line each
             ends = re.sub(r"\.\n(?=[A-Z][\w ]*: )", ".\n\n", paragraph)
             lines += [escaped(re.sub(r"(?m)^ +", "", ends), link), ""]
-    if said.args:
+    if docstrings.described(thing):
         lines += ["**Arguments**", "", *argument_lines(thing, said, link), ""]
     if said.returns:
         lines += [f"**Returns** {escaped(said.returns, link)}", ""]
@@ -171,7 +178,7 @@ def own(cls: type, names: Names) -> Iterator[tuple[str, Any]]:
     """The public names that a class adds to those of its bases that have pages."""
     found: dict[str, Any] = {}
     for base in cls.__mro__:
-        if base is object or (base is not cls and names.page_of(base)):
+        if base.__module__ == "builtins" or (base is not cls and names.page_of(base)):
             break
         for name, value in vars(base).items():
             if not name.startswith("_"):
@@ -286,18 +293,36 @@ def module_page(path: str, names: Names) -> str:
         file = names.page_of(thing)
         link = f"[{escaped(name)}]({file})" if file else escaped(name)
         lines.append(f"| {link} | {first_sentence(thing)} |")
+    if known := [f"`{name}` (`{kind}`)" for name, kind in values(module)]:
+        lines += ["", f"**Values** {', '.join(known)}"]
     return "\n".join([*lines, ""])
+
+
+def values(module: types.ModuleType) -> Iterator[tuple[str, str]]:
+    """What a module has in its list beside functions, classes and modules, and of which types."""
+    for name in getattr(module, "__all__", None) or dir(module):
+        value = getattr(module, name)
+        if not name.startswith("_") and not callable(value) and not inspect.ismodule(value):
+            yield name, type(value).__name__
 
 
 def generate(pictures: dict[str, tuple[str, str]] | None = None) -> dict[str, str]:
     """File name → page; `pictures` has the files of those that pages show, and what they show."""
     names, pages = Names(), {}
-    modules = [(path, f"module-{path.removeprefix('rushlight.')}") for path in docstrings.MODULES]
+    modules = [(path, f"module-{path.removeprefix('rushlight.')}") for path in names.modules]
     for path, file in modules:
         pages[f"{file}.md"] = module_page(path, names)
     for name, thing in names.found.items():
         made = tensor_page(thing, names) if name == "Tensor" else None
         pages[f"{name}.md"] = made or page(name, thing, names, (pictures or {}).get(name))
-    lines = [HEAD, *(f"- [{escaped(path)}]({file}.md)" for path, file in modules)]
-    lines += ["", "```{toctree}", ":hidden:", "", *(file for _, file in modules), "```", ""]
+    lines = [HEAD]
+    for title, is_listed in TITLES.items():
+        lines += ["", f"## {title}", "", "| module | |", "|---|---|"]
+        lines += [
+            f"| [{escaped(path)}]({file}.md) | {first_sentence(importlib.import_module(path))} |"
+            for path, file in modules
+            if is_listed(path)
+        ]
+    shown = (file for path, file in modules if path in docstrings.KNOWN)  # on the left
+    lines += ["", "```{toctree}", ":hidden:", "", *shown, "```", ""]
     return {"index.md": "\n".join(lines), **pages}

@@ -17,6 +17,7 @@ from docs import chart, docstrings, execute, make, mistakes, notebooks, pages, p
 from docs import map as code_map
 from gen import declarations, table
 from rushlight.utils import cpp_extension
+from tests import api
 from tests.compat import page as packages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -374,7 +375,23 @@ def test_every_public_name_has_a_page():
     assert "**label\\_smoothing** (`float`, `0.0` by default)" in page and ">>> " in page
     links = {m for text in texts.values() for m in re.findall(r"\]\(([^)]+\.md)\)", text)}
     assert links <= set(texts), sorted(links - set(texts))[:9]
-    assert len(texts) > 2000
+    assert len(texts) > 3400
+    assert (
+        "ao.quantization.QConfig.md" in texts
+        and "(`QConfig`)" in texts["module-ao.quantization.md"]
+    )
+    assert "index(value" not in texts["ao.quantization.QConfig.md"]  # of tuples
+
+
+def test_the_public_api_has_pages():
+    """Each function and class of tests/api.txt under one of its names, but for what says why not."""
+    names, lacking = reference.Names(), set()
+    for name, value, module in api.names():
+        is_listed = not module.startswith(tuple(docstrings.WITHOUT_PAGE))
+        if is_listed and docstrings.is_documented(value) and not names.page_of(value):
+            lacking.add(name)
+    assert lacking == set()
+    assert all(len(why.split()) > 3 for why in docstrings.WITHOUT_PAGE.values())
 
 
 def test_programs_of_the_tutorial_show_what_they_print(tmp_path):

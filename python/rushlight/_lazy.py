@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import _thread
 import builtins
+import functools
 import importlib
 import sys
+import types
 from collections.abc import Callable, Mapping, Sequence
-from importlib.machinery import PathFinder
+from importlib.machinery import PathFinder, SourceFileLoader
 from typing import Any, cast
 
 
@@ -65,7 +67,7 @@ class lazy:  # it stands where imports do
     Args:
         package: its `__name__`.
         names: those that are no text of its file: by module, separated by spaces.
-        shown: which of its names `dir` shows; without it all but what it imports.
+        shown: which of its names `dir` shows; without it those that are public.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class lazy:  # it stands where imports do
         shown: Callable[[str], bool] | None = None,
     ) -> None:
         self._package = package
-        self._shown = shown or _is_own
+        self._shown = shown
         self.places = {
             name: _Noted(module, name)
             for module, text in (names or {}).items()
@@ -114,7 +116,10 @@ class lazy:  # it stands where imports do
         return value
 
     def _list(self) -> list[str]:
-        return sorted(filter(self._shown, {*self._space, *self.places}))
+        if self._shown is not None:
+            return sorted(filter(self._shown, {*self._space, *self.places}))
+        later_names = (name for name in self.places if not name.startswith("_"))
+        return sorted({*public_names(self._space), *later_names})
 
 
 class later:  # it stands where an import would
@@ -137,8 +142,24 @@ class later:  # it stands where an import would
         return getattr(importlib.import_module(self._name), attribute)
 
 
-def _is_own(name: str) -> bool:
-    return name not in ("Any", "TYPE_CHECKING", "annotations", "later", "lazy")
+def public_names(space: dict[str, Any]) -> list[str]:
+    """What `dir` shows of a module: `__all__` and the modules of a package.
+
+    Without `__all__` all that it has of ours. More can be reached: what it imports, and names that
+    begin with a line.
+    """
+    package = space["__name__"]
+    found = {name for name in space if name.startswith("__")}.union(space.get("__all__", ()))
+    for name, value in list(space.items()):
+        if isinstance(value, types.ModuleType):
+            is_own = value.__name__ == f"{package}.{name}"
+        else:
+            home = str(getattr(value, "__module__", None))
+            is_ours = home.partition(".")[0] == "rushlight" and home != __name__
+            is_own = is_ours and "__all__" not in space
+        if is_own and not name.startswith("_"):
+            found.add(name)
+    return sorted(found)
 
 
 def foreign_name(module: str, name: str) -> Any:
@@ -170,4 +191,28 @@ class _ForeignFinder:
         return _foreign().find_spec(name) if name.startswith("rushlight.") else None
 
 
+class _Loader(SourceFileLoader):
+    """Loads a file; its module then shows what is public, unless it says itself what it shows."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        super().exec_module(module)
+        space = vars(module)
+        space.setdefault("__dir__", functools.partial(public_names, space))
+
+
+class _FileFinder:
+    """Asked before Python itself: it knows the files of the package."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        if not name.startswith("rushlight."):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _Loader(name, spec.loader.path)
+        return spec
+
+
 sys.meta_path.append(cast(Any, _ForeignFinder))
+_files = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
+sys.meta_path.insert(_files, cast(Any, _FileFinder))

@@ -139,7 +139,10 @@ class Buffer(Tensor, metaclass=_ParameterMeta):
 
 
 class UninitializedTensorMixin:
-    """A tensor without a size: it can be moved and converted, all else waits for `materialize`."""
+    """A tensor without a size: it can be moved and converted, all else waits for `materialize`.
+
+    For an example see `nn.parameter.is_lazy`.
+    """
 
     data: Any
     requires_grad: bool
@@ -169,6 +172,7 @@ class UninitializedTensorMixin:
 
     @property
     def shape(self):
+        """Raises RuntimeError: there is no shape yet."""
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter: the first `forward` gives it "
             "one. A state that has none for it yet cannot be loaded into a module that has been "
@@ -176,6 +180,7 @@ class UninitializedTensorMixin:
         )
 
     def share_memory_(self) -> NoReturn:
+        """Raises RuntimeError: there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter: call the module once, so that it "
             "has some"
@@ -216,6 +221,10 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     Args:
         requires_grad: whether gradients are computed.
         device, dtype: those of the parameter to come.
+
+    Example:
+        >>> torch.nn.UninitializedParameter()
+        <UninitializedParameter>
     """
 
     __module__ = _PUBLIC
@@ -231,7 +240,18 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose size is known after the first call of its lazy module."""
+    """A buffer whose size is known after the first call of its lazy module.
+
+    Args:
+        requires_grad: whether gradients are computed for it.
+        device: where it will be.
+        dtype: what it will hold.
+        persistent: whether it belongs to the state dict.
+
+    Example:
+        >>> torch.nn.UninitializedBuffer()
+        <UninitializedBuffer>
+    """
 
     __module__ = _PUBLIC
 
@@ -251,7 +271,15 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param: Tensor | None) -> bool:
-    """Whether a parameter or buffer has no size yet."""
+    """Whether a parameter or buffer has no size yet.
+
+    Args:
+        param: a parameter or a buffer.
+
+    Example:
+        >>> torch.nn.parameter.is_lazy(torch.nn.LazyLinear(2).weight)
+        True
+    """
     return isinstance(param, UninitializedTensorMixin)
 
 

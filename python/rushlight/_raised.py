@@ -77,7 +77,10 @@ def is_of_another(error) -> bool:
 
 
 class SourceChangeWarning(Warning):
-    """An old file holds a whole module, whose class has other source code here."""
+    """An old file holds a whole module, whose class has other source code here.
+
+    For an example see `serialization.load`.
+    """
 
 
 SourceChangeWarning.__module__ = "rushlight.serialization"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushlight._names.listed import dir_of
 from rushlight._table import namespace
 
 if TYPE_CHECKING:
@@ -15,5 +14,3 @@ globals().update(_functions)
 
 if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
     __all__ = [*_functions]
-
-__dir__ = dir_of(__name__, "dir_of")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushlight import _C
-from rushlight._names.listed import dir_of
 from rushlight._table import namespace
 
 if TYPE_CHECKING:
@@ -21,5 +20,3 @@ LinAlgError = _C._LinAlgError
 
 if not TYPE_CHECKING:  # checkers take what stars import, and read no list that is computed
     __all__ = ["LinAlgError", *_functions]
-
-__dir__ = dir_of(__name__, "dir_of")

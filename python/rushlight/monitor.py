@@ -25,7 +25,12 @@ data_value_t = str | float | int | bool
 
 
 class Aggregation(Enum):
-    """How a statistic aggregates the values of a window."""
+    """How a statistic aggregates the values of a window.
+
+    Example:
+        >>> torch.monitor.Aggregation.MEAN.name
+        'MEAN'
+    """
 
     VALUE = 0
     MEAN = 1
@@ -36,7 +41,15 @@ class Aggregation(Enum):
 
 
 class Event:
-    """An event: a name, a time, and data of strings and numbers."""
+    """An event: a name, a time, and data of strings and numbers.
+
+    Args:
+        name: what kind of event it is.
+        timestamp: when it happened.
+        data: strings, numbers and bools by name.
+
+    For an example see `monitor.log_event`.
+    """
 
     def __init__(
         self, name: str, timestamp: datetime.datetime, data: dict[str, data_value_t]
@@ -50,7 +63,13 @@ class Event:
 
 
 class EventHandlerHandle:
-    """The handle of a registered event handler, for unregistering it."""
+    """The handle of a registered event handler, for unregistering it.
+
+    Args:
+        callback: the handler.
+
+    For an example see `monitor.log_event`.
+    """
 
     def __init__(self, callback: Callable[[Event], Any]) -> None:
         self.callback = callback
@@ -60,20 +79,47 @@ _handlers: list[EventHandlerHandle] = []
 
 
 def register_event_handler(callback: Callable[[Event], Any]) -> EventHandlerHandle:
-    """Call `callback(event)` for every event from now on."""
+    """Call `callback(event)` for every event from now on.
+
+    Args:
+        callback: called with each `Event`.
+
+    Returns:
+        the handle for `unregister_event_handler`.
+
+    For an example see `monitor.log_event`.
+    """
     handle = EventHandlerHandle(callback)
     _handlers.append(handle)
     return handle
 
 
 def unregister_event_handler(handler: EventHandlerHandle) -> None:
-    """Unregister an event handler."""
+    """Unregister an event handler.
+
+    Args:
+        handler: what `register_event_handler` gave.
+
+    For an example see `monitor.log_event`.
+    """
     if handler in _handlers:
         _handlers.remove(handler)
 
 
 def log_event(event: Event) -> None:
-    """Pass an event to every handler."""
+    """Pass an event to every handler.
+
+    Args:
+        event: what every handler is called with.
+
+    Example:
+        >>> from datetime import datetime
+        >>> from rushlight import monitor
+        >>> handle = monitor.register_event_handler(lambda event: print(event.name, event.data))
+        >>> monitor.log_event(monitor.Event("epoch", datetime.now(), {"loss": 0.5}))
+        epoch {'loss': 0.5}
+        >>> monitor.unregister_event_handler(handle)
+    """
     for handle in list(_handlers):
         handle.callback(event)
 
@@ -87,6 +133,14 @@ class Stat:
         aggregations: the statistics that an event reports.
         window_size: how long a window is, a timedelta.
         max_samples: how many values a window holds at most; None means any number.
+
+    Example:
+        >>> from datetime import timedelta
+        >>> from rushlight.monitor import Aggregation, Stat
+        >>> stat = Stat("loss", [Aggregation.SUM, Aggregation.COUNT], timedelta(minutes=1))
+        >>> stat.add(2.0)
+        >>> stat.count
+        1
     """
 
     def __init__(
@@ -154,6 +208,8 @@ class TensorboardEventHandler:
 
     Args:
         writer: the writer.
+
+    For an example see `monitor.log_event`.
     """
 
     def __init__(self, writer) -> None:

@@ -52,12 +52,19 @@ class SobolEngine:
     """Draws the points of a Sobol sequence in the unit cube.
 
     Args:
-        dimension: of the  cube, up to 21201.
+        dimension: of the cube, up to 21201.
         scramble: turn the sequence around at random, which keeps it even (Owen; Matousek).
-        seed: of the  scrambling; None takes the default generator.
+        seed: of the scrambling; None takes the default generator.
 
     Raises:
         ValueError: for a dimension that there are no numbers for.
+
+    Example:
+        >>> engine = torch.quasirandom.SobolEngine(dimension=2)
+        >>> engine.draw(3)
+        tensor([[0.0000, 0.0000],
+                [0.5000, 0.5000],
+                [0.7500, 0.2500]])
     """
 
     MAXBIT = _BITS

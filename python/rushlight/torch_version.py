@@ -45,6 +45,11 @@ class TorchVersion(str):
 
     `TorchVersion("2.13.0") > "2.9"` and `TorchVersion("2.13.0") >= (2, 9)` hold. What is no version
     is compared as text.
+
+    Example:
+        >>> from rushlight.torch_version import TorchVersion
+        >>> TorchVersion("2.13.0") > "2.9", TorchVersion("2.13.0") >= (2, 9)
+        (True, True)
     """
 
     __slots__ = ()

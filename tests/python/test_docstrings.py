@@ -34,6 +34,8 @@ INNER = {
     "fx.ProxyableClassMeta",
     "distributed.ProcessGroup",
 }
+INNER |= {"fx.immutable_collections.immutable_dict", "torch_version.TorchVersion"}
+INNER |= {"autograd.function.BackwardCFunction"}
 INNER |= {f"distributed.{kind}Store" for kind in ("", "File", "Hash", "Prefix", "TCP")}
 
 
@@ -165,6 +167,42 @@ def test_no_line_stands_twice():
                 blocks = Counter(re.split(r"\n\s*\n", text.split("Example")[0]))
                 twice += [(file.name, block) for block, n in blocks.items() if n > 1]
     assert not twice
+
+
+# What other programs call: a compiler's, a parser's, a visitor's; and one that is C's.
+CALLBACKS = {
+    "Node.setScope",
+    "BuildExtension.build_extension",
+    "AST_Rewriter.visit_AnnAssign",
+    "AST_Rewriter.visit_Assert",
+    *(f"Flickr8kParser.handle_{part}" for part in ("data", "endtag", "starttag")),
+}
+
+
+def methods():
+    """The public methods and properties that classes of the reference, or their bases, define."""
+    for thing in filter(inspect.isclass, NAMES.values()):
+        for base in thing.__mro__:
+            if base.__module__.startswith("rushlight"):
+                for name, value in vars(base).items():
+                    if not name.startswith("_") and (
+                        isinstance(value, property) or inspect.isroutine(value)
+                    ):
+                        yield f"{base.__qualname__.rpartition('.<locals>.')[2]}.{name}", base, name
+
+
+def test_methods_have_a_text():
+    """Their own, or that of the base which says what they do."""
+    found = {path: inspect.getdoc(getattr(base, name)) for path, base, name in methods()}
+    lacking = {path for path, text in found.items() if not text}
+    assert lacking == CALLBACKS & found.keys()
+    assert len(found) > 2500
+
+
+def test_prose_has_single_spaces():
+    texts = {name: docstrings.parse(thing.__doc__ or "") for name, thing in NAMES.items()}
+    double = [(n, k) for n, said in texts.items() for k, t in said.args.items() if "  " in t]
+    assert not double
 
 
 def can_run(text):

@@ -50,7 +50,14 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
         priority: lower ones are asked first; the CPU has 10, CUDA 20.
         tagger: a function of a storage that returns the location to write into the file, or None if
             the storage is of another kind.
-        deserializer: of a  storage in main memory and such a text, the storage there, or None.
+        deserializer: of a storage in main memory and such a text, the storage there, or None.
+
+    Example:
+        >>> def of_storage(storage):  # no storage is of a new kind
+        ...     return None
+        >>> def place(storage, location):
+        ...     return None
+        >>> torch.serialization.register_package(30, of_storage, place)
     """
     _package_registry.append((priority, tagger, deserializer))
     _package_registry.sort(key=operator.itemgetter(0))
@@ -102,7 +109,13 @@ def default_restore_location(storage: Any, location: str) -> Any:
 
 
 def validate_cuda_device(location: str) -> int:
-    """The number of the GPU that "cuda:1" means; RuntimeError if it is not here."""
+    """The number of the GPU that "cuda:1" means; RuntimeError if it is not here.
+
+    Args:
+        location: "cuda" or "cuda:1".
+
+    For an example see `serialization.register_package`.
+    """
     from rushlight import cuda
 
     remedy = "Give map_location, for example torch.device('cpu'), to load on what there is."
@@ -121,7 +134,13 @@ def validate_cuda_device(location: str) -> int:
 
 
 def validate_hpu_device(location: str) -> int:
-    """RuntimeError: there are no such devices here."""
+    """RuntimeError: there are no such devices here.
+
+    Args:
+        location: "hpu".
+
+    For an example see `serialization.register_package`.
+    """
     raise RuntimeError(
         "Attempting to deserialize object on a HPU device, but rushlight was built without support "
         f"for it ({location})"

@@ -35,6 +35,10 @@ _METHODS = _names(
 _OURS = ("rushlight", "rushlight._C")
 
 
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
 def is_shown(name: str) -> bool:
     """Whether a name of the package itself is shown."""
     starts, ends = _PARTS
@@ -43,17 +47,17 @@ def is_shown(name: str) -> bool:
         or name.endswith(ends)
         or name in _TOP
         or name in _IMPORTED
-        or (name.startswith("_") and not name.startswith("__"))
+        or _is_private(name)
     )
 
 
 def dir_of(module: str, hidden: str = "") -> Callable[[], list[str]]:
-    """The `__dir__` of a module: its names without what it imports and those of `hidden`."""
+    """The `__dir__` of a module: its public names without what it imports and those of `hidden`."""
     space = vars(sys.modules[module])
     without = _IMPORTED.union(hidden.split())
 
     def __dir__() -> list[str]:
-        return sorted(name for name in space if name not in without)
+        return sorted(name for name in space if name not in without and not _is_private(name))
 
     return __dir__
 

@@ -17,7 +17,7 @@ _MARK = "_torch_decompositions_out_wrapper"
 def out_wrapper(*out_names: str, exact_dtype: bool = False) -> Callable[[Callable], Callable]:
     """Give a function the keyword argument `out`, by the rules of ops.
 
-    out_names: of the  fields where several tensors are returned; `out` is then a tuple of as many.
+    out_names: of the fields where several tensors are returned; `out` is then a tuple of as many.
     exact_dtype: RuntimeError if `out` has another dtype than the result.
     """
     names = out_names or ("out",)

@@ -96,6 +96,7 @@ class autocast(ContextDecorator):
         return True
 
     def clone(self):
+        """A context manager with the same settings, for a further use."""
         fresh = object.__new__(type(self))
         vars(fresh).update(vars(self), _before=[])
         return fresh

@@ -15,7 +15,12 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class OptState(enum.Enum):
-    """The state of an optimiser in an iteration: ready, unscaled or stepped."""
+    """The state of an optimiser in an iteration: ready, unscaled or stepped.
+
+    Example:
+        >>> torch.amp.grad_scaler.OptState.READY.name
+        'READY'
+    """
 
     READY = 0
     UNSCALED = 1

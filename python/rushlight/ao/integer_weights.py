@@ -32,6 +32,13 @@ class Int8WeightOnlyConfig:
 
     Args:
         group_size: inputs of a result that share a scale, a multiple of 8; None: all of them.
+
+    Example:
+        >>> from rushlight.ao import Int8WeightOnlyConfig, quantize_
+        >>> layer = torch.nn.Linear(16, 4)
+        >>> quantize_(layer, Int8WeightOnlyConfig())
+        >>> layer(torch.ones(2, 16)).shape
+        torch.Size([2, 4])
     """
 
     group_size: int | None = None
@@ -59,6 +66,13 @@ class Int4WeightOnlyConfig:
 
     Args:
         group_size: inputs of a result that share a scale, a multiple of 8.
+
+    Example:
+        >>> from rushlight.ao import Int4WeightOnlyConfig, quantize_
+        >>> layer = torch.nn.Linear(64, 4)
+        >>> quantize_(layer, Int4WeightOnlyConfig(group_size=32))
+        >>> layer(torch.ones(2, 64)).shape
+        torch.Size([2, 4])
     """
 
     group_size: int = 128
@@ -70,7 +84,10 @@ class Int4WeightOnlyConfig:
 
 @dataclass(frozen=True)
 class Int8DynamicActivationInt8WeightConfig:
-    """Weights of 8 bits with a scale for each result; each row of an input is rounded by itself."""
+    """Weights of 8 bits with a scale for each result; each row of an input is rounded by itself.
+
+    For an example see `ao.Int8WeightOnlyConfig`.
+    """
 
     def _layout(self, weight: Any) -> Any:
         return Rows.of(weight) if weight.shape[1] <= MOST_TERMS else None
@@ -83,6 +100,13 @@ class FqnToConfig:
     Args:
         fqn_to_config: by the name of a layer within the network, what becomes of its weight; None:
             it stays. "_default" is for all others.
+
+    Example:
+        >>> from rushlight.ao import FqnToConfig, Int8WeightOnlyConfig, quantize_
+        >>> net = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Linear(16, 4))
+        >>> quantize_(net, FqnToConfig({"0": Int8WeightOnlyConfig(), "1": None}))
+        >>> type(net[1].weight).__name__  # as it was
+        'Parameter'
     """
 
     fqn_to_config: dict[str, Any] = field(default_factory=dict)

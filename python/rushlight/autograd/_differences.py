@@ -16,7 +16,10 @@ from rushlight.autograd.grad_mode import no_grad
 
 
 class GradcheckError(RuntimeError):
-    """Raised by `gradcheck` and `gradgradcheck` where a gradient is wrong."""
+    """Raised by `gradcheck` and `gradgradcheck` where a gradient is wrong.
+
+    For an example see `autograd.gradcheck`.
+    """
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

@@ -45,7 +45,10 @@ class FunctionCtx:
 
 
 class BackwardCFunction(_C._FunctionBase, FunctionCtx):
-    """The base of `ctx` classes."""
+    """The base of `ctx` classes.
+
+    For an example see `autograd.Function`.
+    """
 
 
 def custom_nodes_behind(results: Iterable[Any]) -> list[BackwardCFunction]:
@@ -63,7 +66,15 @@ def custom_nodes_behind(results: Iterable[Any]) -> list[BackwardCFunction]:
 
 
 class FunctionMeta(type):
-    """Gives each Function the class of its `ctx`, and looks up its methods once."""
+    """Gives each Function the class of its `ctx`, and looks up its methods once.
+
+    Args:
+        name: the class's name.
+        bases: its bases.
+        namespace: what its body defines.
+
+    For an example see `autograd.Function`.
+    """
 
     # What Function declares.
     forward: Callable[..., Any]
@@ -242,7 +253,13 @@ def once_differentiable(backward: _F) -> _F:
 
 
 class InplaceFunction(Function):
-    """Deprecated name of Function, for functions that may write their input."""
+    """Deprecated name of Function, for functions that may write their input.
+
+    Args:
+        inplace: kept as an attribute.
+
+    For an example see `autograd.Function`.
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace

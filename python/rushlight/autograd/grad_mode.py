@@ -35,6 +35,7 @@ class ContextDecorator:
     """
 
     def clone(self) -> Self:
+        """A context manager with the same settings, for a further use."""
         return type(self)()
 
     def __enter__(self) -> Any:
@@ -170,6 +171,7 @@ class set_grad_enabled(ContextDecorator):
         _C._set_grad_enabled(self.before)
 
     def clone(self) -> Self:
+        """A context manager with the same settings, for a further use."""
         return type(self)(self.mode)
 
 
@@ -203,6 +205,7 @@ class inference_mode(ContextDecorator):
         _C._leave_inference_mode(self.before)
 
     def clone(self) -> Self:
+        """A context manager with the same settings, for a further use."""
         return type(self)(self.mode)
 
 
@@ -227,4 +230,5 @@ class set_multithreading_enabled(ContextDecorator):
         pass
 
     def clone(self) -> Self:
+        """A context manager with the same settings, for a further use."""
         return type(self)(self.mode)

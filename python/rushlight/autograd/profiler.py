@@ -86,6 +86,7 @@ class profile(_Recorder):
 
     @property
     def self_cpu_time_total(self):
+        """Microseconds of all ops, without what they call."""
         return self._events().self_cpu_time_total
 
     def export_chrome_trace(self, path):
@@ -101,7 +102,16 @@ class profile(_Recorder):
 
 @contextlib.contextmanager
 def emit_nvtx(enabled: bool = True, record_shapes: bool = False):
-    """RuntimeError if it is enabled: this build has no NVTX."""
+    """RuntimeError if it is enabled: this build has no NVTX.
+
+    Args:
+        enabled: False does nothing.
+        record_shapes: means nothing here.
+
+    Example:
+        >>> with torch.autograd.profiler.emit_nvtx(enabled=False):
+        ...     _ = torch.ones(2) + 1
+    """
     if enabled:
         raise RuntimeError("NVTX is not available: rushlight was built without it")
     yield
@@ -109,7 +119,16 @@ def emit_nvtx(enabled: bool = True, record_shapes: bool = False):
 
 @contextlib.contextmanager
 def emit_itt(enabled: bool = True, record_shapes: bool = False):
-    """RuntimeError if it is enabled: this build has no ITT."""
+    """RuntimeError if it is enabled: this build has no ITT.
+
+    Args:
+        enabled: False does nothing.
+        record_shapes: means nothing here.
+
+    Example:
+        >>> with torch.autograd.profiler.emit_itt(enabled=False):
+        ...     _ = torch.ones(2) + 1
+    """
     if enabled:
         raise RuntimeError("ITT is not available: rushlight was built without it")
     yield

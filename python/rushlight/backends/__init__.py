@@ -26,7 +26,12 @@ with lazy(__name__):
 
 
 def flags_frozen():
-    """Whether setting flags raises: always False."""
+    """Whether setting flags raises: always False.
+
+    Example:
+        >>> torch.backends.flags_frozen()
+        False
+    """
     return False
 
 
@@ -37,4 +42,8 @@ def __allow_nonbracketed_mutation():
 
 
 def disable_global_flags():
-    """A no-op: flags can always be set."""
+    """A no-op: flags can always be set.
+
+    Example:
+        >>> torch.backends.disable_global_flags()
+    """

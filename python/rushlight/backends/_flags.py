@@ -21,7 +21,7 @@ def functions(space, **defaults):
         return before
 
     def set_flags(*args, **kwargs):
-        """Sets those that are given; returns what all were."""
+        """Set the flags that are given; returns what all were before."""
         given = set_flags.__signature__.bind(*args, **kwargs).arguments
         return tuple(replace({name[1:]: value for name, value in given.items()}).values())
 
@@ -34,11 +34,29 @@ def functions(space, **defaults):
             space.update(before)
 
     def flags(*args, **kwargs):
-        """Within it these flags hold."""
+        """A context manager within which these flags hold."""
         return override(defaults | flags.__signature__.bind(*args, **kwargs).arguments)
 
     set_flags.__signature__ = signature("_", dict.fromkeys(defaults))
     flags.__signature__ = signature("", defaults)
+    place = space["__name__"].replace("rushlight.", "torch.", 1)
+    lines = "\n".join(f"    {name}: the flag of that name." for name in defaults)
+    first, old = next(iter(defaults.items()))
+    old = space[first] if old is None else old
+    set_flags.__doc__ = "\n".join(
+        [
+            f"{set_flags.__doc__}\n\nArgs:",
+            lines.replace("    ", "    _"),
+            f"\nExample:\n    >>> before = {place}.set_flags({space[first]!r})",
+        ]
+    )
+    flags.__doc__ = "\n".join(
+        [
+            f"{flags.__doc__}\n\nArgs:\n{lines}",
+            f"\nExample:\n    >>> with {place}.flags({old!r}):",
+            f"    ...     print({place}.{first})\n    {old!r}",
+        ]
+    )
     for function in (set_flags, flags):
         function.__module__ = space["__name__"]
     return set_flags, flags

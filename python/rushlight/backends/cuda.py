@@ -27,7 +27,12 @@ __all__ = [
 
 
 def is_built():
-    """Whether this installation has the CUDA kernels."""
+    """Whether this installation has the CUDA kernels.
+
+    Example:
+        >>> torch.backends.cuda.is_built() in (True, False)
+        True
+    """
     return bool(rushlight._C._backend_path("cuda"))
 
 
@@ -65,57 +70,112 @@ _sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 
 
 def flash_sdp_enabled():
-    """The setting of `enable_flash_sdp`."""
+    """The setting of `enable_flash_sdp`.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     return _sdp["flash"]
 
 
 def enable_flash_sdp(enabled):
-    """Set whether attention may use flash attention; it has no effect."""
+    """Set whether attention may use flash attention; it has no effect.
+
+    Args:
+        enabled: whether it may.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     _sdp["flash"] = bool(enabled)
 
 
 def mem_efficient_sdp_enabled():
-    """The setting of `enable_mem_efficient_sdp`."""
+    """The setting of `enable_mem_efficient_sdp`.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     return _sdp["mem_efficient"]
 
 
 def enable_mem_efficient_sdp(enabled):
-    """Set whether attention may use the memory-efficient kernel; it has no effect."""
+    """Set whether attention may use the memory-efficient kernel; it has no effect.
+
+    Args:
+        enabled: whether it may.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     _sdp["mem_efficient"] = bool(enabled)
 
 
 def math_sdp_enabled():
-    """The setting of `enable_math_sdp`."""
+    """The setting of `enable_math_sdp`.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     return _sdp["math"]
 
 
 def enable_math_sdp(enabled):
-    """Set whether attention may use matrix products and a softmax; it has no effect."""
+    """Set whether attention may use matrix products and a softmax; it has no effect.
+
+    Args:
+        enabled: whether it may.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     _sdp["math"] = bool(enabled)
 
 
 def cudnn_sdp_enabled():
-    """The setting of `enable_cudnn_sdp`."""
+    """The setting of `enable_cudnn_sdp`.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     return _sdp["cudnn"]
 
 
 def enable_cudnn_sdp(enabled):
-    """Set whether attention may use cuDNN; it has no effect."""
+    """Set whether attention may use cuDNN; it has no effect.
+
+    Args:
+        enabled: whether it may.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     _sdp["cudnn"] = bool(enabled)
 
 
 def is_flash_attention_available():
-    """Whether this build has flash attention for GPUs."""
+    """Whether this build has flash attention for GPUs.
+
+    Example:
+        >>> torch.backends.cuda.is_flash_attention_available() in (True, False)
+        True
+    """
     return False
 
 
 def can_use_flash_attention(params, debug: bool = False):
-    """Whether flash attention would take these arguments."""
+    """Whether flash attention would take these arguments.
+
+    Args:
+        params: the arguments of attention, an object of `SDPAParams`.
+        debug: whether a warning says why not.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     return False
 
 
 def can_use_efficient_attention(params, debug: bool = False):
-    """Whether the memory-efficient kernel would take these arguments."""
+    """Whether the memory-efficient kernel would take these arguments.
+
+    Args:
+        params: the arguments of attention, an object of `SDPAParams`.
+        debug: whether a warning says why not.
+
+    For an example see `backends.cuda.sdp_kernel`.
+    """
     return False
 
 
@@ -126,7 +186,20 @@ def sdp_kernel(
     enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
 ):
-    """Within it attention uses these kernels only (on GPUs)."""
+    """Within it attention uses these kernels only (on GPUs). Deprecated:
+    `nn.attention.sdpa_kernel`.
+
+    Args:
+        enable_flash: flash attention.
+        enable_math: matrix products and a softmax.
+        enable_mem_efficient: the memory-efficient kernel.
+        enable_cudnn: cuDNN's.
+
+    Example:
+        >>> with torch.backends.cuda.sdp_kernel(enable_flash=False):
+        ...     print(torch.backends.cuda.flash_sdp_enabled())
+        False
+    """
     before = dict(_sdp)
     _sdp.update(
         flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn
@@ -138,7 +211,14 @@ def sdp_kernel(
 
 
 def preferred_linalg_library(backend=None):
-    """A no-op: each device has one library."""
+    """A no-op: each device has one library.
+
+    Args:
+        backend: "default", "cusolver" or "magma"; None changes nothing.
+
+    Example:
+        >>> _ = torch.backends.cuda.preferred_linalg_library("default")
+    """
     return "default"
 
 

@@ -18,12 +18,22 @@ fp32_precision: str = "none"
 
 
 def is_available():
-    """Whether cuDNN is used: always False."""
+    """Whether cuDNN is used: always False.
+
+    Example:
+        >>> torch.backends.cudnn.is_available()
+        False
+    """
     return False
 
 
 def version():
-    """The version of cuDNN: always None."""
+    """The version of cuDNN: always None.
+
+    Example:
+        >>> torch.backends.cudnn.version() is None
+        True
+    """
     return
 
 

@@ -22,7 +22,12 @@ fp32_precision: str = "none"
 
 
 def is_available():
-    """Whether this build has oneDNN."""
+    """Whether this build has oneDNN.
+
+    Example:
+        >>> torch.backends.mkldnn.is_available() in (True, False)
+        True
+    """
     return _C._libraries()["oneDNN"] is not None
 
 
@@ -37,7 +42,15 @@ set_flags, flags = _flags.functions(
 
 
 class verbose:
-    """A context manager without effect; `RUSHLIGHT_VERBOSE=1` prints which kernels run."""
+    """A context manager without effect; `RUSHLIGHT_VERBOSE=1` prints which kernels run.
+
+    Args:
+        level: means nothing here.
+
+    Example:
+        >>> with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
+        ...     _ = torch.ones(2, 2) @ torch.ones(2, 2)
+    """
 
     def __init__(self, level) -> None:
         self.level = level

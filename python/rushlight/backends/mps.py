@@ -4,7 +4,12 @@ __all__ = ["is_available", "is_built", "is_macos13_or_newer", "is_macos_or_newer
 
 
 def is_built():
-    """Whether this build supports Apple's GPUs: always False."""
+    """Whether this build supports Apple's GPUs: always False.
+
+    Example:
+        >>> torch.backends.mps.is_built()
+        False
+    """
     return False
 
 
@@ -19,10 +24,27 @@ def is_available():
 
 
 def is_macos_or_newer(major, minor):
-    """Whether this is macOS of a version or newer: always False."""
+    """Whether this is macOS of a version or newer: always False.
+
+    Args:
+        major: the first number of the version.
+        minor: the second one.
+
+    Example:
+        >>> torch.backends.mps.is_macos_or_newer(14, 0)
+        False
+    """
     return False
 
 
 def is_macos13_or_newer(minor: int = 0):
-    """Whether this is macOS 13 or newer: always False."""
+    """Whether this is macOS 13 or newer: always False.
+
+    Args:
+        minor: the second number of the version.
+
+    Example:
+        >>> torch.backends.mps.is_macos13_or_newer()
+        False
+    """
     return False

@@ -10,7 +10,12 @@ enabled: bool = False
 
 
 def is_available():
-    """Whether NNPACK is used: always False."""
+    """Whether NNPACK is used: always False.
+
+    Example:
+        >>> torch.backends.nnpack.is_available()
+        False
+    """
     return False
 
 

@@ -4,5 +4,10 @@ __all__ = ["is_available"]
 
 
 def is_available():
-    """Whether OpenMP's runtime exists: always True."""
+    """Whether OpenMP's runtime exists: always True.
+
+    Example:
+        >>> torch.backends.openmp.is_available()
+        True
+    """
     return True

@@ -9,12 +9,22 @@ strategy: str | None = None
 
 
 def is_available():
-    """Whether the package opt_einsum is used: always False."""
+    """Whether the package opt_einsum is used: always False.
+
+    Example:
+        >>> torch.backends.opt_einsum.is_available()
+        False
+    """
     return False
 
 
 def get_opt_einsum():
-    """The package opt_einsum: always None."""
+    """The package opt_einsum: always None.
+
+    Example:
+        >>> torch.backends.opt_einsum.get_opt_einsum() is None
+        True
+    """
     return
 
 

@@ -40,26 +40,53 @@ __all__ = [
 
 
 def is_available():
-    """Whether the CPU can be used: True."""
+    """Whether the CPU can be used: True.
+
+    Example:
+        >>> torch.cpu.is_available()
+        True
+    """
     return True
 
 
 def device_count():
-    """The number of CPUs as devices: 1."""
+    """The number of CPUs as devices: 1.
+
+    Example:
+        >>> torch.cpu.device_count()
+        1
+    """
     return 1
 
 
 def current_device():
-    """The name of the CPU as a device."""
+    """The name of the CPU as a device.
+
+    Example:
+        >>> torch.cpu.current_device()
+        'cpu'
+    """
     return "cpu"
 
 
 def set_device(device: rushlight.types.Device):
-    """A no-op: there is one CPU."""
+    """A no-op: there is one CPU.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> torch.cpu.set_device("cpu")
+    """
 
 
 def is_initialized():
-    """Whether the CPU is ready: True."""
+    """Whether the CPU is ready: True.
+
+    Example:
+        >>> torch.cpu.is_initialized()
+        True
+    """
     return True
 
 
@@ -68,6 +95,11 @@ class Stream(_C.Stream):
 
     Args:
         priority: means nothing here.
+
+    Example:
+        >>> with torch.cpu.stream(torch.cpu.Stream()):
+        ...     print(torch.ones(2) + 1)
+        tensor([2., 2.])
     """
 
     def __new__(cls, priority: int = -1):
@@ -81,7 +113,14 @@ class Stream(_C.Stream):
 
 
 class Event(_C.Event):
-    """An event in the CPU's work, which is always complete."""
+    """An event in the CPU's work, which is always complete.
+
+    Example:
+        >>> event = torch.cpu.Event()
+        >>> event.record()
+        >>> event.query()
+        True
+    """
 
     def __new__(cls):
         return super().__new__(cls, "cpu")
@@ -96,12 +135,26 @@ class Event(_C.Event):
 
 
 def current_stream(device: rushlight.types.Device = None):
-    """The only stream of the CPU."""
+    """The only stream of the CPU.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> torch.cpu.current_stream() == torch.cpu.current_stream()
+        True
+    """
     return Stream()
 
 
 class StreamContext:
-    """A context manager in which a stream of the CPU is the current one, which it always is."""
+    """A context manager in which a stream of the CPU is the current one, which it always is.
+
+    Args:
+        stream: the stream.
+
+    For an example see `cpu.Stream`.
+    """
 
     def __init__(self, stream) -> None:
         self.stream = stream
@@ -114,12 +167,25 @@ class StreamContext:
 
 
 def stream(stream):
-    """A context manager in which work is queued on a stream: `with stream(s):`."""
+    """A context manager in which work is queued on a stream: `with stream(s):`.
+
+    Args:
+        stream: the stream; None changes nothing.
+
+    For an example see `cpu.Stream`.
+    """
     return StreamContext(stream)
 
 
 def synchronize(device: rushlight.types.Device = None):
-    """A no-op: work on the CPU is done when its function returns."""
+    """A no-op: work on the CPU is done when its function returns.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> torch.cpu.synchronize()
+    """
 
 
 def memory_stats(device: rushlight.types.Device = None):
@@ -127,45 +193,112 @@ def memory_stats(device: rushlight.types.Device = None):
 
     `allocated_bytes.all.current` is what tensors hold, `reserved_bytes.all.current` what has been
     taken from the system, freed memory that is kept for reuse included.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> stats = torch.cpu.memory_stats()
+        >>> stats["allocated_bytes.all.peak"] >= stats["allocated_bytes.all.current"]
+        True
     """
     return OrderedDict(_C._memory_stats())
 
 
 def memory_allocated(device: rushlight.types.Device = None):
-    """The bytes of all tensors."""
+    """The bytes of all tensors.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> before = torch.cpu.memory_allocated()
+        >>> x = torch.ones(1024)
+        >>> torch.cpu.memory_allocated() - before >= 4096
+        True
+    """
     return memory_stats()["allocated_bytes.all.current"]
 
 
 def max_memory_allocated(device: rushlight.types.Device = None):
-    """The largest number of bytes of all tensors, since the start or `reset_peak_memory_stats`."""
+    """The largest number of bytes of all tensors, since the start or `reset_peak_memory_stats`.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> torch.cpu.max_memory_allocated() >= torch.cpu.memory_allocated()
+        True
+    """
     return memory_stats()["allocated_bytes.all.peak"]
 
 
 def memory_reserved(device: rushlight.types.Device = None):
-    """The bytes that the allocator has got from the system."""
+    """The bytes that the allocator has got from the system.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> torch.cpu.memory_reserved() >= torch.cpu.memory_allocated()
+        True
+    """
     return memory_stats()["reserved_bytes.all.current"]
 
 
 def max_memory_reserved(device: rushlight.types.Device = None):
-    """The largest number of bytes that the allocator has got from the system."""
+    """The largest number of bytes that the allocator has got from the system.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> torch.cpu.max_memory_reserved() >= torch.cpu.memory_reserved()
+        True
+    """
     return memory_stats()["reserved_bytes.all.peak"]
 
 
 def reset_peak_memory_stats(device: rushlight.types.Device = None):
-    """Set the peaks of the memory counters to their current values."""
+    """Set the peaks of the memory counters to their current values.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> torch.cpu.reset_peak_memory_stats()
+    """
     _C._reset_memory_stats(True)
 
 
 def reset_accumulated_memory_stats(device: rushlight.types.Device = None):
-    """Set the accumulated memory counters to 0."""
+    """Set the accumulated memory counters to 0.
+
+    Args:
+        device: means nothing here.
+
+    Example:
+        >>> torch.cpu.reset_accumulated_memory_stats()
+    """
     _C._reset_memory_stats(False)
 
 
 def empty_cache():
-    """Return unused memory of the allocator to the system."""
+    """Return unused memory of the allocator to the system.
+
+    Example:
+        >>> torch.cpu.empty_cache()
+    """
     _C._empty_cache()
 
 
 def set_cache_limit(nbytes):
-    """Set how many bytes of freed memory are kept; by default a quarter of the machine's memory."""
+    """Set how many bytes of freed memory are kept; by default a quarter of the machine's memory.
+
+    Args:
+        nbytes: the number of bytes; 0 keeps nothing.
+
+    Example:
+        >>> torch.cpu.set_cache_limit(1 << 30)  # 1 GiB
+    """
     _C._set_cache_limit(nbytes)

@@ -21,6 +21,8 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
         rank: the process.
         skip: how many times this place is passed first.
         timeout_s: the timeout of all groups from now on, in seconds; None leaves theirs.
+
+    For an example see `distributed.init_process_group`.
     """
     caller = sys._getframe(1)
     place = caller.f_code.co_filename, caller.f_lineno

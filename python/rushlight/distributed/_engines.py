@@ -32,7 +32,16 @@ class _GlooOptions(ProcessGroup.Options):
 
 
 class ProcessGroupGloo(_EngineGroup):
-    """Processes that are connected by Gloo, for tensors in host memory."""
+    """Processes that are connected by Gloo, for tensors in host memory.
+
+    Args:
+        store: where processes find each other.
+        rank: the number of this process.
+        size: how many processes.
+        timeout: how long others are waited for.
+
+    For an example see `distributed.init_process_group`.
+    """
 
     _name_of_engine = "gloo"
     _Options = Options = _GlooOptions
@@ -75,7 +84,16 @@ class ProcessGroupGloo(_EngineGroup):
 
 
 class ProcessGroupMPI(_EngineGroup):
-    """Processes that one mpirun started, connected by its MPI, for tensors in host memory."""
+    """Processes that one mpirun started, connected by its MPI, for tensors in host memory.
+
+    Args:
+        store: where processes find each other.
+        rank: the number of this process.
+        size: how many processes.
+        timeout: how long others are waited for.
+
+    For an example see `distributed.init_process_group`.
+    """
 
     _name_of_engine = "mpi"
 
@@ -137,6 +155,15 @@ class ProcessGroupNCCL(_EngineGroup):
     What is asked for is queued on a stream of its own. `wait` lets the current stream wait for it,
     not the host (but with TORCH_NCCL_BLOCKING_WAIT=1, or a timeout). The processes are connected
     with the first tensor of a device.
+
+    Args:
+        store: where processes find each other.
+        rank: the number of this process.
+        size: how many processes.
+        timeout: how long others are waited for.
+        options: `ProcessGroupNCCL.Options`.
+
+    For an example see `distributed.init_process_group`.
     """
 
     _name_of_engine = "nccl"

@@ -143,6 +143,7 @@ class _Calls:
         def __getattr__(self, name: str) -> Any: ...
 
     def allreduce_coalesced(self, tensors, opts=None):
+        """Reduce tensors of all processes at once; engines that can have their own."""
         raise NotImplementedError
 
     def getBackendName(self) -> str:

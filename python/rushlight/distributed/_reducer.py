@@ -25,7 +25,16 @@ FIRST_BUCKET_BYTES = 1024 * 1024
 
 
 class GradBucket:
-    """A bucket of gradients, as a communication hook sees it."""
+    """A bucket of gradients, as a communication hook sees it.
+
+    Args:
+        index: its number; the last gradients are in bucket 0.
+        buffer: its gradients, flat.
+        parameters: those whose gradients it has.
+        last: whether it is the last one of this backward pass.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook`.
+    """
 
     def __init__(
         self, index: int, buffer: Tensor, parameters: Iterable[Tensor], last: bool
@@ -144,7 +153,19 @@ class _Bucket:
 
 
 class Reducer:
-    """The gradients of a list of parameters, made one over the processes of a group."""
+    """The gradients of a list of parameters, made one over the processes of a group.
+
+    Args:
+        parameters: the parameters.
+        names: their names, for messages.
+        process_group: the processes.
+        limits: bytes of the first bucket and of the others.
+        find_unused: whether the graph is searched for parameters without a gradient.
+        as_view: whether gradients are views of buckets.
+        static: whether the graph is the same each time.
+
+    For an example see `nn.parallel.DistributedDataParallel`.
+    """
 
     def __init__(
         self,

@@ -12,7 +12,16 @@ def _same_type(one, other):
 
 
 def all_gather_object_enforce_type(pg, object_list, obj, type_checker=_same_type) -> None:
-    """Gather all processes' objects in a list; TypeError if one has another type than the first."""
+    """Gather all processes' objects in a list; TypeError if one has another type than the first.
+
+    Args:
+        pg: the processes.
+        object_list: becomes the list of objects.
+        obj: that of this process.
+        type_checker: whether two objects have one type.
+
+    For an example see `distributed.all_gather_object`.
+    """
     _objects.all_gather_object(object_list, obj, group=pg)
     for rank, other in enumerate(object_list):
         if not type_checker(object_list[0], other):
@@ -33,7 +42,17 @@ def _result(data_or_fn):
 
 
 def broadcast(data_or_fn, *, success=True, stage_name=None, rank: int = 0, pg=None):
-    """Send a value or a function's result from one process to all; its error is raised in all."""
+    """Send a value or a function's result from one process to all; its error is raised in all.
+
+    Args:
+        data_or_fn: the value, or a function that gives it.
+        success: False: an error is sent.
+        stage_name: what is done, for messages.
+        rank: the process that sends.
+        pg: the processes; none by default: the value alone.
+
+    For an example see `distributed.collective_utils.all_gather`.
+    """
     if not success and data_or_fn is not None:
         raise AssertionError("Data or Function is expected to be None if not successful")
     data, error = None, None
@@ -53,7 +72,18 @@ def broadcast(data_or_fn, *, success=True, stage_name=None, rank: int = 0, pg=No
 
 
 def all_gather(data_or_fn, stage_name=None, pg=None):
-    """Gather values or results of all processes; the first error is raised in all."""
+    """Gather values or results of all processes; the first error is raised in all.
+
+    Args:
+        data_or_fn: the value, or a function that gives it.
+        stage_name: what is done, for messages.
+        pg: the processes; none by default: the value alone.
+
+    Example:
+        >>> from rushlight.distributed.collective_utils import all_gather
+        >>> all_gather(lambda: 3)
+        [3]
+    """
     data, error = _result(data_or_fn)
     if pg is None:
         if error is not None:

@@ -8,12 +8,24 @@ __all__ = ["launch", "main"]
 
 
 def launch(args) -> None:
-    """Start the processes that the options describe."""
+    """Start the processes that the options describe.
+
+    Args:
+        args: options, as `run.parse_args` gives them.
+
+    For an example see `distributed.run.parse_args`.
+    """
     run(args)
 
 
 def main(args=None) -> None:
-    """The launcher with the deprecated option --use-env, which has no effect."""
+    """The launcher with the deprecated option --use-env, which has no effect.
+
+    Args:
+        args: the words of the command line; those of this program by default.
+
+    For an example see `distributed.run.parse_args`.
+    """
     parser = get_args_parser()
     parser.add_argument("--use-env", "--use_env", action="store_true", help="always so")
     launch(parser.parse_args(args))

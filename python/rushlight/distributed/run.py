@@ -27,7 +27,10 @@ class _Env(argparse.Action):
 
 
 def get_args_parser() -> argparse.ArgumentParser:
-    """The parser of the options, each with dashes or underscores."""
+    """The parser of the options, each with dashes or underscores.
+
+    For an example see `distributed.run.parse_args`.
+    """
     parser = argparse.ArgumentParser(
         prog="rushrun", description="Starts a program in several processes.", allow_abbrev=False
     )
@@ -88,7 +91,17 @@ def get_args_parser() -> argparse.ArgumentParser:
 
 
 def parse_args(args=None):
-    """Parse the options of a command line."""
+    """Parse the options of a command line.
+
+    Args:
+        args: the words of the command line; those of this program by default.
+
+    Example:
+        >>> from rushlight.distributed.run import parse_args
+        >>> args = parse_args(["--nproc-per-node=2", "train.py", "--lr", "0.1"])
+        >>> args.nproc_per_node, args.training_script, args.training_script_args
+        ('2', 'train.py', ['--lr', '0.1'])
+    """
     return get_args_parser().parse_args(args)
 
 
@@ -107,7 +120,13 @@ def _processes(text: str) -> int:
 
 
 def config_from_args(args) -> tuple[Settings, list[str]]:
-    """Convert options to a `LaunchConfig`, a program and its arguments."""
+    """Convert options to a `LaunchConfig`, a program and its arguments.
+
+    Args:
+        args: options, as `parse_args` gives them.
+
+    For an example see `distributed.run.parse_args`.
+    """
     low, _, high = str(args.nnodes).partition(":")
     minimum, maximum = int(low), int(high or low)
     if not 0 < minimum <= maximum:
@@ -178,14 +197,26 @@ def _find_host(settings: Settings, args) -> None:
 
 
 def run(args) -> None:
-    """Start the processes that the options describe, and wait for them."""
+    """Start the processes that the options describe, and wait for them.
+
+    Args:
+        args: options, as `parse_args` gives them.
+
+    For an example see `distributed.run.parse_args`.
+    """
     settings, _ = config_from_args(args)
     Agent(settings).run()
 
 
 @record
 def main(args=None) -> None:
-    """The program `rushrun`."""
+    """The program `rushrun`.
+
+    Args:
+        args: the words of the command line; those of this program by default.
+
+    For an example see `distributed.run.parse_args`.
+    """
     run(parse_args(args))
 
 

@@ -24,12 +24,14 @@ from rushlight.distributions import (
     _normal,
     _powers,
     _random_matrices,
-    constraint_registry,
     constraints,
     distribution,
     kl,
     transforms,
     utils,
+)
+from rushlight.distributions import (
+    constraint_registry as constraint_registry,
 )
 
 from ._binary import (

@@ -144,8 +144,8 @@ class InverseGamma(TransformedDistribution):
     Support: x > 0.
 
     Args:
-        concentration: of the  gamma distribution, positive.
-        rate: of the  gamma distribution, positive: the scale of this one.
+        concentration: of the gamma distribution, positive.
+        rate: of the gamma distribution, positive: the scale of this one.
         validate_args: see `Distribution`.
 
     Example:

@@ -322,6 +322,7 @@ class LowRankMultivariateNormal(_NormalVector):
 
     @lazy_property
     def variance(self) -> Tensor:
+        """The variance of each number."""
         square = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return square.expand(self._batch_shape + self._event_shape)
 

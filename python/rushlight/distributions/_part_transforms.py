@@ -44,7 +44,7 @@ class CatTransform(_Parts):
     Args:
         tseq: a transform for each piece.
         dim: the dimension.
-        lengths: of the  pieces along it; 1 by default.
+        lengths: of the pieces along it; 1 by default.
         cache_size: 0 or 1.
 
     Example:
@@ -69,6 +69,7 @@ class CatTransform(_Parts):
 
     @lazy_property
     def event_dim(self) -> int:
+        """How many dimensions belong to one event: the most of its parts."""
         return max(t.event_dim for t in self.transforms)
 
     @lazy_property
@@ -109,10 +110,12 @@ class CatTransform(_Parts):
 
     @constraints.dependent_property
     def domain(self) -> Constraint:
+        """The constraint of inputs."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
     def codomain(self) -> Constraint:
+        """The constraint of results."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -161,8 +164,10 @@ class StackTransform(_Parts):
 
     @constraints.dependent_property
     def domain(self) -> Constraint:
+        """The constraint of inputs."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
     def codomain(self) -> Constraint:
+        """The constraint of results."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)

@@ -36,7 +36,7 @@ class Transform:
 
     Attributes:
         bijective: whether t is one to one between domain and codomain, so that `t.inv` undoes it.
-        sign: of the  derivative, for increasing or decreasing functions of one number: 1 or -1.
+        sign: of the derivative, for increasing or decreasing functions of one number: 1 or -1.
 
     Example:
         >>> t = torch.distributions.AffineTransform(0.0, 10.0).inv
@@ -77,6 +77,7 @@ class Transform:
 
     @open_property
     def sign(self) -> Any:
+        """The sign of the derivative: 1 or -1; of each element where it depends on arguments."""
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Any:
@@ -244,22 +245,26 @@ class ComposeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Constraint:
+        """The constraint of inputs."""
         if not self.parts:
             return constraints.real
         return _with_event_dim(self.parts[0].domain, self._event_dims()[0])
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Constraint:
+        """The constraint of results."""
         if not self.parts:
             return constraints.real
         return _with_event_dim(self.parts[-1].codomain, self._event_dims()[1])
 
     @lazy_property
     def bijective(self) -> bool:
+        """Whether every result has one input: that of all parts."""
         return all(part.bijective for part in self.parts)
 
     @lazy_property
     def sign(self) -> Any:
+        """The sign of the derivative: 1 or -1; of each element where it depends on arguments."""
         return math.prod((part.sign for part in self.parts), start=1)
 
     @open_property
@@ -341,10 +346,12 @@ class IndependentTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Constraint:
+        """The constraint of inputs."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Constraint:
+        """The constraint of results."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @open_property
@@ -353,6 +360,7 @@ class IndependentTransform(Transform):
 
     @open_property
     def sign(self) -> Any:
+        """The sign of the derivative: 1 or -1; of each element where it depends on arguments."""
         return self.base_transform.sign
 
     def _call(self, x):
@@ -406,10 +414,12 @@ class ReshapeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Constraint:
+        """The constraint of inputs."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Constraint:
+        """The constraint of results."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size: int = 1) -> Transform:

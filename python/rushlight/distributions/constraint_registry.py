@@ -20,7 +20,10 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Factories of transforms by the type of constraint."""
+    """Factories of transforms by the type of constraint.
+
+    For an example see `distributions.biject_to`.
+    """
 
     def __init__(self) -> None:
         self._registry: dict[type, Callable[[Any], transforms.Transform]] = {}

@@ -566,7 +566,7 @@ class _Cat(_Sequence):
     Args:
         cseq: a constraint for each piece.
         dim: the dimension.
-        lengths: of the  pieces along it; 1 by default.
+        lengths: of the pieces along it; 1 by default.
 
     Example:
         >>> constraints = torch.distributions.constraints

@@ -28,7 +28,7 @@ class Distribution:
     for each element of the batch from other parameters.
 
     Args:
-        batch_shape: of the  parameters, less what belongs to one event.
+        batch_shape: of the parameters, less what belongs to one event.
         event_shape: of one draw.
         validate_args: whether parameters, and values given to `log_prob` and its like, are checked
             against `arg_constraints` and `support` (ValueError). By default they are, unless Python

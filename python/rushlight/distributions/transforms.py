@@ -113,6 +113,7 @@ class PowerTransform(Transform):
 
     @lazy_property
     def sign(self) -> Any:
+        """The sign of the derivative: 1 or -1; of each element where it depends on arguments."""
         return self.exponent.sign()
 
     def __eq__(self, other: object) -> bool:
@@ -269,10 +270,12 @@ class AffineTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """The constraint of inputs."""
         return _with_event_dim(constraints.real, self.event_dim)
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
+        """The constraint of results."""
         return _with_event_dim(constraints.real, self.event_dim)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -291,6 +294,7 @@ class AffineTransform(Transform):
 
     @property
     def sign(self) -> Any:
+        """The sign of the derivative: 1 or -1; of each element where it depends on arguments."""
         if isinstance(self.scale, Tensor):
             return self.scale.sign()
         return (self.scale > 0) - (self.scale < 0)
@@ -518,6 +522,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self):
+        """The constraint of inputs: the distribution's support."""
         return self.distribution.support
 
     def _call(self, x):

@@ -32,6 +32,14 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
     Numbers become tensors with the dtype and on the device of the first tensor, of the default
     dtype where there is none. ValueError for anything else.
+
+    Args:
+        values: numbers and tensors.
+
+    Example:
+        >>> from rushlight.distributions.utils import broadcast_all
+        >>> broadcast_all(1.0, torch.zeros(2))
+        (tensor([1., 1.]), tensor([0., 0.]))
     """
     if not all(is_tensor_like(value) or isinstance(value, (int, float)) for value in values):
         raise ValueError(
@@ -67,18 +75,47 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Move probabilities away from 0 and 1 by a machine epsilon, so that logarithms are finite."""
+    """Move probabilities away from 0 and 1 by a machine epsilon, so that logarithms are finite.
+
+    Args:
+        probs: probabilities.
+
+    Example:
+        >>> from rushlight.distributions.utils import clamp_probs
+        >>> clamp_probs(torch.tensor([0.0, 0.5])).log().isfinite()
+        tensor([True, True])
+    """
     eps = rushlight.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Convert logits to probabilities: sigmoid if binary, else softmax over the last dimension."""
+    """Convert logits to probabilities: sigmoid if binary, else softmax over the last dimension.
+
+    Args:
+        logits: the logits.
+        is_binary: whether each is that of an event, not of one of several.
+
+    Example:
+        >>> from rushlight.distributions.utils import logits_to_probs
+        >>> logits_to_probs(torch.zeros(2)), logits_to_probs(torch.zeros(1), is_binary=True)
+        (tensor([0.5000, 0.5000]), tensor([0.5000]))
+    """
     return logits.sigmoid() if is_binary else functional.softmax(logits, dim=-1)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Convert clamped probabilities to logits: log(p / (1 - p)) if binary, else log(p)."""
+    """Convert clamped probabilities to logits: log(p / (1 - p)) if binary, else log(p).
+
+    Args:
+        probs: probabilities.
+        is_binary: whether each is that of an event, not of one of several.
+
+    Example:
+        >>> from rushlight.distributions.utils import probs_to_logits
+        >>> probs_to_logits(torch.tensor([0.5]), is_binary=True)
+        tensor([0.])
+    """
     clamped = clamp_probs(probs)
     return clamped.log() - (-clamped).log1p() if is_binary else clamped.log()
 
@@ -87,6 +124,21 @@ class lazy_property:
     """A property that is computed when it is first read, and is an ordinary attribute after that.
 
     Gradients are recorded for it whatever the mode is at that time.
+
+    Args:
+        wrapped: the method that computes it.
+
+    Example:
+        >>> from rushlight.distributions.utils import lazy_property
+        >>> class Circle:
+        ...     @lazy_property
+        ...     def area(self):
+        ...         print("computed")
+        ...         return 3.14
+        >>> circle = Circle()
+        >>> circle.area, circle.area
+        computed
+        (3.14, 3.14)
     """
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
@@ -108,7 +160,19 @@ def _elements_of_triangle(n: int, diag: int) -> int:
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """The elements on and below a diagonal, row by row: (..., n, n) to (..., m)."""
+    """The elements on and below a diagonal, row by row: (..., n, n) to (..., m).
+
+    Args:
+        mat: the matrices, (..., n, n).
+        diag: the diagonal: 0 for the main one, less for those below.
+
+    Example:
+        >>> from rushlight.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+        >>> vec = tril_matrix_to_vec(torch.tensor([[1, 9], [2, 3]]))
+        >>> vec, vec_to_tril_matrix(vec)
+        (tensor([1, 2, 3]), tensor([[1, 0],
+                [2, 3]]))
+    """
     n = mat.shape[-1]
     if not -n <= diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
@@ -117,7 +181,14 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Matrices with these elements on and below a diagonal, 0 above: (..., m) to (..., n, n)."""
+    """Matrices with these elements on and below a diagonal, 0 above: (..., m) to (..., n, n).
+
+    Args:
+        vec: the elements, (..., m).
+        diag: the diagonal: 0 for the main one, less for those below.
+
+    For an example see `distributions.utils.tril_matrix_to_vec`.
+    """
     size = vec.shape[-1]
     n = max(1, -diag)
     while _elements_of_triangle(n, diag) < size:

@@ -80,7 +80,17 @@ class ModuleCallEntry:
 
 
 class CallSpec(NamedTuple):
-    """The containers of all arguments, as (args, kwargs), and of the result."""
+    """The containers of all arguments, as (args, kwargs), and of the result.
+
+    Args:
+        in_spec: the containers of the arguments.
+        out_spec: those of the result.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> program.call_spec.out_spec.num_leaves
+        1
+    """
 
     in_spec: Any
     out_spec: Any

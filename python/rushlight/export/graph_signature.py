@@ -30,42 +30,80 @@ __all__ = [
 
 @dataclass
 class TensorArgument:
-    """A tensor, by the name of its node."""
+    """A tensor, by the name of its node.
+
+    Args:
+        name: of its node.
+
+    For an example see `export.graph_signature.InputSpec`.
+    """
 
     name: str
 
 
 @dataclass
 class TokenArgument:
-    """A token that orders effects; rushlight's own graphs have none."""
+    """A token that orders effects; rushlight's own graphs have none.
+
+    Args:
+        name: of its node.
+
+    For an example see `export.graph_signature.InputSpec`.
+    """
 
     name: str
 
 
 @dataclass
 class SymIntArgument:
-    """An int that depends on sizes."""
+    """An int that depends on sizes.
+
+    Args:
+        name: of its node.
+
+    For an example see `export.graph_signature.InputSpec`.
+    """
 
     name: str
 
 
 @dataclass
 class SymFloatArgument:
-    """A float that depends on sizes."""
+    """A float that depends on sizes.
+
+    Args:
+        name: of its node.
+
+    For an example see `export.graph_signature.InputSpec`.
+    """
 
     name: str
 
 
 @dataclass
 class SymBoolArgument:
-    """A bool that depends on sizes."""
+    """A bool that depends on sizes.
+
+    Args:
+        name: of its node.
+
+    For an example see `export.graph_signature.InputSpec`.
+    """
 
     name: str
 
 
 @dataclass
 class CustomObjArgument:
-    """An object of a bound class."""
+    """An object of a bound class.
+
+    Args:
+        name: of its placeholder or output.
+        class_fqn: the dotted name of its class.
+        fake_val: what stands for it while a program is exported.
+
+    For an example see `export.graph_signature.InputSpec`.
+    """
 
     name: str
     class_fqn: str
@@ -74,7 +112,14 @@ class CustomObjArgument:
 
 @dataclass
 class ConstantArgument:
-    """A value that is no tensor: a number, a bool, a text, None."""
+    """A value that is no tensor: a number, a bool, a text, None.
+
+    Args:
+        name: of its placeholder or output.
+        value: the value.
+
+    For an example see `export.graph_signature.InputSpec`.
+    """
 
     name: str
     value: int | float | bool | SymBool | str | None
@@ -92,7 +137,12 @@ ArgumentSpec = (
 
 
 class InputKind(enum.Enum):
-    """What a placeholder stands for."""
+    """What a placeholder stands for.
+
+    Example:
+        >>> torch.export.graph_signature.InputKind.PARAMETER.name
+        'PARAMETER'
+    """
 
     USER_INPUT = enum.auto()
     PARAMETER = enum.auto()
@@ -103,7 +153,12 @@ class InputKind(enum.Enum):
 
 
 class OutputKind(enum.Enum):
-    """What a value that the graph returns is for."""
+    """What a value that the graph returns is for.
+
+    Example:
+        >>> torch.export.graph_signature.OutputKind.USER_OUTPUT.name
+        'USER_OUTPUT'
+    """
 
     USER_OUTPUT = enum.auto()
     LOSS_OUTPUT = enum.auto()
@@ -124,7 +179,20 @@ def _line(spec: Any) -> str:
 
 @dataclass
 class InputSpec:
-    """One input: its kind, its placeholder, and the name of what it stands for in the module."""
+    """One input: its kind, its placeholder, and the name of what it stands for in the module.
+
+    Args:
+        kind: what the placeholder stands for.
+        arg: the placeholder.
+        target: the dotted name of a parameter, buffer or constant; None of an argument.
+        persistent: of a buffer, whether it belongs to the state dict.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> spec = program.graph_signature.input_specs[0]
+        >>> spec.kind.name, spec.arg.name, spec.target
+        ('PARAMETER', 'p_weight', 'weight')
+    """
 
     kind: InputKind
     arg: ArgumentSpec
@@ -141,7 +209,18 @@ class InputSpec:
 
 @dataclass
 class OutputSpec:
-    """One output: its kind, its value, and the name of what it changes."""
+    """One output: its kind, its value, and the name of what it changes.
+
+    Args:
+        kind: what the value is for.
+        arg: the value.
+        target: the dotted name of what it changes; None of a result.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> program.graph_signature.output_specs[0].kind.name
+        'USER_OUTPUT'
+    """
 
     kind: OutputKind
     arg: ArgumentSpec

@@ -53,6 +53,8 @@ class InterpreterModule(nn.Module):
     Args:
         graph: the graph; its attributes and submodules are those of this module.
         type_name: the class of the module that it was exported from.
+
+    For an example see `export.unflatten`.
     """
 
     def __init__(self, graph: Graph | None = None, type_name: str | None = None) -> None:

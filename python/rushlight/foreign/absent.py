@@ -37,7 +37,14 @@ def device_count():
 
 
 def manual_seed(seed: int):
-    """Nothing: there is no generator to seed."""
+    """Nothing: there is no generator to seed.
+
+    Args:
+        seed: means nothing here.
+
+    Example:
+        >>> torch.mps.manual_seed(0)
+    """
 
 
 manual_seed_all = manual_seed

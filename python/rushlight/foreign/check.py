@@ -32,7 +32,7 @@ class Use(NamedTuple):
     Attributes:
         optional: whether a `try` catches that it is missing.
         called: whether the program calls it here.
-        why: of a  name that is there and refuses whoever uses it.
+        why: of a name that is there and refuses whoever uses it.
     """
 
     name: str

@@ -162,7 +162,14 @@ class Namespace:
 
 @dataclass
 class PythonCode:
-    """The source of a function and the globals that it needs."""
+    """The source of a function and the globals that it needs.
+
+    Args:
+        src: the source.
+        globals: what names in it mean.
+
+    For an example see `fx.Graph`.
+    """
 
     src: str
     globals: dict[str, Any]

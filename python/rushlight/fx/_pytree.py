@@ -27,7 +27,7 @@ def register_pytree_flatten_spec(
 
     Args:
         cls: the class.
-        flatten_fn_spec: of a  container and a spec, the list of its parts.
+        flatten_fn_spec: of a container and a spec, the list of its parts.
         flatten_fn_exact_match_spec: whether a container fits a spec exactly.
     """
     SUPPORTED_NODES[cls] = flatten_fn_spec

@@ -415,7 +415,7 @@ class Graph:
         """Remove nodes without users or side effects; returns whether there were any.
 
         Args:
-            is_impure_node: of a  node whether it does more than give its result.
+            is_impure_node: of a node whether it does more than give its result.
         """
         self.lint()
         impure = (lambda node: node.is_impure()) if is_impure_node is None else is_impure_node

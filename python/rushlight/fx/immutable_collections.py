@@ -10,6 +10,7 @@ __all__ = ["immutable_dict", "immutable_list"]
 
 
 def _refuse(self, *args, **kwargs) -> NoReturn:
+    """Raises TypeError: it cannot be changed."""
     raise TypeError(
         f"{type(self).__name__!r} object does not support mutation: the arguments of a node are "
         "changed by giving it new ones, node.args = (...)"
@@ -17,7 +18,16 @@ def _refuse(self, *args, **kwargs) -> NoReturn:
 
 
 class immutable_list(list):
-    """A list that cannot be changed and has a hash."""
+    """A list that cannot be changed and has a hash.
+
+    Args:
+        iterable: the items.
+
+    Example:
+        >>> from rushlight.fx.immutable_collections import immutable_list
+        >>> hash(immutable_list([1, 2])) == hash(immutable_list([1, 2]))
+        True
+    """
 
     def __hash__(self) -> int:
         return hash(tuple(self))
@@ -30,7 +40,10 @@ class immutable_list(list):
 
 
 class immutable_dict(dict):
-    """A dict that cannot be changed and has a hash."""
+    """A dict that cannot be changed and has a hash.
+
+    For an example see `fx.immutable_collections.immutable_list`.
+    """
 
     def __hash__(self) -> int:
         return hash(frozenset(self.items()))

@@ -424,7 +424,7 @@ class Node:
 
         Args:
             replace_with: the node.
-            delete_user_cb: of a  user whether it is changed; None means all are.
+            delete_user_cb: of a user whether it is changed; None means all are.
             propagate_meta: move `meta` over, to a node that has none.
 
         Returns:

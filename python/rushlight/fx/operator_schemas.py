@@ -22,7 +22,14 @@ __all__ = [
 
 
 class ArgsKwargsPair(NamedTuple):
-    """Positional and keyword arguments."""
+    """Positional and keyword arguments.
+
+    Args:
+        args: the positional ones.
+        kwargs: those by name.
+
+    For an example see `fx.operator_schemas.normalize_function`.
+    """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -47,7 +54,17 @@ def _signature_of_schema(schema: Any) -> inspect.Signature:
 
 
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:
-    """The signatures of an op's overloads, with schemas if asked for; None if it is no op."""
+    """The signatures of an op's overloads, with schemas if asked for; None if it is no op.
+
+    Args:
+        op: the op.
+        return_schemas: give a pair: signatures and schemas.
+
+    Example:
+        >>> from rushlight.fx.operator_schemas import get_signature_for_torch_op
+        >>> list(get_signature_for_torch_op(torch.relu)[0].parameters)
+        ['input']
+    """
     schemas = []
     if hasattr(op, "_schema"):
         schemas = [op._schema]
@@ -73,7 +90,17 @@ def _is_op(target: Any) -> bool:
 def check_for_mutable_operation(
     target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Raise RuntimeError if a call of an op with these arguments writes into one of them."""
+    """Raise RuntimeError if a call of an op with these arguments writes into one of them.
+
+    Args:
+        target: the op.
+        args: positional arguments.
+        kwargs: keyword arguments.
+
+    Example:
+        >>> from rushlight.fx.operator_schemas import check_for_mutable_operation
+        >>> check_for_mutable_operation(torch.add, (torch.ones(1), 1), {})
+    """
     if not isinstance(target, types.BuiltinFunctionType) and not _is_op(target):
         return
     signatures, schemas = get_signature_for_torch_op(target, return_schemas=True)
@@ -88,7 +115,16 @@ def check_for_mutable_operation(
 
 
 def create_type_hint(x: Any) -> Any:
-    """The type of a list or tuple of items, if one type covers all of them; else `x`."""
+    """The type of a list or tuple of items, if one type covers all of them; else `x`.
+
+    Args:
+        x: a type, or a list or tuple of types.
+
+    Example:
+        >>> from rushlight.fx.operator_schemas import create_type_hint
+        >>> create_type_hint([int, int])
+        list[int]
+    """
     if not isinstance(x, list | tuple):
         return x
     if not all(isinstance(item, type) for item in x):
@@ -101,6 +137,16 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
     """Whether an argument of one type can be passed for a parameter of another.
 
     A single number stands for a list of them, and a dtype for an int.
+
+    Args:
+        signature_type: of the parameter.
+        argument_type: of the argument.
+
+    Example:
+        >>> from typing import List
+        >>> from rushlight.fx.operator_schemas import type_matches
+        >>> type_matches(List[int], int), type_matches(int, float)
+        (True, False)
     """
     origin, parts = get_origin(signature_type), get_args(signature_type)
     if signature_type is argument_type:
@@ -158,6 +204,13 @@ def normalize_function(
             arguments.
         kwarg_types: has no effect.
         normalize_to_only_use_kwargs: give all by keyword.
+
+    Example:
+        >>> from rushlight.fx.operator_schemas import normalize_function
+        >>> x = torch.ones(2)
+        >>> pair = normalize_function(torch.add, (x, 1), normalize_to_only_use_kwargs=True)
+        >>> sorted(pair.kwargs)
+        ['alpha', 'input', 'other']
     """
     kwargs = {} if kwargs is None else kwargs
     signatures = None
@@ -190,6 +243,8 @@ def normalize_module(
         args: positional arguments.
         kwargs: keyword arguments.
         normalize_to_only_use_kwargs: give all by keyword.
+
+    For an example see `fx.operator_schemas.normalize_function`.
     """
     signature = inspect.signature(root.get_submodule(target).forward)
     return _bind(signature, args, kwargs or {}, normalize_to_only_use_kwargs)

@@ -43,7 +43,14 @@ class TraceError(ValueError):
 
 
 class Scope:
-    """The module that is running: its dotted name and its class."""
+    """The module that is running: its dotted name and its class.
+
+    Args:
+        module_path: its dotted name.
+        module_type: its class.
+
+    For an example see `fx.Tracer`.
+    """
 
     def __init__(self, module_path: str, module_type: Any) -> None:
         self.module_path = module_path
@@ -51,7 +58,14 @@ class Scope:
 
 
 class ScopeContextManager:
-    """A context manager that sets another scope."""
+    """A context manager that sets another scope.
+
+    Args:
+        scope: the scope that is changed.
+        current_scope: what it becomes.
+
+    For an example see `fx.Tracer`.
+    """
 
     def __init__(self, scope: Scope, current_scope: Scope) -> None:
         self._before = copy.copy(scope)
@@ -76,7 +90,10 @@ def _no_nodes(arg: Any) -> Any:
 
 
 class TracerBase:
-    """Makes nodes from operations on proxies."""
+    """Makes nodes from operations on proxies.
+
+    For an example see `fx.Tracer`.
+    """
 
     graph: Graph
     # Whether nodes know the stack of the program.
@@ -193,7 +210,13 @@ def _is_own_file(name: str) -> bool:
 
 
 class GraphAppendingTracer(TracerBase):
-    """Appends operations on proxies of a graph's nodes to that graph."""
+    """Appends operations on proxies of a graph's nodes to that graph.
+
+    Args:
+        graph: the graph.
+
+    For an example see `fx.Tracer`.
+    """
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -337,7 +360,14 @@ def _in_assert(frame: Any) -> bool:
 
 
 class Attribute(Proxy):
-    """An attribute of a proxy. Reading it makes a node; calling it records a method call."""
+    """An attribute of a proxy. Reading it makes a node; calling it records a method call.
+
+    Args:
+        root: the proxy.
+        attr: the attribute's name.
+
+    For an example see `fx.Proxy`.
+    """
 
     def __init__(self, root: Proxy, attr: str) -> None:
         self.root = root
@@ -358,7 +388,16 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """Stands for a parameter whose sizes are known; it answers questions about them."""
+    """Stands for a parameter whose sizes are known; it answers questions about them.
+
+    Args:
+        tracer: who makes nodes.
+        node: the node that gets the parameter.
+        name: the parameter's name.
+        param: the parameter.
+
+    For an example see `fx.Proxy`.
+    """
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param: Tensor) -> None:
         super().__init__(node, tracer)

@@ -17,7 +17,14 @@ __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with
 
 
 class Match(NamedTuple):
-    """A match of a pattern: its last node, and a dict from the pattern's nodes to the graph's."""
+    """A match of a pattern: its last node, and a dict from the pattern's nodes to the graph's.
+
+    Args:
+        anchor: the last node.
+        nodes_map: from the pattern's nodes to the graph's.
+
+    For an example see `fx.replace_pattern`.
+    """
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -25,7 +32,15 @@ class Match(NamedTuple):
 
 @dataclass
 class ReplacedPatterns:
-    """A match with the nodes that replaced it."""
+    """A match with the nodes that replaced it.
+
+    Args:
+        anchor: the last node.
+        nodes_map: from the pattern's nodes to the graph's.
+        replacements: the new nodes.
+
+    For an example see `fx.replace_pattern`.
+    """
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -167,6 +182,8 @@ def replace_pattern_with_filters(
         match_filters: all must be true of a match.
         ignore_literals: numbers and strings in the pattern match any.
         replacement_callback: makes the replacement of a match.
+
+    For an example see `fx.replace_pattern`.
     """
     return _replace(
         gm, pattern, replacement, match_filters or [], ignore_literals, replacement_callback

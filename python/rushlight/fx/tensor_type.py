@@ -12,6 +12,16 @@ class TensorType:
 
     Args:
         dim: the sizes, a tuple or list; `Dyn` where one is unknown.
+
+    Example:
+        >>> from rushlight.fx.tensor_type import Dyn, TensorType, is_consistent, is_more_precise
+        >>> known, open_ = TensorType((2, 3)), TensorType((2, Dyn))
+        >>> (
+        ...     is_consistent(known, open_),
+        ...     is_more_precise(known, open_),
+        ...     is_more_precise(open_, known),
+        ... )
+        (True, True, False)
     """
 
     def __init__(self, dim: Any) -> None:
@@ -62,14 +72,28 @@ def _of_one_rank(t1: object, t2: object) -> bool:
 
 
 def is_consistent(t1: object, t2: object) -> bool:
-    """Whether a value can have both types: they agree wherever both are known."""
+    """Whether a value can have both types: they agree wherever both are known.
+
+    Args:
+        t1: a type.
+        t2: another one.
+
+    For an example see `fx.tensor_type.TensorType`.
+    """
     if t1 == t2 or isinstance(t1, _DynType) or isinstance(t2, _DynType):
         return True
     return _of_one_rank(t1, t2) and all(map(is_consistent, t1.__args__, t2.__args__))  # type: ignore[attr-defined]
 
 
 def is_more_precise(t1: object, t2: object) -> bool:
-    """Whether t1 knows everything that t2 knows."""
+    """Whether t1 knows everything that t2 knows.
+
+    Args:
+        t1: a type.
+        t2: another one.
+
+    For an example see `fx.tensor_type.TensorType`.
+    """
     if t1 == t2 or isinstance(t2, _DynType):
         return True
     return _of_one_rank(t1, t2) and all(map(is_more_precise, t1.__args__, t2.__args__))  # type: ignore[attr-defined]

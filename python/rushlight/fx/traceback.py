@@ -24,7 +24,17 @@ _preserving = False
 
 @contextlib.contextmanager
 def preserve_node_meta(enable: bool = True) -> Iterator[None]:
-    """A context manager in which new nodes copy the `meta` of the running node."""
+    """A context manager in which new nodes copy the `meta` of the running node.
+
+    Args:
+        enable: False changes nothing.
+
+    Example:
+        >>> from rushlight.fx import traceback
+        >>> with traceback.preserve_node_meta():
+        ...     traceback.has_preserved_node_meta()
+        True
+    """
     global _preserving, _current
     before = _preserving, _current
     _preserving, _current = enable, dict(_current)
@@ -35,18 +45,30 @@ def preserve_node_meta(enable: bool = True) -> Iterator[None]:
 
 
 def has_preserved_node_meta() -> bool:
-    """Whether `preserve_node_meta` is on."""
+    """Whether `preserve_node_meta` is on.
+
+    For an example see `fx.traceback.preserve_node_meta`.
+    """
     return _preserving
 
 
 def set_stack_trace(stack: list[str]) -> None:
-    """Set the stack trace of the running node."""
+    """Set the stack trace of the running node.
+
+    Args:
+        stack: its lines.
+
+    For an example see `fx.traceback.preserve_node_meta`.
+    """
     if _preserving and stack:
         _current["stack_trace"] = "".join(stack)
 
 
 def format_stack() -> list[str]:
-    """The stack trace of the running node: the one that was set, or Python's own."""
+    """The stack trace of the running node: the one that was set, or Python's own.
+
+    For an example see `fx.traceback.preserve_node_meta`.
+    """
     if _preserving:
         return [_current.get("stack_trace", "")]
     return traceback.format_list(traceback.extract_stack()[:-1])
@@ -59,6 +81,8 @@ def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
     Args:
         node: the node.
         pass_name: who runs it.
+
+    For an example see `fx.traceback.preserve_node_meta`.
     """
     global _current
     before = _current
@@ -71,5 +95,8 @@ def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
 
 
 def get_current_meta() -> dict[str, Any]:
-    """The `meta` of the running node."""
+    """The `meta` of the running node.
+
+    For an example see `fx.traceback.preserve_node_meta`.
+    """
     return _current

@@ -8,7 +8,10 @@ from rushlight.futures import Future
 
 
 class BroadcastingListCls:
-    """The type of a list for which one value may stand, that of each of its items."""
+    """The type of a list for which one value may stand, that of each of its items.
+
+    For an example see `jit.annotations.BroadcastingList1`.
+    """
 
     def __getitem__(self, kind):
         return List[kind]  # noqa: UP006

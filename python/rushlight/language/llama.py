@@ -32,6 +32,8 @@ class LlamaSizes:
         context: positions that the network was made for.
         eps: of the norms.
         base: of the frequencies of positions.
+
+    For an example see `language.Llama`.
     """
 
     layers: int
@@ -224,6 +226,11 @@ class Llama(nn.Module):
 
     Raises:
         ValueError: metadata and tensors are not those of such a network.
+
+    Example:
+        >>> from rushlight import gguf
+        >>> from rushlight.language import Llama
+        >>> network = Llama(*gguf.load("model.gguf"))  # doctest: +SKIP
     """
 
     def __init__(

@@ -58,7 +58,7 @@ def _reduction_identity(op_name: str, input, *args):
 
     Args:
         op_name: the name of a function of this module, with or without its module's before it.
-        input: of the  dtype and on the device wanted.
+        input: of the dtype and on the device wanted.
         args: those of the reduction: `norm` has an identity for each `ord`.
     """
     name = op_name.rsplit(".", 1)[-1]

@@ -36,7 +36,10 @@ _CAUSE_SECONDS = 5
 
 
 class ProcessException(Exception):
-    """A process failed; `error_index` is its index."""
+    """A process failed; `error_index` is its index.
+
+    For an example see `multiprocessing.spawn`.
+    """
 
     def __init__(self, msg, error_index, pid) -> None:
         super().__init__(msg)

@@ -85,34 +85,44 @@ class PackedSequence(PackedSequence_):
         return self.to(*args, device="cpu", **kwargs)
 
     def double(self):
+        """The same sequences in float64."""
         return self.to(dtype=rushlight.double)
 
     def float(self):
+        """The same sequences in float32."""
         return self.to(dtype=rushlight.float)
 
     def half(self):
+        """The same sequences in float16."""
         return self.to(dtype=rushlight.half)
 
     def long(self):
+        """The same sequences in int64."""
         return self.to(dtype=rushlight.long)
 
     def int(self):
+        """The same sequences in int32."""
         return self.to(dtype=rushlight.int)
 
     def short(self):
+        """The same sequences in int16."""
         return self.to(dtype=rushlight.short)
 
     def char(self):
+        """The same sequences in int8."""
         return self.to(dtype=rushlight.int8)
 
     def byte(self):
+        """The same sequences in uint8."""
         return self.to(dtype=rushlight.uint8)
 
     @property
     def is_cuda(self):
+        """Whether the data are on a GPU."""
         return self.data.is_cuda
 
     def is_pinned(self):
+        """Whether the data are in pinned memory."""
         return self.data.is_pinned()
 
 

@@ -18,7 +18,12 @@ ops = _C.ops
 
 
 class ScalingType(enum.IntEnum):
-    """How many numbers of a matrix share one scale."""
+    """How many numbers of a matrix share one scale.
+
+    Example:
+        >>> torch.nn.functional.ScalingType.TensorWise.name
+        'TensorWise'
+    """
 
     TensorWise = 0
     RowWise = 1
@@ -29,7 +34,12 @@ class ScalingType(enum.IntEnum):
 
 
 class SwizzleType(enum.IntEnum):
-    """The memory layout of scales."""
+    """The memory layout of scales.
+
+    Example:
+        >>> torch.nn.functional.SwizzleType.NO_SWIZZLE.name
+        'NO_SWIZZLE'
+    """
 
     NO_SWIZZLE = 0
     SWIZZLE_32_4_4 = 1
@@ -203,7 +213,7 @@ def _scaled_mm(
         scale_b: one number, or one for each column.
         bias: is added.
         scale_result: what a result of 8 bits is multiplied by.
-        out_dtype: of the  result; the input's where None.
+        out_dtype: of the result; the input's where None.
         use_fast_accum: has no effect: sums are float32.
     """
     out_dtype = input.dtype if out_dtype is None else out_dtype

@@ -4,6 +4,8 @@ from typing import TypeVar
 
 from rushlight import Tensor
 
+__all__: list[str] = []
+
 _T = TypeVar("_T")
 
 _scalar_or_tuple_any_t = _T | tuple[_T, ...]

@@ -51,7 +51,16 @@ def conv1d_input(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """Differentiate `conv1d` by its input, which has the size `input_size`."""
+    """Differentiate `conv1d` by its input, which has the size `input_size`.
+
+    Args:
+        input_size: the shape of the input, (N, C, L).
+        weight: the filters, (out channels, C / groups, width).
+        grad_output: the gradient of the result.
+        stride, padding, dilation, groups: those of the convolution.
+
+    For an example see `nn.grad.conv2d_input`.
+    """
     return _by_input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
@@ -64,7 +73,16 @@ def conv1d_weight(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """Differentiate `conv1d` by its weight, which has the size `weight_size`."""
+    """Differentiate `conv1d` by its weight, which has the size `weight_size`.
+
+    Args:
+        input: the input, (N, C, L).
+        weight_size: the shape of the filters, (out channels, C / groups, width).
+        grad_output: the gradient of the result.
+        stride, padding, dilation, groups: those of the convolution.
+
+    For an example see `nn.grad.conv2d_weight`.
+    """
     return _by_weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
@@ -77,7 +95,21 @@ def conv2d_input(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """Differentiate `conv2d` by its input, which has the size `input_size`."""
+    """Differentiate `conv2d` by its input, which has the size `input_size`.
+
+    Args:
+        input_size: the shape of the input, (N, C, H, W).
+        weight: the filters, (out channels, C / groups, height, width).
+        grad_output: the gradient of the result.
+        stride, padding, dilation, groups: those of the convolution.
+
+    Example:
+        >>> weight = torch.ones(1, 1, 2, 2)
+        >>> torch.nn.grad.conv2d_input((1, 1, 3, 3), weight, torch.ones(1, 1, 2, 2))
+        tensor([[[[1., 2., 1.],
+                  [2., 4., 2.],
+                  [1., 2., 1.]]]])
+    """
     return _by_input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
@@ -90,7 +122,20 @@ def conv2d_weight(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """Differentiate `conv2d` by its weight, which has the size `weight_size`."""
+    """Differentiate `conv2d` by its weight, which has the size `weight_size`.
+
+    Args:
+        input: the input, (N, C, H, W).
+        weight_size: the shape of the filters, (out channels, C / groups, height, width).
+        grad_output: the gradient of the result.
+        stride, padding, dilation, groups: those of the convolution.
+
+    Example:
+        >>> x = torch.arange(9.0).reshape(1, 1, 3, 3)
+        >>> torch.nn.grad.conv2d_weight(x, (1, 1, 2, 2), torch.ones(1, 1, 2, 2))
+        tensor([[[[ 8., 12.],
+                  [20., 24.]]]])
+    """
     return _by_weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
@@ -103,7 +148,16 @@ def conv3d_input(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """Differentiate `conv3d` by its input, which has the size `input_size`."""
+    """Differentiate `conv3d` by its input, which has the size `input_size`.
+
+    Args:
+        input_size: the shape of the input, (N, C, D, H, W).
+        weight: the filters, (out channels, C / groups, depth, height, width).
+        grad_output: the gradient of the result.
+        stride, padding, dilation, groups: those of the convolution.
+
+    For an example see `nn.grad.conv2d_input`.
+    """
     return _by_input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
@@ -116,5 +170,14 @@ def conv3d_weight(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """Differentiate `conv3d` by its weight, which has the size `weight_size`."""
+    """Differentiate `conv3d` by its weight, which has the size `weight_size`.
+
+    Args:
+        input: the input, (N, C, D, H, W).
+        weight_size: the shape of the filters, (out channels, C / groups, depth, height, width).
+        grad_output: the gradient of the result.
+        stride, padding, dilation, groups: those of the convolution.
+
+    For an example see `nn.grad.conv2d_weight`.
+    """
     return _by_weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)

@@ -15,9 +15,37 @@ from typing import Any, TypeVar
 import rushlight
 from rushlight import _C, Tensor
 from rushlight._library.offers import handle_torch_function, has_torch_function_unary
-from rushlight._names.listed import dir_of
 from rushlight._texts.docstrings import arguments
 from rushlight._warnings import warn
+
+__all__ = [
+    "calculate_gain",
+    "constant",
+    "constant_",
+    "dirac",
+    "dirac_",
+    "eye",
+    "eye_",
+    "kaiming_normal",
+    "kaiming_normal_",
+    "kaiming_uniform",
+    "kaiming_uniform_",
+    "normal",
+    "normal_",
+    "ones_",
+    "orthogonal",
+    "orthogonal_",
+    "sparse",
+    "sparse_",
+    "trunc_normal_",
+    "uniform",
+    "uniform_",
+    "xavier_normal",
+    "xavier_normal_",
+    "xavier_uniform",
+    "xavier_uniform_",
+    "zeros_",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -499,5 +527,3 @@ _no_grad_normal_ = normal_
 _no_grad_trunc_normal_ = trunc_normal_
 _no_grad_fill_ = constant_
 _no_grad_zero_ = zeros_
-
-__dir__ = dir_of(__name__, "arguments dir_of handle_torch_function has_torch_function_unary")

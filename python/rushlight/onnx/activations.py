@@ -10,6 +10,8 @@ from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._names import unary
 from rushlight.onnx._registry import lowers
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 
 @unary("relu")
 def relu(g: Builder, self: Value) -> Value:

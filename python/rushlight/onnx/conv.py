@@ -8,6 +8,8 @@ from typing import Any
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 
 def batched(g: Builder, x: Value, dims: int) -> tuple[Value, bool]:
     """An input with a batch dimension, and whether that had to be put in."""

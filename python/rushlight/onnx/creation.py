@@ -10,6 +10,8 @@ from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
 from rushlight.onnx._types import element_type
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 _NUMBERS = {"zeros": 0, "ones": 1, "empty": 0}
 
 

@@ -11,6 +11,8 @@ from rushlight.onnx._registry import lowers
 from rushlight.onnx.logic import chosen, truth
 from rushlight.onnx.pointwise import floored
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 # Reductions of scattering by PyTorch's words.
 _REDUCTIONS = {
     "sum": "add",

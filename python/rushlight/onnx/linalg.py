@@ -10,6 +10,8 @@ from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
 from rushlight.onnx.reduce import reduced, vector_norm
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 
 @lowers("aten.matmul.default", "aten.mm.default", "aten.bmm.default", "aten.mv.default")
 @lowers("aten.dot.default", "aten.vdot.default", "aten.inner.default", "aten.linalg_matmul.default")

@@ -9,6 +9,8 @@ from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._names import binary, unary
 from rushlight.onnx._registry import lowers
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 
 def is_float(x: Value) -> bool:
     return x.dtype.is_floating_point

@@ -10,6 +10,8 @@ from rushlight.onnx._registry import lowers
 from rushlight.onnx.reduce import reduced
 from rushlight.onnx.softmax import softmax
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 _REDUCTIONS = ("none", "mean", "sum")
 
 

@@ -8,6 +8,8 @@ import rushlight
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 
 def _vector(g: Builder, given: Value | None, size: int, number: float, like: Value) -> Value:
     """A weight or bias of each channel, where none is given."""

@@ -9,6 +9,8 @@ import rushlight
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 

@@ -11,6 +11,8 @@ from rushlight.onnx._names import binary, unary
 from rushlight.onnx._registry import lowers
 from rushlight.onnx.logic import chosen, is_float, is_infinite, signbit, truth
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 # Floating-point functions that ONNX has under the same meaning; integers are converted first.
 FLOATS = {
     "acos": "Acos",

@@ -11,6 +11,8 @@ from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
 from rushlight.onnx.conv import batched
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 
 def _ends(
     x: Value,

@@ -7,6 +7,8 @@ from typing import Any
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 # Of each kind: the op, how many gates there are, and which of PyTorch's is at each place of ONNX's.
 _KINDS: dict[str, tuple[str, list[int], dict[str, Any]]] = {
     "lstm": ("LSTM", [0, 3, 1, 2], {}),

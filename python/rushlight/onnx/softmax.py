@@ -5,6 +5,8 @@ from __future__ import annotations
 from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._registry import lowers
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 
 def softmax(g: Builder, x: Value, dim: int, kind: str = "Softmax") -> Value:
     """Shares that sum to 1 along a dimension, or their logarithms."""

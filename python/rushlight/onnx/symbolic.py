@@ -5,6 +5,8 @@ from __future__ import annotations
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 
 @lowers("onnx_symbolic._node.default")
 def node(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._registry import lowers
 
+__all__: list[str] = []  # lowerings are found by the names of their ops
+
 
 @lowers("rushlight._roi_average.default")
 def roi_align(

@@ -21,8 +21,11 @@ __all__ = ["Adadelta"]
 class Adadelta(StatewiseOptimizer):
     """Scales the gradient by the root of the running mean square of steps over that of gradients.
 
+    Step, with the gradient g (Zeiler, 2012): v ← rho * v + (1 - rho) * g², d = √(u + eps) / √(v +
+    eps) * g, u ← rho * u + (1 - rho) * d², and p ← p - lr * d.
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the factor of the step.
         rho: weight of the old values in the running means.
         eps: added to both mean squares.

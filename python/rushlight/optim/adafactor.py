@@ -16,8 +16,12 @@ __all__ = ["Adafactor"]
 class Adafactor(ParameterwiseOptimizer):
     """Divides by the root of a mean square that is kept as a row and a column of each matrix.
 
+    Step t, with the gradient g (Shazeer and Stern, 2018): V ← (1 - k) * V + k * g² with k =
+    t^beta2_decay, of a matrix from the means R of its rows and C of its columns, V = R * C /
+    mean(R); u = g / √V, and p ← p - max(eps[1], rms(p)) * min(lr, 1 / √t) * u / max(1, rms(u) / d).
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the greatest relative step.
         beta2_decay: the power of the step count that gives the weight of new squares.
         eps: the least root (None: the dtype's epsilon) and the least size of a parameter.

@@ -24,8 +24,11 @@ __all__ = ["Adagrad"]
 class Adagrad(StatewiseOptimizer):
     """Divides the gradient by the root of the sum of its squares so far.
 
+    Step t, with the gradient g (Duchi and others, 2011): s ← s + g², and p ← p - lr / (1 + (t - 1)
+    * lr_decay) * g / (√s + eps).
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the learning rate.
         lr_decay: the rate is divided by 1 + (steps before) * lr_decay.
         weight_decay: this times the parameter is added to the gradient.

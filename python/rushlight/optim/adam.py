@@ -21,8 +21,11 @@ __all__ = ["Adam"]
 class Adam(StatewiseOptimizer):
     """Steps along the running mean of the gradient over the root of its running mean square.
 
+    Step t, with the gradient g (Kingma and Ba, 2015): m ← b1 * m + (1 - b1) * g, v ← b2 * v + (1 -
+    b2) * g², and p ← p - lr * (m / (1 - b1^t)) / (√(v / (1 - b2^t)) + eps).
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the learning rate, a number or a tensor of one element.
         betas: weights of the old values in the two running means.
         eps: a number that is added to the root, against division by zero.

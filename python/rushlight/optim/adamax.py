@@ -21,8 +21,11 @@ __all__ = ["Adamax"]
 class Adamax(StatewiseOptimizer):
     """Adam with the largest recent gradient in place of the root of the mean square.
 
+    Step t, with the gradient g (Kingma and Ba, 2015): m ← b1 * m + (1 - b1) * g, u ← max(b2 * u,
+    |g| + eps), and p ← p - lr / (1 - b1^t) * m / u.
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the learning rate.
         betas: weights of the old values in the running mean and in the running maximum.
         eps: added to the gradient's size.

@@ -16,6 +16,9 @@ __all__ = ["AdamW"]
 class AdamW(Adam):
     """Adam with decoupled weight decay: parameters shrink by lr * weight_decay at each step.
 
+    Step (Loshchilov and Hutter, 2019): p ← p * (1 - lr * weight_decay), and then the step of
+    `Adam`.
+
     Args:
         params, lr, betas, eps, weight_decay, amsgrad, maximize: see `Adam`.
         foreach: accepted; all parameters of a group are updated at once anyway.

@@ -25,8 +25,11 @@ __all__ = ["ASGD"]
 class ASGD(StatewiseOptimizer):
     """Stochastic gradient descent that also keeps the average of the parameters, in `ax`.
 
+    Step t, with the gradient g (Polyak and Juditsky, 1992): p ← p * (1 - lambd * e) - e * g, ax ←
+    ax + (p - ax) / max(1, t - 1 - t0), with the rate e = lr / (1 + lambd * lr * (t - 1))^alpha.
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the learning rate.
         lambd: the decay of the parameters and of the learning rate.
         alpha: the power with which the learning rate decreases.

@@ -121,6 +121,10 @@ class _LineSearch:
 class LBFGS(Optimizer):
     """Quasi-Newton steps from the last changes of gradient and parameters.
 
+    Step (Nocedal, 1980): p ← p - lr * H * g, where H, about the inverse of the second derivatives,
+    is made of the last changes of g and p; with a line search its length is the one found in the
+    place of lr.
+
     Args:
         params: real parameters, in one group; see `Optimizer`.
         lr: length of the steps that are not searched for.

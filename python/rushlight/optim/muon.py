@@ -43,6 +43,11 @@ def _adjust_lr(lr: float, how: str | None, shape: Sequence[int]) -> float:
 class Muon(ParameterwiseOptimizer):
     """Orthogonalised momentum for matrices.
 
+    Step, with the gradient g (Jordan, 2024): m ← momentum * m + (1 - momentum) * g, b = m, or (1 -
+    momentum) * g + momentum * m with `nesterov`, and p ← p * (1 - lr * weight_decay) - lr * s * O,
+    where O is b made nearly orthogonal by steps of Newton and Schulz, and s = √max(1, rows /
+    columns), or √max(rows, columns) / 5 for "match_rms_adamw".
+
     Args:
         params: matrices; see `Optimizer`.
         lr: the learning rate.

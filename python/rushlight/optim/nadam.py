@@ -24,8 +24,12 @@ __all__ = ["NAdam"]
 class NAdam(StatewiseOptimizer):
     """Adam with Nesterov momentum.
 
+    Step t, with the gradient g (Dozat, 2016): m and v as in `Adam`, μ(t) = b1 * (1 - 0.96^(t *
+    momentum_decay) / 2), M(t) the product of μ(1) to μ(t), and p ← p - lr * (μ(t + 1) * m / (1 -
+    M(t + 1)) + (1 - μ(t)) * g / (1 - M(t))) / (√(v / (1 - b2^t)) + eps).
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the learning rate.
         betas: weights of the old values in the two running means.
         eps: a number that is added to the root, against division by zero.

@@ -21,8 +21,12 @@ __all__ = ["RAdam"]
 class RAdam(StatewiseOptimizer):
     """Adam that begins with momentum alone, until its mean squares are reliable.
 
+    Step t (Liu and others, 2020): m and v as in `Adam`, a = 2 / (1 - b2) - 1, r = a - 2 * t * b2^t
+    / (1 - b2^t). Where r > 5, p ← p - lr * m / (1 - b1^t) * √(1 - b2^t) / (√v + eps) * √((r - 4) *
+    (r - 2) * a / ((a - 4) * (a - 2) * r)); before, p ← p - lr * m / (1 - b1^t).
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the learning rate.
         betas: weights of the old values in the two running means.
         eps: a number that is added to the root, against division by zero.

@@ -21,8 +21,12 @@ __all__ = ["RMSprop"]
 class RMSprop(StatewiseOptimizer):
     """Divides the gradient by the root of its running mean square.
 
+    Step, with the gradient g (Hinton, 2012): v ← alpha * v + (1 - alpha) * g², d = g / (√v + eps),
+    b ← momentum * b + d, and p ← p - lr * b. If it is centered, a ← alpha * a + (1 - alpha) * g,
+    and v - a² stands in the place of v.
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the learning rate.
         alpha: weight of the old value in the running mean.
         eps: a number that is added to the root, against division by zero.

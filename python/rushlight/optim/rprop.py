@@ -25,8 +25,12 @@ class Rprop(StatewiseOptimizer):
     """Adapts the step length of each element: it grows while the sign of the gradient stays the
     same.
 
+    Step, with the gradient g and the one before, h (Riedmiller and Braun, 1993): the length s is
+    multiplied by etas[1] where g * h > 0 and by etas[0] where g * h < 0, within `step_sizes`; there
+    g counts as 0. Then p ← p - s * sign(g).
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the initial length of steps.
         etas: the factors of the length if the sign has changed, and if it has not.
         step_sizes: the least and the greatest length.

@@ -18,8 +18,11 @@ __all__ = ["SGD"]
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum and weight decay.
 
+    Step, with the gradient g: v ← momentum * v + (1 - dampening) * g, where v begins as g, and p ←
+    p - lr * v; with `nesterov` p ← p - lr * (g + momentum * v). Without momentum v is g.
+
     Args:
-        params: see `Optimizer`.
+        params: the parameters, or groups of them (see `Optimizer`).
         lr: the learning rate, a number or a tensor of one element.
         momentum: weight of the running gradient, which starts as the first gradient.
         dampening: the new gradient counts 1 - dampening in the running one.

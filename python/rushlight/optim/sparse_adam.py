@@ -16,6 +16,8 @@ __all__ = ["SparseAdam"]
 class SparseAdam(ParameterwiseOptimizer):
     """Adam for sparse gradients: only rows with gradients, and their running means, change.
 
+    Step: that of `Adam`, for the rows that the gradient has.
+
     Args:
         params: see `Optimizer`; none of them may be sparse itself.
         lr: the learning rate, a number or a tensor of one element.

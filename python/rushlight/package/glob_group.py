@@ -31,6 +31,11 @@ class GlobGroup:
         include: a pattern or several: `torch.*`, `package.**`.
         exclude: those that do not count.
         separator: the text between the parts of a name.
+
+    Example:
+        >>> group = torch.package.GlobGroup("my_package.**", exclude="my_package.tests.**")
+        >>> group.matches("my_package.model"), group.matches("my_package.tests.test_model")
+        (True, False)
     """
 
     def __init__(self, include: Patterns, *, exclude: Patterns = (), separator: str = ".") -> None:

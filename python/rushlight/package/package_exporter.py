@@ -29,11 +29,19 @@ _FRAMEWORK = {"torch", "rushlight"}
 
 
 class EmptyMatchError(Exception):
-    """A pattern that had to match a module has matched none."""
+    """A pattern that had to match a module has matched none.
+
+    For an example see `package.PackageExporter`.
+    """
 
 
 class PackagingErrorReason(enum.Enum):
-    """Why a module cannot be put into an archive."""
+    """Why a module cannot be put into an archive.
+
+    Example:
+        >>> torch.package.PackagingErrorReason.DENIED.name
+        'DENIED'
+    """
 
     DENIED = "it was denied by a pattern"
     NO_ACTION = "no pattern says what becomes of it: intern, extern or mock it"
@@ -42,7 +50,13 @@ class PackagingErrorReason(enum.Enum):
 
 
 class PackagingError(Exception):
-    """Modules that an archive needs and cannot contain, by reason."""
+    """Modules that an archive needs and cannot contain, by reason.
+
+    Args:
+        broken: modules, why, and by which module they are needed.
+
+    For an example see `package.PackagingErrorReason`.
+    """
 
     def __init__(self, broken: dict[str, tuple[PackagingErrorReason, str]]) -> None:
         self.broken = broken
@@ -84,6 +98,18 @@ class PackageExporter:
 
     Args:
         f: a path, or a file that is open for writing.
+
+    Example:
+        >>> import io
+        >>> from rushlight.package import PackageExporter, PackageImporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("hello", "def greet(): return 'hi'")
+        ...     exporter.save_pickle("data", "weights.pkl", [1, 2])
+        >>> _ = file.seek(0)
+        >>> importer = PackageImporter(file)
+        >>> importer.import_module("hello").greet(), importer.load_pickle("data", "weights.pkl")
+        ('hi', [1, 2])
     """
 
     def __init__(self, f: Any) -> None:

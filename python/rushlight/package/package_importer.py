@@ -28,7 +28,15 @@ _numbers = itertools.count()
 
 
 def is_from_package(obj: object) -> bool:
-    """Whether a module, or the class or module of an object, comes from an archive."""
+    """Whether a module, or the class or module of an object, comes from an archive.
+
+    Args:
+        obj: any object.
+
+    Example:
+        >>> torch.package.is_from_package(torch.nn.Linear(1, 1))
+        False
+    """
     if isinstance(obj, types.ModuleType):
         name = obj.__name__
     else:
@@ -45,6 +53,8 @@ class PackageImporter:
 
     Raises:
         ImportError: one is not allowed.
+
+    For an example see `package.PackageExporter`.
     """
 
     def __init__(

@@ -26,7 +26,16 @@ _METRICS = ["self_cpu_time_total", "self_cuda_time_total"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A stretch of time; microseconds."""
+    """A stretch of time; microseconds.
+
+    Args:
+        start: when it begins.
+        end: when it ends.
+
+    Example:
+        >>> torch.autograd.profiler.Interval(2.0, 5.0).elapsed_us()
+        3.0
+    """
 
     start: float
     end: float
@@ -53,14 +62,17 @@ class _Times:
 
     @property
     def cpu_time_str(self: Any):
+        """`cpu_time` with a unit."""
         return format_time(self.cpu_time)
 
     @property
     def cpu_time_total_str(self: Any):
+        """`cpu_time_total` with a unit."""
         return format_time(self.cpu_time_total)
 
     @property
     def self_cpu_time_total_str(self: Any):
+        """`self_cpu_time_total` with a unit."""
         return format_time(self.self_cpu_time_total)
 
 
@@ -169,6 +181,7 @@ class FunctionEvent(_Times):
 
     @property
     def key(self):
+        """The name under which events are added up."""
         return self.name
 
     @property
@@ -180,14 +193,17 @@ class FunctionEvent(_Times):
 
     @property
     def cpu_time_total(self) -> float:
+        """Microseconds from its begin to its end."""
         return 0 if self.is_async else self.time_range.elapsed_us()
 
     @property
     def self_cpu_time_total(self) -> float:
+        """The same without what it calls."""
         return self.cpu_time_total - sum(c.cpu_time_total for c in self.cpu_children)
 
     @property
     def self_cpu_memory_usage(self) -> int:
+        """Bytes that it allocates itself, less those that it frees."""
         return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children)
 
     def append_cpu_child(self, child: FunctionEvent) -> None:

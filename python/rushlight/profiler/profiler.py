@@ -434,6 +434,7 @@ class profile(_Recorder):
 
     @property
     def function_events(self):
+        """The events, as a list; None before the end."""
         return self.events()
 
     def key_averages(
@@ -457,6 +458,7 @@ class profile(_Recorder):
 
     @property
     def self_cpu_time_total(self):
+        """Microseconds of all ops, without what they call."""
         return self.events().self_cpu_time_total
 
     def table(self, *args, **kwargs):

@@ -16,12 +16,28 @@ __all__ = ["Busy", "Engine", "Job"]
 
 
 class Busy(Exception):
-    """So many requests wait that another one is refused, or the network is not there."""
+    """So many requests wait that another one is refused, or the network is not there.
+
+    For an example see `serve.engine.Engine`.
+    """
 
 
 @dataclass
 class Job:
-    """A request: its prompt, how the answer is made, and where pieces of it come out."""
+    """A request: its prompt, how the answer is made, and where pieces of it come out.
+
+    Args:
+        prompt: its tokens.
+        sampler: chooses the next token.
+        max_tokens: how many are made at most.
+        stop: texts at which the answer ends.
+        pieces: where pieces of the answer come out.
+        cancelled: set to end it.
+        made: how many tokens have been made.
+        reason: why it ended.
+
+    For an example see `serve.engine.Engine`.
+    """
 
     prompt: list[int]
     sampler: Sampler
@@ -78,6 +94,11 @@ class Engine:
         path: a file of GGUF.
         context: positions that there is room for; None: as `Llama` has it.
         waiting: requests that may wait.
+
+    Example:
+        >>> from rushlight.serve.engine import Engine
+        >>> engine = Engine("model.gguf")  # doctest: +SKIP
+        >>> engine.start()  # doctest: +SKIP
     """
 
     def __init__(self, path: str, context: int | None = None, waiting: int = 16) -> None:

@@ -32,6 +32,8 @@ class Server(ThreadingHTTPServer):
         engine: what answers; it is started by whoever made it.
         model: its name.
         most: connections at a time; others wait at the door.
+
+    For an example see `serve.engine.Engine`.
     """
 
     daemon_threads = True

@@ -11,7 +11,7 @@ Messages = Sequence[Mapping[str, str]]
 
 
 def prompt_of(metadata: Mapping[str, Any], messages: Messages, names: Mapping[str, str]) -> str:
-    """The text of a conversation, up to where the answer begins.
+    r"""The text of a conversation, up to where the answer begins.
 
     The template of a file is run by the package jinja2, in its sandbox; without it, or where a file
     has none, the best known ways to write a conversation are told by their marks.
@@ -23,6 +23,11 @@ def prompt_of(metadata: Mapping[str, Any], messages: Messages, names: Mapping[st
 
     Raises:
         ValueError: the template does not take this conversation.
+
+    Example:
+        >>> from rushlight.serve.prompts import prompt_of
+        >>> prompt_of({}, [{"role": "user", "content": "Hi"}], {"bos": "", "eos": ""})
+        'user: Hi\nassistant:'
     """
     template = metadata.get("tokenizer.chat_template")
     template = template if isinstance(template, str) else ""

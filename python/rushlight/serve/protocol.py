@@ -19,7 +19,10 @@ _MESSAGES = 256
 
 
 class Refused(ValueError):
-    """A request that is not understood, with what is wrong about it."""
+    """A request that is not understood, with what is wrong about it.
+
+    For an example see `serve.protocol.job_of`.
+    """
 
 
 def _one(body: Mapping[str, Any], name: str, otherwise: Any, good: Callable[[Any], bool]) -> Any:
@@ -104,6 +107,8 @@ def job_of(engine: Engine, body: Any, chat: bool) -> Job:
 
     Raises:
         Refused: the request is not understood, or asks for what is not done.
+
+    For an example see `serve.engine.Engine`.
     """
     if not isinstance(body, dict):
         raise Refused("the body must be an object")
@@ -131,7 +136,15 @@ def job_of(engine: Engine, body: Any, chat: bool) -> Job:
 
 
 class Reply:
-    """The objects that answer a request."""
+    """The objects that answer a request.
+
+    Args:
+        job: the request.
+        model: the name of the model.
+        chat: whether it has messages.
+
+    For an example see `serve.protocol.job_of`.
+    """
 
     def __init__(self, job: Job, model: str, chat: bool) -> None:
         self.job = job

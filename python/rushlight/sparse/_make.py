@@ -287,14 +287,17 @@ class check_sparse_tensor_invariants:  # PyTorch's name
 
     @staticmethod
     def is_enabled() -> bool:
+        """Whether constructors check by default."""
         return check_sparse_tensor_invariants._enabled
 
     @staticmethod
     def enable() -> None:
+        """Check from now on."""
         check_sparse_tensor_invariants._enabled = True
 
     @staticmethod
     def disable() -> None:
+        """Do not check from now on."""
         check_sparse_tensor_invariants._enabled = False
 
     def __init__(self, enable: bool = True) -> None:

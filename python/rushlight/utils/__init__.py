@@ -32,6 +32,8 @@ with lazy(__name__):
     from ._summary import Summary as Summary
     from ._summary import summary as summary
 
+__all__ = ["History", "Summary", "cmake_prefix_path", "summary", "swap_tensors"]
+
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.
 cmake_prefix_path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "share", "cmake")
 

@@ -30,6 +30,16 @@ def register_flop_formula(
 
     It is called with the op's arguments, tensors as their sizes, and `out_shape`; with `get_raw`
     with the tensors themselves and `out_val`.
+
+    Args:
+        targets: an op or a list of ops.
+        get_raw: whether the formula gets tensors, not their sizes.
+
+    Example:
+        >>> from rushlight.utils.flop_counter import register_flop_formula
+        >>> @register_flop_formula(torch.ops.aten.erfinv)
+        ... def erfinv_flops(size, *args, out_shape=None, **kwargs):
+        ...     return 20 * torch.Size(size).numel()
     """
 
     def register(formula: Callable[..., Any]) -> Callable[..., Any]:

@@ -124,10 +124,16 @@ class DefaultDeviceType:
 
     @staticmethod
     def set_device_type(device="cuda"):
+        """Set the type of device whose random state is kept where the arguments name none.
+
+        Args:
+            device: the type: "cuda".
+        """
         DefaultDeviceType._default = device
 
     @staticmethod
     def get_device_type():
+        """The type of device whose random state is kept where the arguments name none."""
         return DefaultDeviceType._default
 
 

@@ -12,7 +12,12 @@ __all__ = ["get_pretty_env_info", "main"]
 
 
 def get_pretty_env_info():
-    """The versions and the machine as text."""
+    """The versions and the machine as text.
+
+    Example:
+        >>> "Python version" in torch.utils.collect_env.get_pretty_env_info()
+        True
+    """
     lines = [
         f"rushlight version: {rushlight.version.rushlight} (interface of PyTorch "
         f"{rushlight.__version__.partition('+')[0]})",
@@ -28,7 +33,10 @@ def get_pretty_env_info():
 
 
 def main():
-    """Print the versions and the machine."""
+    """Print the versions and the machine.
+
+    For an example see `utils.collect_env.get_pretty_env_info`.
+    """
     print(get_pretty_env_info())
 
 

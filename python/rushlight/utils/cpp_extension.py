@@ -47,7 +47,17 @@ _STANDARD = "-std=c++17"
 
 
 def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
-    """The folders of headers: rushlight's, and pybind11's if it is installed."""
+    """The folders of headers: rushlight's, and pybind11's if it is installed.
+
+    Args:
+        device_type: "cpu".
+        torch_include_dirs: whether rushlight's own are among them.
+
+    Example:
+        >>> import os
+        >>> os.path.exists(os.path.join(torch.utils.cpp_extension.include_paths()[0], "rushlight"))
+        True
+    """
     paths = [str(_PACKAGE / "include")] if torch_include_dirs else []
     if importlib.util.find_spec("pybind11") is not None:
         paths.append(importlib.import_module("pybind11").get_include())
@@ -55,12 +65,26 @@ def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> 
 
 
 def library_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
-    """The folders of libraries."""
+    """The folders of libraries.
+
+    Args:
+        device_type: "cpu".
+        torch_include_dirs: whether rushlight's own is among them.
+
+    Example:
+        >>> len(torch.utils.cpp_extension.library_paths()) > 0
+        True
+    """
     return [str(_PACKAGE / "lib")] if torch_include_dirs else []
 
 
 def get_default_build_root() -> str:
-    """The folder in which extensions are built, if none is given."""
+    """The folder in which extensions are built, if none is given.
+
+    Example:
+        >>> torch.utils.cpp_extension.get_default_build_root().endswith("torch_extensions")
+        True
+    """
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     return os.path.join(cache, "torch_extensions")
 
@@ -96,6 +120,8 @@ def get_cxx_compiler() -> str:
 
     Raises:
         RuntimeError: if there is none.
+
+    For an example see `utils.cpp_extension.load_inline`.
     """
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         found = shutil.which(name) if name else None
@@ -114,18 +140,42 @@ def _compiler_output(compiler: str, flag: str) -> str:
 
 
 def check_compiler_is_gcc(compiler: str) -> bool:
-    """Whether a compiler is GCC and not clang, which defines __GNUC__ as well."""
+    """Whether a compiler is GCC and not clang, which defines __GNUC__ as well.
+
+    Args:
+        compiler: its path or name.
+
+    Example:
+        >>> torch.utils.cpp_extension.check_compiler_is_gcc("no-compiler")
+        False
+    """
     about = _compiler_output(compiler, "--version")
     return "Free Software Foundation" in about and bool(_compiler_output(compiler, "-dumpversion"))
 
 
 def check_compiler_ok_for_platform(compiler: str) -> bool:
-    """Whether a compiler is GCC or clang."""
+    """Whether a compiler is GCC or clang.
+
+    Args:
+        compiler: its path or name.
+
+    Example:
+        >>> torch.utils.cpp_extension.check_compiler_ok_for_platform("no-compiler")
+        False
+    """
     return check_compiler_is_gcc(compiler) or "clang" in _compiler_output(compiler, "--version")
 
 
 def get_compiler_abi_compatibility_and_version(compiler: str) -> tuple[bool, TorchVersion]:
-    """Whether a compiler's ABI fits the library, and its version; "0.0.0" if unknown."""
+    """Whether a compiler's ABI fits the library, and its version; "0.0.0" if unknown.
+
+    Args:
+        compiler: its path or name.
+
+    Example:
+        >>> torch.utils.cpp_extension.get_compiler_abi_compatibility_and_version("no-compiler")
+        (False, '0.0.0')
+    """
     version = TorchVersion(
         _compiler_output(compiler, "-dumpfullversion") or _compiler_output(compiler, "-dumpversion")
     )
@@ -137,12 +187,20 @@ def get_compiler_abi_compatibility_and_version(compiler: str) -> tuple[bool, Tor
 
 
 def is_ninja_available() -> bool:
-    """Whether ninja can be run; extensions are built without it."""
+    """Whether ninja can be run; extensions are built without it.
+
+    Example:
+        >>> torch.utils.cpp_extension.is_ninja_available() in (True, False)
+        True
+    """
     return bool(_compiler_output("ninja", "--version"))
 
 
 def verify_ninja_availability() -> None:
-    """Raise RuntimeError if ninja cannot be run."""
+    """Raise RuntimeError if ninja cannot be run.
+
+    For an example see `utils.cpp_extension.is_ninja_available`.
+    """
     if not is_ninja_available():
         raise RuntimeError("Ninja is required to load C++ extensions: pip install ninja")
 
@@ -242,6 +300,26 @@ def load(
     """Compile C++ files, unless they are compiled already, and import the resulting module.
 
     Without `is_python_module` the library is loaded into the process, and its path returned.
+
+    Args:
+        name: the module's name.
+        sources: paths of C++ files.
+        extra_cflags: flags of the compiler.
+        extra_cuda_cflags, extra_sycl_cflags: means nothing here.
+        extra_ldflags: flags of the linker.
+        extra_include_paths: further folders of headers.
+        build_directory: where it is built; by default a folder of that name in
+            `get_default_build_root()`.
+        verbose: print the commands.
+        with_cuda, with_sycl: True raises.
+        is_python_module: whether the result is a module of Python.
+        is_standalone: True raises.
+        keep_intermediates: means nothing here.
+
+    Raises:
+        RuntimeError: the compiler refuses a file; its messages are in the text.
+
+    For an example see `utils.cpp_extension.load_inline`.
     """
     sources = [sources] if isinstance(sources, str) else [os.fspath(s) for s in sources]
     _refuse_cuda(with_cuda, with_sycl, *(s.endswith((".cu", ".cuh", ".sycl")) for s in sources))
@@ -298,6 +376,26 @@ def load_inline(
 
     `functions` may map names to docstrings. Parameters and results may be tensors, numbers, bools,
     strings, dtypes, vectors and optionals of these, results tuples as well.
+
+    It has the arguments of `load`, and these.
+
+    Args:
+        cpp_sources: the text of a C++ file, or of several.
+        cuda_sources, sycl_sources: anything but None raises.
+        functions: names of functions, which become those of the module; or a dict from them to
+            docstrings.
+        with_pytorch_error_handling: means nothing here.
+        use_pch: means nothing here.
+        no_implicit_headers: whether `torch/extension.h` is not included before the text.
+
+    Example:
+        >>> from rushlight.utils import cpp_extension
+        >>> source = "torch::Tensor twice(torch::Tensor x) { return x + x; }"
+        >>> module = cpp_extension.load_inline(  # doctest: +SKIP
+        ...     "twice_example", source, functions="twice"
+        ... )
+        >>> module.twice(torch.ones(2))  # doctest: +SKIP
+        tensor([2., 2.])
     """
     _refuse_cuda(with_cuda, with_sycl, cuda_sources, sycl_sources)
     parts = [cpp_sources] if isinstance(cpp_sources, str) else list(cpp_sources)
@@ -352,6 +450,17 @@ def CppExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> An
 
     One of the stable ABI (a flag `-DTORCH_TARGET_VERSION=…` or `-DTORCH_STABLE_ONLY`, or
     `py_limited_api=True`) needs PyTorch's libraries by name, and so loads in PyTorch as well.
+
+    Args:
+        name: the module's name.
+        sources: paths of C++ files.
+        args, kwargs: those of `setuptools.Extension`, such as `extra_compile_args`.
+
+    Example:
+        >>> from rushlight.utils.cpp_extension import CppExtension
+        >>> extension = CppExtension("fast", ["kernels.cpp"], extra_compile_args=["-O3"])
+        >>> extension.name, extension.language
+        ('fast', 'c++')
     """
     import setuptools
 
@@ -378,12 +487,22 @@ def _is_stable(settings: dict[str, Any]) -> bool:
 
 
 def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
-    """Raises: CUDA sources cannot be built yet."""
+    """Raises: CUDA sources cannot be built yet.
+
+    It has the arguments of `CppExtension`.
+
+    For an example see `utils.cpp_extension.CppExtension`.
+    """
     raise NotImplementedError("extensions with CUDA sources cannot be built yet")
 
 
 def SyclExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
-    """Raises: SYCL sources cannot be built."""
+    """Raises: SYCL sources cannot be built.
+
+    It has the arguments of `CppExtension`.
+
+    For an example see `utils.cpp_extension.CppExtension`.
+    """
     raise NotImplementedError("extensions with SYCL sources cannot be built")
 
 
@@ -391,7 +510,14 @@ def _build_extension_class():
     from setuptools.command.build_ext import build_ext
 
     class BuildExtension(build_ext):
-        """`build_ext` that says the C++ standard and the extension's name; for `cmdclass`."""
+        """`build_ext` that says the C++ standard and the extension's name; for `cmdclass`.
+
+        Args:
+            dist: the distribution, which setuptools gives.
+            kw: options of `build_ext`.
+
+        For an example see `utils.cpp_extension.CppExtension`.
+        """
 
         @classmethod
         def with_options(cls, **options):

@@ -17,6 +17,16 @@ class FileBaton:
         lock_file_path: the file.
         wait_seconds: between looks.
         warn_after_seconds: a warning after so long a wait; without it none.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.utils.file_baton import FileBaton
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     baton = FileBaton(f"{folder}/lock")
+        ...     if baton.try_acquire():
+        ...         print("built by this process")
+        ...         baton.release()
+        built by this process
     """
 
     def __init__(self, lock_file_path, wait_seconds: float = 0.1, warn_after_seconds=None) -> None:

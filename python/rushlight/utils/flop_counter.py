@@ -40,6 +40,14 @@ class FlopCounterMode(TorchDispatchMode):
         depth: the number of levels of modules in the table.
         display: print the table at the end.
         custom_mapping: {op: formula} beside those that are registered.
+        mods: means nothing: modules are found by themselves.
+
+    Example:
+        >>> from rushlight.utils.flop_counter import FlopCounterMode
+        >>> with FlopCounterMode(display=False) as counter:
+        ...     _ = torch.ones(2, 3) @ torch.ones(3, 4)
+        >>> counter.get_total_flops()
+        48
     """
 
     def __init__(

@@ -35,6 +35,14 @@ class ModuleTracker:
 
     A module is called by its place in the one that was called first, whose name is its class's:
     "Net.layer1.conv". In backward the modules are those whose forward made the node that runs.
+
+    Example:
+        >>> from rushlight.utils.module_tracker import ModuleTracker
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2))
+        >>> with ModuleTracker() as tracker:
+        ...     hook = net[0].register_forward_hook(lambda *_: print(sorted(tracker.parents)))
+        ...     _ = net(torch.ones(1, 2))
+        ['Global', 'Sequential']
     """
 
     def __init__(self) -> None:

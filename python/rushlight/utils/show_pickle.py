@@ -15,7 +15,15 @@ __all__ = ["DumpUnpickler", "FakeClass", "FakeObject", "main"]
 
 
 class FakeObject:
-    """The result of a call in a pickle."""
+    """The result of a call in a pickle.
+
+    Args:
+        module: the module of what is called.
+        name: the name within it.
+        args: what it is called with.
+
+    For an example see `utils.show_pickle.DumpUnpickler`.
+    """
 
     def __init__(self, module: str, name: str, args: tuple[Any, ...]) -> None:
         self.module, self.name, self.args = module, name, args
@@ -30,7 +38,14 @@ class FakeObject:
 
 
 class FakeClass:
-    """A function or class that a pickle names."""
+    """A function or class that a pickle names.
+
+    Args:
+        module: the module that the pickle names.
+        name: the name within it.
+
+    For an example see `utils.show_pickle.DumpUnpickler`.
+    """
 
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
@@ -55,6 +70,12 @@ class DumpUnpickler(_Unpickler):
         file: one that is open for reading.
         catch_invalid_utf8: texts that are none become descriptions; otherwise UnicodeDecodeError.
         kwargs: for `pickle.Unpickler`.
+
+    Example:
+        >>> import io, pickle
+        >>> from rushlight.utils.show_pickle import DumpUnpickler
+        >>> DumpUnpickler(io.BytesIO(pickle.dumps({"a": 1}))).load()
+        {'a': 1}
     """
 
     dispatch: ClassVar = dict(_Unpickler.dispatch)
@@ -101,6 +122,8 @@ def main(argv: list[str], output_stream: Any = None) -> int | None:
 
     Returns:
         2 where the arguments are no such thing.
+
+    For an example see `utils.show_pickle.DumpUnpickler`.
     """
     if len(argv) != 2:
         sys.stderr.write("usage: show_pickle FILE | ARCHIVE@MEMBER | ARCHIVE@PATTERN\n")

@@ -12,7 +12,14 @@ __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDi
 
 
 class WeakIdRef(weakref.ref):
-    """A weak reference that is equal to those of the same object, and only to these."""
+    """A weak reference that is equal to those of the same object, and only to these.
+
+    Args:
+        key: what is referred to.
+        callback: called when it is freed.
+
+    For an example see `utils.weak.TensorWeakRef`.
+    """
 
     __slots__ = ("_id",)
 
@@ -40,6 +47,15 @@ class WeakIdKeyDictionary(MutableMapping):
     Args:
         dict: entries to begin with.
         ref_type: what refers to keys.
+
+    Example:
+        >>> x = torch.ones(2)
+        >>> names = torch.utils.weak.WeakIdKeyDictionary({x: "x"})
+        >>> names[x]
+        'x'
+        >>> del x
+        >>> len(names)
+        0
     """
 
     def __init__(self, dict=None, ref_type: Any = WeakIdRef) -> None:
@@ -107,7 +123,20 @@ WeakTensorKeyDictionary = WeakIdKeyDictionary
 
 
 class TensorWeakRef:
-    """A weak reference to a tensor; calling it returns the tensor, or None."""
+    """A weak reference to a tensor; calling it returns the tensor, or None.
+
+    Args:
+        tensor: what is referred to.
+
+    Example:
+        >>> x = torch.ones(2)
+        >>> ref = torch.utils.weak.TensorWeakRef(x)
+        >>> ref() is x
+        True
+        >>> del x
+        >>> ref() is None
+        True
+    """
 
     ref: WeakIdRef
 

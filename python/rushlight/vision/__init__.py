@@ -23,6 +23,13 @@ _video_backend = "pyav"
 def set_image_backend(backend: str) -> None:
     """Set the package that loads images: "PIL"; "accimage" raises, and so do other names
     (ValueError).
+
+    Args:
+        backend: its name.
+
+    Example:
+        >>> from rushlight import vision
+        >>> vision.set_image_backend("PIL")
     """
     if backend == "accimage":
         raise ValueError("accimage is not supported: images are loaded by Pillow")
@@ -31,20 +38,45 @@ def set_image_backend(backend: str) -> None:
 
 
 def get_image_backend() -> str:
-    """The package that data sets load images with."""
+    """The package that data sets load images with.
+
+    Example:
+        >>> from rushlight import vision
+        >>> vision.get_image_backend()
+        'PIL'
+    """
     return _image_backend
 
 
 def set_video_backend(backend: str) -> None:
-    """Set the package that decodes videos: "pyav"; ValueError for other names."""
+    """Set the package that decodes videos: "pyav"; ValueError for other names.
+
+    Args:
+        backend: its name.
+
+    Example:
+        >>> from rushlight import vision
+        >>> vision.set_video_backend("pyav")
+    """
     if backend != _video_backend:
         raise ValueError(f"Invalid video backend '{backend}'. The only one is 'pyav'")
 
 
 def get_video_backend() -> str:
-    """The package that decodes videos."""
+    """The package that decodes videos.
+
+    Example:
+        >>> from rushlight import vision
+        >>> vision.get_video_backend()
+        'pyav'
+    """
     return _video_backend
 
 
 def disable_beta_transforms_warning() -> None:
-    """A no-op: transforms.v2 do not warn."""
+    """A no-op: transforms.v2 do not warn.
+
+    Example:
+        >>> from rushlight import vision
+        >>> vision.disable_beta_transforms_warning()
+    """

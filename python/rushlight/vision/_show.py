@@ -49,7 +49,7 @@ def sheet(files: Sequence[str | Path], width: int = 160, columns: int | None = N
 
     Args:
         files: their paths.
-        width: of the  square that each gets, in pixels.
+        width: of the square that each gets, in pixels.
         columns: the number of images in a row; if None, about as many as there are rows.
     """
     columns = columns or min(len(files), max(1, round((len(files) * 1.5) ** 0.5)))

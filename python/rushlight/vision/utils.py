@@ -183,10 +183,10 @@ def draw_bounding_boxes(
         labels: a text, or None, for each box.
         colors: one colour (RGB or a name) or a list of one for each box; some that differ if None.
         fill: whether rectangles are filled, half transparent.
-        width: of the  lines, in pixels.
+        width: of the lines, in pixels.
         font: a TrueType file; Pillow's own if None.
         font_size: in points; 10 if None.
-        label_colors: of the  texts; those of the boxes if None, or black with fill_labels.
+        label_colors: of the texts; those of the boxes if None, or black with fill_labels.
         label_background_colors: the colours behind the labels if fill_labels is True.
         fill_labels: whether labels have a background.
 
@@ -315,7 +315,7 @@ def draw_keypoints(
         colors: of the points: one RGB or name, or a list of one for each thing; None draws the
             lines alone, as torchvision does.
         radius: the radius of the points, in pixels.
-        width: of the  lines, in pixels.
+        width: of the lines, in pixels.
         visibility: (N, K): points that are 0 are not drawn.
 
     Example:

@@ -23,6 +23,12 @@ class HistogramObserver(_BoundsObserver):
     Args:
         bins: the bins of the histogram.
         dtype: the dtype of the codes; the rest as in the base.
+
+    Example:
+        >>> observer = torch.ao.quantization.HistogramObserver(bins=64)
+        >>> _ = observer(torch.linspace(0, 1, 1000))
+        >>> observer.calculate_qparams()[0].item() > 0
+        True
     """
 
     __module__ = "rushlight.ao.quantization.observer"

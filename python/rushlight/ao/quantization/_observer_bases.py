@@ -85,6 +85,8 @@ class ObserverBase(nn.Module):
     Args:
         dtype: the dtype of the codes.
         is_dynamic: the scale is that of each tensor, not of what came before.
+
+    For an example see `ao.quantization.MinMaxObserver`.
     """
 
     __module__ = "rushlight.ao.quantization.observer"
@@ -101,6 +103,7 @@ class ObserverBase(nn.Module):
         raise NotImplementedError("forward() of an observer sees a tensor and gives it back")
 
     def calculate_qparams(self, **kwargs):
+        """The scale and the zero point for what has been observed."""
         raise NotImplementedError("calculate_qparams() of an observer gives scale and zero point")
 
 
@@ -115,7 +118,9 @@ class UniformQuantizationObserverBase(ObserverBase):
         quant_max: the last code.
         factory_kwargs: `dtype` and `device` of buffers.
         eps: the smallest scale.
-        is_dynamic: as above.
+        is_dynamic: the scale is that of each tensor, not of what came before.
+
+    For an example see `ao.quantization.MinMaxObserver`.
     """
 
     __module__ = "rushlight.ao.quantization.observer"
@@ -193,6 +198,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def reset_min_max_vals(self):
+        """Forget what has been observed."""
         raise NotImplementedError("this observer has nothing to forget")
 
 

@@ -46,7 +46,10 @@ __all__ = [
 
 
 class FakeQuantizeBase(nn.Module):
-    """A module that rounds floats; rounding and observing can be turned on and off."""
+    """A module that rounds floats; rounding and observing can be turned on and off.
+
+    For an example see `ao.quantization.FakeQuantize`.
+    """
 
     fake_quant_enabled: Any
     observer_enabled: Any
@@ -62,6 +65,7 @@ class FakeQuantizeBase(nn.Module):
         raise NotImplementedError("forward() of a fake quantisation rounds a tensor")
 
     def calculate_qparams(self, **kwargs):
+        """The scale and the zero point for what has been observed."""
         raise NotImplementedError("calculate_qparams() gives scale and zero point")
 
     def enable_fake_quant(self, enabled: bool = True) -> None:
@@ -90,6 +94,14 @@ class FakeQuantize(FakeQuantizeBase):
         quant_max: the last code.
         is_dynamic: the scale is that of each tensor.
         observer_kwargs: arguments of the observer.
+
+    Example:
+        >>> rounds = torch.ao.quantization.FakeQuantize(quant_min=0, quant_max=255)
+        >>> rounds(torch.tensor([0.0, 0.1, 2.55]))
+        tensor([0.0000, 0.1000, 2.5500])
+        >>> torch.ao.quantization.disable_fake_quant(rounds)
+        >>> rounds(torch.tensor([0.123]))  # as it comes
+        tensor([0.1230])
     """
 
     scale: Any
@@ -123,6 +135,7 @@ class FakeQuantize(FakeQuantizeBase):
         self.is_per_channel = self.qscheme in _PER_CHANNEL
 
     def calculate_qparams(self):
+        """The scale and the zero point for what has been observed."""
         return self.activation_post_process.calculate_qparams()
 
     def forward(self, X):
@@ -161,6 +174,12 @@ class FixedQParamsFakeQuantize(FakeQuantize):
 
     Args:
         observer: the constructor of a `FixedQParamsObserver`.
+
+    Example:
+        >>> from rushlight.ao.quantization import FixedQParamsFakeQuantize, FixedQParamsObserver
+        >>> observer = FixedQParamsObserver.with_args(scale=0.5, zero_point=0)
+        >>> FixedQParamsFakeQuantize(observer)(torch.tensor([0.6, 0.8]))
+        tensor([0.5000, 1.0000])
     """
 
     def __init__(self, observer) -> None:
@@ -172,6 +191,7 @@ class FixedQParamsFakeQuantize(FakeQuantize):
         self.zero_point = self.activation_post_process.zero_point
 
     def calculate_qparams(self):
+        """The scale and the zero point for what has been observed."""
         return self.scale, self.zero_point
 
     def extra_repr(self):
@@ -192,6 +212,11 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         quant_max: the last code.
         is_dynamic: the scale is that of each tensor.
         observer_kwargs: arguments of the observer.
+
+    Example:
+        >>> rounds = torch.ao.quantization.FusedMovingAvgObsFakeQuantize()
+        >>> rounds(torch.tensor([0.0, 0.1, 2.55]))
+        tensor([0.0000, 0.1000, 2.5500])
     """
 
     def __init__(
@@ -216,6 +241,7 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         )
 
     def calculate_qparams(self):
+        """The scale and the zero point for what has been observed."""
         return self.activation_post_process.calculate_qparams()
 
     def forward(self, X):
@@ -334,24 +360,52 @@ fused_per_channel_wt_fake_quant_range_neg_127_to_127 = FusedMovingAvgObsFakeQuan
 
 
 def disable_fake_quant(mod):
-    """Turn rounding off if `mod` is a fake quantisation."""
+    """Turn rounding off if `mod` is a fake quantisation.
+
+    Args:
+        mod: any module, as `model.apply` gives it.
+
+    For an example see `ao.quantization.FakeQuantize`.
+    """
     if isinstance(mod, FakeQuantizeBase):
         mod.disable_fake_quant()
 
 
 def enable_fake_quant(mod):
-    """Turn rounding on if `mod` is a fake quantisation."""
+    """Turn rounding on if `mod` is a fake quantisation.
+
+    Args:
+        mod: any module, as `model.apply` gives it.
+
+    For an example see `ao.quantization.FakeQuantize`.
+    """
     if isinstance(mod, FakeQuantizeBase):
         mod.enable_fake_quant()
 
 
 def disable_observer(mod):
-    """Turn observing off if `mod` is a fake quantisation."""
+    """Turn observing off if `mod` is a fake quantisation.
+
+    Args:
+        mod: any module, as `model.apply` gives it.
+
+    Example:
+        >>> rounds = torch.ao.quantization.FakeQuantize()
+        >>> _ = rounds.apply(torch.ao.quantization.disable_observer)
+        >>> rounds.observer_enabled.item()
+        0
+    """
     if isinstance(mod, FakeQuantizeBase):
         mod.disable_observer()
 
 
 def enable_observer(mod):
-    """Turn observing on if `mod` is a fake quantisation."""
+    """Turn observing on if `mod` is a fake quantisation.
+
+    Args:
+        mod: any module, as `model.apply` gives it.
+
+    For an example see `ao.quantization.disable_observer`.
+    """
     if isinstance(mod, FakeQuantizeBase):
         mod.enable_observer()

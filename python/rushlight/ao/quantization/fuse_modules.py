@@ -39,20 +39,54 @@ def _check(is_qat: bool, layer: Any, norm: Any) -> None:
 
 
 def fuse_conv_bn(is_qat, conv, bn):
-    """Fold a batch norm into its convolution; for training (`is_qat`) return both as one module."""
+    """Fold a batch norm into its convolution; for training (`is_qat`) return both as one module.
+
+    Args:
+        is_qat: whether the network is trained further.
+        conv: a convolution.
+        bn: the batch norm behind it.
+
+    Raises:
+        ValueError: one is in training and the other is not.
+
+    Example:
+        >>> from rushlight import nn
+        >>> conv, bn = nn.Conv2d(3, 8, 3).eval(), nn.BatchNorm2d(8).eval()
+        >>> fused = torch.ao.quantization.fuse_conv_bn(False, conv, bn)
+        >>> x = torch.randn(1, 3, 8, 8)
+        >>> torch.allclose(fused(x), bn(conv(x)), atol=1e-5)
+        True
+    """
     _check(is_qat, conv, bn)
     return _CONVS[type(conv)][0](conv, bn) if is_qat else fuse_conv_bn_eval(conv, bn)
 
 
 def fuse_conv_bn_relu(is_qat, conv, bn, relu):
-    """Fuse a convolution, its batch norm and relu into one module."""
+    """Fuse a convolution, its batch norm and relu into one module.
+
+    Args:
+        is_qat: whether the network is trained further.
+        conv: a convolution.
+        bn: the batch norm behind it.
+        relu: the `nn.ReLU` behind that.
+
+    For an example see `ao.quantization.fuse_conv_bn`.
+    """
     _check(is_qat, conv, bn)
     _, three, two = _CONVS[type(conv)]
     return three(conv, bn, relu) if is_qat else two(fuse_conv_bn_eval(conv, bn), relu)
 
 
 def fuse_linear_bn(is_qat, linear, bn):
-    """Fold a batch norm into its linear layer; for training return both as one module."""
+    """Fold a batch norm into its linear layer; for training return both as one module.
+
+    Args:
+        is_qat: whether the network is trained further.
+        linear: a linear layer.
+        bn: the batch norm behind it.
+
+    For an example see `ao.quantization.fuse_conv_bn`.
+    """
     _check(is_qat, linear, bn)
     return intrinsic.LinearBn1d(linear, bn) if is_qat else fuse_linear_bn_eval(linear, bn)
 
@@ -78,7 +112,20 @@ for _conv, _norm in _NORMS.items():
 
 
 def get_fuser_method(op_list, additional_fuser_method_mapping=None):
-    """The function that fuses modules of these classes."""
+    """The function that fuses modules of these classes.
+
+    Args:
+        op_list: a tuple of classes of modules.
+        additional_fuser_method_mapping: a dict from further tuples to functions.
+
+    Raises:
+        NotImplementedError: none is known.
+
+    Example:
+        >>> from rushlight import nn
+        >>> torch.ao.quantization.get_fuser_method((nn.Conv2d, nn.BatchNorm2d)).__name__
+        'fuse_conv_bn'
+    """
     method = {**_METHODS, **(additional_fuser_method_mapping or {})}.get(tuple(op_list))
     if method is None:
         raise AssertionError(f"did not find fuser method for: {op_list} ")
@@ -94,6 +141,18 @@ def fuse_known_modules(mod_list, is_qat, additional_fuser_method_mapping=None):
     """Fuse modules; returns the fused module, and identities to replace the others.
 
     Hooks before the first and behind the last come along.
+
+    Args:
+        mod_list: modules in the order in which they run.
+        is_qat: whether the network is trained further.
+        additional_fuser_method_mapping: a dict from tuples of classes to functions `(is_qat,
+            *modules)`.
+
+    Example:
+        >>> from rushlight import nn
+        >>> modules = [nn.Conv2d(3, 8, 3).eval(), nn.ReLU().eval()]
+        >>> [type(m).__name__ for m in torch.ao.quantization.fuse_known_modules(modules, False)]
+        ['ConvReLU2d', 'Identity']
     """
     method = get_fuser_method(tuple(type(m) for m in mod_list), additional_fuser_method_mapping)
     fused = method(is_qat, *mod_list)
@@ -131,6 +190,13 @@ def fuse_modules(
         inplace: change the network itself.
         fuser_func: makes new modules of a list of modules.
         fuse_custom_config_dict: `additional_fuser_method_mapping` of further functions.
+
+    Example:
+        >>> from rushlight import nn
+        >>> net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU()).eval()
+        >>> fused = torch.ao.quantization.fuse_modules(net, ["0", "1", "2"])
+        >>> [type(m).__name__ for m in fused]
+        ['ConvReLU2d', 'Identity', 'Identity']
     """
     return _fuse(model, modules_to_fuse, False, inplace, fuser_func, fuse_custom_config_dict)
 
@@ -142,7 +208,10 @@ def fuse_modules_qat(
     fuser_func=fuse_known_modules,
     fuse_custom_config_dict=None,
 ):
-    """Fuse consecutive modules of a network in training mode: batch norms stay; arguments as
-    above.
+    """Fuse consecutive modules of a network in training mode: batch norms stay.
+
+    It has the arguments of `fuse_modules`.
+
+    For an example see `ao.quantization.fuse_modules`.
     """
     return _fuse(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)

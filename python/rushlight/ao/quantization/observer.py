@@ -55,7 +55,15 @@ __all__ = [
 
 
 class MinMaxObserver(_BoundsObserver):
-    """Observes the smallest and the largest number. It has the arguments of its base class."""
+    """Observes the smallest and the largest number.
+
+    Example:
+        >>> observer = torch.ao.quantization.MinMaxObserver()
+        >>> _ = observer(torch.tensor([0.0, 2.55]))
+        >>> scale, zero_point = observer.calculate_qparams()
+        >>> scale, zero_point.item()
+        (tensor([0.0100]), 0)
+    """
 
     def __init__(
         self,
@@ -108,6 +116,13 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
     Args:
         averaging_constant: the part of a new tensor in the averages.
         dtype: the dtype of the codes; the rest as in `MinMaxObserver`.
+
+    Example:
+        >>> observer = torch.ao.quantization.MovingAverageMinMaxObserver(averaging_constant=0.5)
+        >>> for largest in (2.0, 4.0):
+        ...     _ = observer(torch.tensor([0.0, largest]))
+        >>> observer.max_val
+        tensor(3.)
     """
 
     def __init__(
@@ -162,6 +177,12 @@ class PerChannelMinMaxObserver(_BoundsObserver):
     Args:
         ch_axis: the dimension of the channels.
         dtype: the dtype of the codes; the rest as in the base.
+
+    Example:
+        >>> observer = torch.ao.quantization.PerChannelMinMaxObserver()
+        >>> _ = observer(torch.tensor([[0.0, 2.55], [0.0, 5.1]]))
+        >>> observer.calculate_qparams()[0]  # scales
+        tensor([0.0100, 0.0200])
     """
 
     def __init__(
@@ -232,7 +253,9 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
 
     Args:
         averaging_constant: the part of a new tensor in the averages.
-        ch_axis: the dimension of the channels; the rest as above.
+        ch_axis: the dimension of the channels.
+
+    For an example see `ao.quantization.MovingAverageMinMaxObserver`.
     """
 
     def __init__(
@@ -283,6 +306,11 @@ class FixedQParamsObserver(ObserverBase):
         quant_min: the first code.
         quant_max: the last one.
         is_dynamic: refused.
+
+    Example:
+        >>> observer = torch.ao.quantization.FixedQParamsObserver(scale=0.1, zero_point=10)
+        >>> observer.calculate_qparams()
+        (tensor([0.1000]), tensor([10], dtype=torch.int32))
     """
 
     scale: Any
@@ -312,6 +340,7 @@ class FixedQParamsObserver(ObserverBase):
         return X
 
     def calculate_qparams(self):
+        """The scale and the zero point for what has been observed."""
         return self.scale, self.zero_point
 
 
@@ -337,6 +366,10 @@ class PlaceholderObserver(_WithoutScale):
         qscheme: one scale, or one for each channel.
         eps: the smallest scale.
         is_dynamic: the scale is that of each tensor.
+
+    Example:
+        >>> torch.ao.quantization.PlaceholderObserver(dtype=torch.qint8, is_dynamic=True).dtype
+        torch.qint8
     """
 
     def __init__(
@@ -367,6 +400,12 @@ class RecordingObserver(_WithoutScale):
 
     Args:
         dtype: the dtype of the codes that it reports.
+
+    Example:
+        >>> observer = torch.ao.quantization.RecordingObserver()
+        >>> _ = observer(torch.ones(2))
+        >>> observer.get_tensor_value()
+        [tensor([1., 1.])]
     """
 
     def __init__(self, dtype=rushlight.quint8) -> None:
@@ -388,6 +427,11 @@ class NoopObserver(_WithoutScale):
     Args:
         dtype: the dtype of the numbers.
         custom_op_name: a name that is stored with the observer.
+
+    Example:
+        >>> observer = torch.ao.quantization.NoopObserver()
+        >>> observer(torch.ones(2))
+        tensor([1., 1.])
     """
 
     def __init__(self, dtype=rushlight.float16, custom_op_name="") -> None:
@@ -396,7 +440,13 @@ class NoopObserver(_WithoutScale):
 
 
 class ReuseInputObserver(_WithoutScale):
-    """Observes nothing, because the result has the codes of its input."""
+    """Observes nothing, because the result has the codes of its input.
+
+    Example:
+        >>> observer = torch.ao.quantization.ReuseInputObserver()
+        >>> observer(torch.ones(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self) -> None:
         super().__init__(rushlight.quint8, is_dynamic=False)
@@ -406,7 +456,19 @@ class ReuseInputObserver(_WithoutScale):
 
 
 def get_observer_state_dict(mod):
-    """The states of a module's observers, by name."""
+    """The states of a module's observers, by name.
+
+    Args:
+        mod: a module that was prepared.
+
+    Example:
+        >>> from rushlight.ao import quantization
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 2)).eval()
+        >>> net.qconfig = quantization.get_default_qconfig()
+        >>> prepared = quantization.prepare(net)
+        >>> state = quantization.get_observer_state_dict(prepared)
+        >>> quantization.load_observer_state_dict(prepared, state)
+    """
     found = {k: v for k, v in mod.state_dict().items() if "activation_post_process" in k}
     return type(mod.state_dict())(found)
 
@@ -417,6 +479,8 @@ def load_observer_state_dict(mod, obs_dict):
     Args:
         mod: a module that was prepared.
         obs_dict: what `get_observer_state_dict` gave.
+
+    For an example see `ao.quantization.get_observer_state_dict`.
     """
     missing, unexpected = mod.load_state_dict(obs_dict, strict=False)
     missing = [name for name in missing if "activation_post_process" in name]

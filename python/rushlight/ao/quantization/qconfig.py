@@ -79,6 +79,14 @@ class QConfig(_Two):
     Args:
         activation: for what modules give.
         weight: for their weight.
+
+    Example:
+        >>> from rushlight.ao.quantization import MinMaxObserver, QConfig
+        >>> config = QConfig(
+        ...     activation=MinMaxObserver, weight=MinMaxObserver.with_args(dtype=torch.qint8)
+        ... )
+        >>> config.weight()  # an observer
+        MinMaxObserver(min_val=inf, max_val=-inf)
     """
 
     __slots__ = ()
@@ -98,6 +106,8 @@ class QConfigDynamic(_Two):
     Args:
         activation: for what modules give.
         weight: for their weight.
+
+    For an example see `ao.quantization.QConfig`.
     """
 
     __slots__ = ()
@@ -190,6 +200,8 @@ def get_default_qconfig(backend="x86", version: int = 0):
     Args:
         backend: "fbgemm" or "x86" (codes of 7 bits, scales by channels), "onednn", "qnnpack".
         version: 0.
+
+    For an example see `ao.quantization.quantize`.
     """
     _check(backend, version, [0])
     weight = (
@@ -203,8 +215,10 @@ def get_default_qat_qconfig(backend="x86", version: int = 1):
     """The default for quantisation-aware training.
 
     Args:
-        backend: as above.
+        backend: see `get_default_qconfig`.
         version: 0, observers and rounding apart, or 1, both in one op.
+
+    For an example see `ao.quantization.prepare_qat`.
     """
     _check(backend, version, [0, 1])
     halved = backend in ("fbgemm", "x86")
@@ -244,7 +258,17 @@ def _equal_constructors(a, b) -> bool:
 
 
 def qconfig_equals(q1, q2):
-    """Whether two qconfigs make the same observers."""
+    """Whether two qconfigs make the same observers.
+
+    Args:
+        q1: a qconfig or None.
+        q2: another one.
+
+    Example:
+        >>> from rushlight.ao.quantization import get_default_qconfig, qconfig_equals
+        >>> qconfig_equals(get_default_qconfig("x86"), get_default_qconfig("qnnpack"))
+        False
+    """
     if q1 is None or q2 is None:
         return q1 is q2
     return _equal_constructors(q1.activation, q2.activation) and _equal_constructors(

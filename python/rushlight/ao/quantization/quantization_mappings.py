@@ -84,27 +84,48 @@ _DYNAMIC: dict[Any, Any] = {
 
 
 def get_default_static_quant_module_mappings():
-    """From float modules with observers, or trained ones, to quantised ones."""
+    """From float modules with observers, or trained ones, to quantised ones.
+
+    For an example see `ao.quantization.get_default_dynamic_quant_module_mappings`.
+    """
     return copy.copy(_STATIC)
 
 
 def get_default_qat_module_mappings():
-    """From float modules to those for quantisation-aware training."""
+    """From float modules to those for quantisation-aware training.
+
+    For an example see `ao.quantization.get_default_dynamic_quant_module_mappings`.
+    """
     return copy.copy(_QAT)
 
 
 def get_default_dynamic_quant_module_mappings():
-    """From float modules to dynamically quantised ones."""
+    """From float modules to dynamically quantised ones.
+
+    Example:
+        >>> from rushlight import nn
+        >>> torch.ao.quantization.get_default_dynamic_quant_module_mappings()[nn.Linear].__module__
+        'rushlight.ao.nn.quantized.dynamic.modules'
+    """
     return copy.copy(_DYNAMIC)
 
 
 def get_default_qconfig_propagation_list():
-    """The classes of modules whose results are observed."""
+    """The classes of modules whose results are observed.
+
+    Example:
+        >>> torch.nn.Linear in torch.ao.quantization.get_default_qconfig_propagation_list()
+        True
+    """
     return {*_STATIC, *_QAT, *_DYNAMIC, nn.ReLU}
 
 
 def no_observer_set():
     """The classes of modules whose results need no observer, because they have their inputs'
     codes.
+
+    Example:
+        >>> torch.nn.Dropout in torch.ao.quantization.no_observer_set()
+        True
     """
     return {nn.Dropout}

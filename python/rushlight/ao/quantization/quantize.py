@@ -30,7 +30,16 @@ __all__ = [
 
 
 def default_eval_fn(model, calib_data):
-    """Run a network on pairs of inputs and targets."""
+    """Run a network on pairs of inputs and targets.
+
+    Args:
+        model: the network.
+        calib_data: an iterable of pairs (input, target); targets are not looked at.
+
+    Example:
+        >>> from rushlight.ao import quantization
+        >>> quantization.default_eval_fn(torch.nn.Linear(4, 2), [(torch.ones(1, 4), None)])
+    """
     for data, _ in calib_data:
         model(data)
 
@@ -56,6 +65,14 @@ def propagate_qconfig_(module, qconfig_dict=None, prepare_custom_config_dict=Non
         module: the network, changed in place.
         qconfig_dict: qconfigs by names and classes; "" is the network's.
         prepare_custom_config_dict: `non_traceable_module_class`, classes that are left alone.
+
+    Example:
+        >>> from rushlight.ao import quantization
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 2))
+        >>> net.qconfig = quantization.get_default_qconfig()
+        >>> quantization.propagate_qconfig_(net)
+        >>> net[0].qconfig is net.qconfig
+        True
     """
     by_name = qconfig_dict or {}
     _propagate(module, by_name, by_name.get(""), "", prepare_custom_config_dict)
@@ -113,6 +130,8 @@ def prepare(
         observer_non_leaf_module_list: further ones.
         prepare_custom_config_dict: `float_to_observed_custom_module_class` and
             `non_traceable_module_class`.
+
+    For an example see `ao.quantization.quantize`.
     """
     custom = (prepare_custom_config_dict or {}).get("float_to_observed_custom_module_class", {})
     if not inplace:
@@ -132,7 +151,21 @@ def prepare(
 
 
 def add_quant_dequant(module):
-    """Wrap each module that has a qconfig and no children in a `QuantWrapper`."""
+    """Wrap each module that has a qconfig and no children in a `QuantWrapper`.
+
+    Args:
+        module: the network; it is changed, but for what is wrapped itself.
+
+    Returns:
+        the network, or the wrapper of it.
+
+    Example:
+        >>> from rushlight.ao import quantization
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 2))
+        >>> net[0].qconfig = quantization.get_default_qconfig()
+        >>> type(quantization.add_quant_dequant(net)[0]).__name__
+        'QuantWrapper'
+    """
     if not list(module.children()) and getattr(module, "qconfig", None):
         return QuantWrapper(module)
     for name, child in module.named_children():
@@ -151,6 +184,8 @@ def swap_module(mod, mapping, custom_module_class_mapping, use_precomputed_fake_
         mapping: a dict from classes of modules to the classes that replace them.
         custom_module_class_mapping: the same for modules that observe themselves.
         use_precomputed_fake_quant: take over fake quantisations that the module has.
+
+    For an example see `ao.quantization.quantize`.
     """
     kind = type(mod)
     if getattr(mod, "qconfig", None) is None:
@@ -220,6 +255,8 @@ def convert(
         is_reference: True raises, because there are no reference modules.
         convert_custom_config_dict: `observed_to_quantized_custom_module_class`.
         use_precomputed_fake_quant: take over fake quantisations that modules have.
+
+    For an example see `ao.quantization.quantize`.
     """
     if is_reference:
         raise NotImplementedError("convert(): there are no reference modules")
@@ -234,7 +271,30 @@ def convert(
 
 
 def quantize(model, run_fn, run_args, mapping=None, inplace=False):
-    """Prepare a network, run it on data by `run_fn(model, *run_args)`, and convert it."""
+    """Prepare a network, run it on data by `run_fn(model, *run_args)`, and convert it.
+
+    Args:
+        model: a network in evaluation with a `qconfig`.
+        run_fn: called as `run_fn(model, *run_args)`: runs the network on data like that of later.
+        run_args: the further arguments of `run_fn`.
+        mapping: a dict from classes of modules to the classes that replace them.
+        inplace: change the network itself.
+
+    Returns:
+        the quantised network.
+
+    Example:
+        >>> from rushlight import nn
+        >>> from rushlight.ao import quantization
+        >>> net = quantization.QuantWrapper(nn.Sequential(nn.Linear(4, 2), nn.ReLU())).eval()
+        >>> net.qconfig = quantization.get_default_qconfig()
+        >>> data = torch.randn(16, 4)
+        >>> quantised = quantization.quantize(net, lambda model, x: model(x), [data])
+        >>> type(quantised.module[0]).__module__
+        'rushlight.ao.nn.quantized.modules'
+        >>> (quantised(data) - net(data)).abs().max().item() < 0.1
+        True
+    """
     if not inplace:
         model = copy.deepcopy(model)
     model.eval()
@@ -253,6 +313,12 @@ def quantize_dynamic(model, qconfig_spec=None, dtype=rushlight.qint8, mapping=No
         dtype: the dtype of the weights, `qint8`.
         mapping: a dict from classes of modules to the classes that replace them.
         inplace: change the network itself.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 2))
+        >>> quantised = torch.ao.quantization.quantize_dynamic(net, {torch.nn.Linear})
+        >>> type(quantised[0]).__module__
+        'rushlight.ao.nn.quantized.dynamic.modules'
     """
     if qconfig_spec is None or isinstance(qconfig_spec, set | frozenset | list | tuple):
         if dtype != rushlight.qint8:
@@ -282,6 +348,16 @@ def prepare_qat(model, mapping=None, inplace=False):
         model: the network, in training, with a `qconfig` of fake quantisations.
         mapping: from classes of modules to those with rounded weights.
         inplace: change the network itself.
+
+    Example:
+        >>> from rushlight import nn
+        >>> from rushlight.ao import quantization
+        >>> net = quantization.QuantWrapper(nn.Linear(4, 2)).train()
+        >>> net.qconfig = quantization.get_default_qat_qconfig()
+        >>> prepared = quantization.prepare_qat(net)
+        >>> prepared(torch.randn(8, 4)).sum().backward()  # and so on: it is trained
+        >>> type(quantization.convert(prepared.eval()).module).__module__
+        'rushlight.ao.nn.quantized.modules'
     """
     if not model.training:
         raise AssertionError("prepare_qat only works on models in training mode")
@@ -297,7 +373,20 @@ def prepare_qat(model, mapping=None, inplace=False):
 
 
 def quantize_qat(model, run_fn, run_args, inplace=False):
-    """Prepare a network, train it by `run_fn(model, *run_args)`, and convert it."""
+    """Prepare a network, train it by `run_fn(model, *run_args)`, and convert it.
+
+    Args:
+        model: a network in training with a `qconfig` of fake quantisations; see
+            `get_default_qat_qconfig`.
+        run_fn: called as `run_fn(model, *run_args)`: trains the network.
+        run_args: the further arguments of `run_fn`.
+        inplace: change the network itself.
+
+    Returns:
+        the quantised network.
+
+    For an example see `ao.quantization.prepare_qat`.
+    """
     if not inplace:
         model = copy.deepcopy(model)
     model.train()

@@ -24,15 +24,46 @@ class _Stub(nn.Module):
 
 
 class QuantStub(_Stub):
-    """Marks where floats are to be quantised; it returns its input."""
+    """Marks where floats are to be quantised; it returns its input.
+
+    Args:
+        qconfig: the qconfig of this place; the parent's if None.
+
+    Example:
+        >>> from rushlight import nn
+        >>> from rushlight.ao import quantization
+        >>> net = nn.Sequential(quantization.QuantStub(), nn.ReLU(), quantization.DeQuantStub())
+        >>> _ = net.eval()
+        >>> net.qconfig = quantization.get_default_qconfig()
+        >>> prepared = quantization.prepare(net)
+        >>> _ = prepared(torch.randn(16, 4))  # calibrates
+        >>> quantization.convert(prepared)(torch.ones(1, 4)).dtype
+        torch.float32
+    """
 
 
 class DeQuantStub(_Stub):
-    """Marks where quantised tensors are to become floats; it returns its input."""
+    """Marks where quantised tensors are to become floats; it returns its input.
+
+    Args:
+        qconfig: the qconfig of this place; the parent's if None.
+
+    For an example see `ao.quantization.QuantStub`.
+    """
 
 
 class QuantWrapper(nn.Module):
-    """A module between a `QuantStub` and a `DeQuantStub`."""
+    """A module between a `QuantStub` and a `DeQuantStub`.
+
+    Args:
+        module: what runs on quantised tensors.
+
+    Example:
+        >>> from rushlight.ao import quantization
+        >>> wrapped = quantization.QuantWrapper(torch.nn.Linear(4, 2))
+        >>> [name for name, _ in wrapped.named_children()]
+        ['quant', 'dequant', 'module']
+    """
 
     def __init__(self, module) -> None:
         super().__init__()

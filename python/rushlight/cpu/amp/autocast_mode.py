@@ -9,7 +9,12 @@ __all__ = ["autocast"]
 
 
 class autocast(amp.autocast):
-    """Deprecated: `amp.autocast("cpu", ...)`."""
+    """Deprecated: `amp.autocast("cpu", ...)`.
+
+    It has the arguments of `amp.autocast`, but for the device.
+
+    For an example see `amp.autocast`.
+    """
 
     def __init__(
         self,

@@ -8,6 +8,11 @@ __all__ = ["GradScaler"]
 
 
 class GradScaler(ScalerOfDevice):
-    """Deprecated: `amp.GradScaler("cpu", ...)`."""
+    """Deprecated: `amp.GradScaler("cpu", ...)`.
+
+    It has the arguments of `amp.GradScaler`, but for the device.
+
+    For an example see `amp.GradScaler`.
+    """
 
     _kind = "cpu"

@@ -13,7 +13,12 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd"]
 
 
 class autocast(amp.autocast):
-    """Deprecated: `amp.autocast("cuda", ...)`."""
+    """Deprecated: `amp.autocast("cuda", ...)`.
+
+    It has the arguments of `amp.autocast`, but for the device.
+
+    For an example see `amp.autocast`.
+    """
 
     def __init__(
         self,
@@ -28,12 +33,22 @@ class autocast(amp.autocast):
 def custom_fwd(
     fwd: Callable[..., Any] | None = None, *, cast_inputs: _C.dtype | None = None
 ) -> Callable[..., Any]:
-    """Deprecated: `amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)`."""
+    """Deprecated: `amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)`.
+
+    It has the arguments of `amp.custom_fwd`, but for the device.
+
+    For an example see `amp.custom_fwd`.
+    """
     warn_of_package("cuda", "custom_fwd")
     return functools.partial(amp.custom_fwd, device_type="cuda", cast_inputs=cast_inputs)(fwd)
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Deprecated: `amp.custom_bwd(bwd, device_type="cuda")`."""
+    """Deprecated: `amp.custom_bwd(bwd, device_type="cuda")`.
+
+    It has the arguments of `amp.custom_bwd`, but for the device.
+
+    For an example see `amp.custom_fwd`.
+    """
     warn_of_package("cuda", "custom_bwd")
     return amp.custom_bwd(bwd, device_type="cuda")

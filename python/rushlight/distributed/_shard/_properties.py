@@ -31,7 +31,13 @@ def _formats():
 
 @dataclass
 class TensorProperties:
-    """What is to be known to make a tensor, but for its sizes."""
+    """What is to be known to make a tensor, but for its sizes.
+
+    Args:
+        dtype, layout, requires_grad, memory_format, pin_memory: those of the tensor.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     dtype: Any = field(default_factory=rushlight.get_default_dtype)
     layout: Any = field(default=rushlight.strided)

@@ -21,7 +21,10 @@ def _note(group, number):
 
 
 class JoinHook:
-    """What a process does once it has joined."""
+    """What a process does once it has joined.
+
+    For an example see `distributed.algorithms.Join`.
+    """
 
     def main_hook(self) -> None:
         """Called for each iteration of the processes that still have inputs."""
@@ -31,7 +34,10 @@ class JoinHook:
 
 
 class Joinable(abc.ABC):
-    """The base of objects that `Join` accepts."""
+    """The base of objects that `Join` accepts.
+
+    For an example see `distributed.algorithms.Join`.
+    """
 
     @abc.abstractmethod
     def __init__(self):
@@ -71,7 +77,25 @@ class _Notice:
 
 
 class Join:
-    """A context manager in which processes may have different numbers of inputs."""
+    """A context manager in which processes may have different numbers of inputs.
+
+    Args:
+        joinables: models and optimisers that communicate: `DistributedDataParallel`,
+            `ZeroRedundancyOptimizer`.
+        enable: False: it does nothing.
+        throw_on_early_termination: raise in all processes when the first has no more inputs.
+        kwargs: for the hooks of all joinables.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> from rushlight.distributed.algorithms import Join
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> with Join([model]):
+        ...     for x in torch.ones(3, 1, 2):
+        ...         model(x).sum().backward()
+        >>> torch.distributed.destroy_process_group()
+    """
 
     def __init__(self, joinables, enable=True, throw_on_early_termination=False, **kwargs):
         if len(joinables) == 0:

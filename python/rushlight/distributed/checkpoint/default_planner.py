@@ -267,7 +267,15 @@ def _place_for(stored: Any) -> Any:
 def create_default_local_load_plan(
     state_dict: dict[str, Any], metadata: Metadata, strict: bool = True
 ) -> LoadPlan:
-    """Plan what is read to fill this process's shards of a state."""
+    """Plan what is read to fill this process's shards of a state.
+
+    Args:
+        state_dict: what is to be filled.
+        metadata: what the checkpoint has.
+        strict: raise for what it lacks.
+
+    For an example see `distributed.checkpoint.save`.
+    """
     items: list[ReadItem] = []
     for fqn, obj in state_dict.items():
         md = metadata.state_dict_metadata.get(fqn)
@@ -286,12 +294,25 @@ def create_default_local_load_plan(
 
 
 def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]:
-    """The global plan: every process reads what it planned."""
+    """The global plan: every process reads what it planned.
+
+    Args:
+        all_plans: those of the processes.
+
+    For an example see `distributed.checkpoint.save`.
+    """
     return all_plans
 
 
 def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: bool) -> SavePlan:
-    """Plan what a process could write: its tensors; the coordinator also all other objects."""
+    """Plan what a process could write: its tensors; the coordinator also all other objects.
+
+    Args:
+        state_dict: what is to be saved.
+        is_coordinator: whether this process writes what all have.
+
+    For an example see `distributed.checkpoint.save`.
+    """
     items: list[WriteItem] = []
     for fqn, obj in state_dict.items():
         if is_dtensor(obj) and not in_mesh(obj):
@@ -304,7 +325,14 @@ def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: b
 def create_default_global_save_plan(
     all_plans: list[SavePlan], rewrite_index_hints: bool = True
 ) -> tuple[list[SavePlan], Metadata]:
-    """The plans with hints where a box stands in its tensor's list, and what they make."""
+    """The plans with hints where a box stands in its tensor's list, and what they make.
+
+    Args:
+        all_plans: those of the processes.
+        rewrite_index_hints: write into them where a box stands.
+
+    For an example see `distributed.checkpoint.save`.
+    """
     made = _MetadataBuilder()
     plans = [
         dataclasses.replace(plan, items=[made.add(item) for item in plan.items])

@@ -50,14 +50,20 @@ _DATA_FILE = re.compile(r"__\d+_(\d+)\.distcp")
 
 
 class SerializationFormat(Enum):
-    """The format of tensors in files."""
+    """The format of tensors in files.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     TORCH_SAVE = "torch_save"
     SAFETENSORS = "safetensors"
 
 
 class FileSystemBase(ABC):
-    """The interface of a file system."""
+    """The interface of a file system.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     @abstractmethod
     def create_stream(self, path, mode: str) -> contextlib.AbstractContextManager[Any]:
@@ -94,7 +100,10 @@ class FileSystemBase(ABC):
 
 
 class FileSystem(FileSystemBase):
-    """The file system of this machine."""
+    """The file system of this machine.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     @contextlib.contextmanager
     def create_stream(self, path, mode: str) -> Iterator[io.IOBase]:

@@ -32,7 +32,22 @@ __all__ = [
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path) -> None:
-    """Convert a checkpoint folder to one file; needs memory for all of it in one process."""
+    """Convert a checkpoint folder to one file; needs memory for all of it in one process.
+
+    Args:
+        dcp_checkpoint_dir: the folder.
+        torch_save_path: the file.
+
+    Example:
+        >>> import tempfile
+        >>> import rushlight.distributed.checkpoint as dcp
+        >>> from rushlight.distributed.checkpoint.format_utils import dcp_to_torch_save
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dcp.save({"x": torch.ones(2)}, checkpoint_id=f"{folder}/checkpoint")
+        ...     dcp_to_torch_save(f"{folder}/checkpoint", f"{folder}/one.pt")
+        ...     torch.load(f"{folder}/one.pt")
+        {'x': tensor([1., 1.])}
+    """
     state: dict[str, Any] = {}
     _load_state_dict(
         state,
@@ -44,7 +59,14 @@ def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path) -> None:
 
 
 def torch_save_to_dcp(torch_save_path, dcp_checkpoint_dir) -> None:
-    """Convert one file to a checkpoint folder; needs memory for all of it in one process."""
+    """Convert one file to a checkpoint folder; needs memory for all of it in one process.
+
+    Args:
+        torch_save_path: the file.
+        dcp_checkpoint_dir: the folder.
+
+    For an example see `distributed.checkpoint.format_utils.dcp_to_torch_save`.
+    """
     state = rushlight.load(torch_save_path, weights_only=False)
     _save_state_dict(state, storage_writer=FileSystemWriter(dcp_checkpoint_dir), no_dist=True)
 
@@ -53,6 +75,12 @@ class BroadcastingTorchSaveReader(StorageReader):
     """Reads one file in one process and sends all processes their shares.
 
     Use it with `DynamicMetaLoadPlanner`.
+
+    Args:
+        checkpoint_id: the file.
+        coordinator_rank: the process that reads it.
+
+    For an example see `distributed.checkpoint.format_utils.dcp_to_torch_save`.
     """
 
     def __init__(self, checkpoint_id=None, coordinator_rank: int = 0) -> None:
@@ -117,7 +145,15 @@ class BroadcastingTorchSaveReader(StorageReader):
 
 
 class DynamicMetaLoadPlanner(DefaultLoadPlanner):
-    """Derives the metadata of a checkpoint from the state that is loaded into."""
+    """Derives the metadata of a checkpoint from the state that is loaded into.
+
+    Args:
+        flatten_state_dict: dicts and lists within the state are taken apart.
+        flatten_sharded_tensors: so are sharded tensors within sharded tensors.
+        allow_partial_load: what the checkpoint does not have stays as it is.
+
+    For an example see `distributed.checkpoint.format_utils.dcp_to_torch_save`.
+    """
 
     def set_up_planner(
         self,

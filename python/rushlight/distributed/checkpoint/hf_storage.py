@@ -308,6 +308,8 @@ def consolidate_safetensors_files(
 
     Raises:
         ValueError: no file has a tensor that is asked for.
+
+    For an example see `distributed.checkpoint.save`.
     """
     files = _by_file(fqn_to_index_mapping)
     for name, fqns in files.items():
@@ -325,6 +327,11 @@ def consolidate_safetensors_files_on_every_rank(
     """`consolidate_safetensors_files` in the processes of a group, each of which writes some files.
 
     All call it; arguments are those of `consolidate_safetensors_files`.
+
+    Args:
+        process_group: the processes; all by default.
+
+    For an example see `distributed.checkpoint.save`.
     """
     rank, size = 0, 1
     if _world.is_initialized():

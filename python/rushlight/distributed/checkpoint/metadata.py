@@ -80,7 +80,16 @@ class BytesStorageMetadata:
 
 @dataclass
 class StorageMeta:
-    """The place and the call in which a checkpoint was saved."""
+    """The place and the call in which a checkpoint was saved.
+
+    Args:
+        checkpoint_id: the folder.
+        save_id: the call that saved.
+        load_id: the call that loads.
+        modules: kept as they come.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     checkpoint_id: str | os.PathLike | None = None
     save_id: str | None = None
@@ -113,7 +122,15 @@ class Metadata:
 
 @dataclass(frozen=True)
 class MetadataIndex:
-    """The key of a piece: its name and offsets; `index` is a hint to its chunk."""
+    """The key of a piece: its name and offsets; `index` is a hint to its chunk.
+
+    Args:
+        fqn: the dotted name.
+        offset: of a piece, by dimension.
+        index: the number of its chunk.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     fqn: str
     offset: rushlight.Size | None = None

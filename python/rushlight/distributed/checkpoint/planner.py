@@ -33,7 +33,10 @@ __all__ = [
 
 
 class WriteItemType(Enum):
-    """Whether an item writes a full tensor, a piece of one, or bytes."""
+    """Whether an item writes a full tensor, a piece of one, or bytes.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     TENSOR = auto()
     SHARD = auto()
@@ -41,7 +44,10 @@ class WriteItemType(Enum):
 
 
 class LoadItemType(Enum):
-    """Whether an item reads a tensor or bytes."""
+    """Whether an item reads a tensor or bytes.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     TENSOR = auto()
     BYTE_IO = auto()
@@ -49,14 +55,28 @@ class LoadItemType(Enum):
 
 @dataclass(frozen=True)
 class BytesIOWriteData:
-    """The number of bytes of an item."""
+    """The number of bytes of an item.
+
+    Args:
+        nbytes: how many.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     nbytes: int
 
 
 @dataclass(frozen=True)
 class TensorWriteData:
-    """The chunk of a tensor that an item writes."""
+    """The chunk of a tensor that an item writes.
+
+    Args:
+        chunk: where it lies.
+        properties: dtype and the like.
+        size: of the whole tensor.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     chunk: ChunkStorageMetadata
     properties: TensorProperties

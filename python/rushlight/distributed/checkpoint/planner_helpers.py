@@ -159,7 +159,15 @@ def _overlap(saved: ChunkStorageMetadata, wanted: ChunkStorageMetadata):
 def create_read_items_for_chunk_list(
     fqn: str, checkpoint_md: TensorStorageMetadata, local_chunks: list[ChunkStorageMetadata]
 ) -> list[ReadItem]:
-    """The items that are read to fill some chunks of a tensor."""
+    """The items that are read to fill some chunks of a tensor.
+
+    Args:
+        fqn: the dotted name of the tensor.
+        checkpoint_md: what the checkpoint says of it.
+        local_chunks: the chunks to fill.
+
+    For an example see `distributed.checkpoint.save`.
+    """
     items = []
     for number, wanted in enumerate(local_chunks):
         for stored, saved in enumerate(checkpoint_md.chunks):

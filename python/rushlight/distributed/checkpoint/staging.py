@@ -31,7 +31,13 @@ def copy_to_cpu(value: Any) -> Any:
 
 @runtime_checkable
 class AsyncStager(Protocol):
-    """Copies a state, so that it can be saved while the original changes."""
+    """Copies a state, so that it can be saved while the original changes.
+
+    Args:
+        args, kwargs: anything.
+
+    For an example see `distributed.checkpoint.async_save`.
+    """
 
     _synchronize_after_execute: bool = True
 
@@ -53,7 +59,13 @@ class AsyncStager(Protocol):
 
 @dataclass
 class StagingOptions:
-    """Settings of `DefaultStager`, none of which has an effect: copies are made at once."""
+    """Settings of `DefaultStager`, none of which has an effect: copies are made at once.
+
+    Args:
+        use_pinned_memory, use_shared_memory, use_async_staging, use_non_blocking_copy: no effect.
+
+    For an example see `distributed.checkpoint.async_save`.
+    """
 
     use_pinned_memory: bool = True
     use_shared_memory: bool = True
@@ -67,6 +79,8 @@ class BlockingAsyncStager(AsyncStager):
     Args:
         cache_staged_state_dict: no effect.
         type_check: no effect.
+
+    For an example see `distributed.checkpoint.async_save`.
     """
 
     _synchronize_after_execute: bool = False
@@ -87,7 +101,13 @@ class BlockingAsyncStager(AsyncStager):
 
 
 class DefaultStager(AsyncStager):
-    """Copies a state while the caller waits."""
+    """Copies a state while the caller waits.
+
+    Args:
+        config: settings without effect.
+
+    For an example see `distributed.checkpoint.async_save`.
+    """
 
     _synchronize_after_execute: bool = False
 

@@ -53,7 +53,7 @@ class StateDictOptions:
         flatten_optimizer_state_dict: an optimiser's state without nesting.
 
     Example:
-        >>> from torch.distributed.checkpoint.state_dict import StateDictOptions
+        >>> from rushlight.distributed.checkpoint.state_dict import StateDictOptions
         >>> StateDictOptions(full_state_dict=True, cpu_offload=True).strict
         True
     """
@@ -149,7 +149,7 @@ def get_model_state_dict(
         options: see `StateDictOptions`.
 
     Example:
-        >>> from torch.distributed.checkpoint.state_dict import get_model_state_dict
+        >>> from rushlight.distributed.checkpoint.state_dict import get_model_state_dict
         >>> sorted(get_model_state_dict(torch.nn.Linear(2, 1)))
         ['bias', 'weight']
     """
@@ -185,7 +185,15 @@ def _of_submodules(model, submodules, state, options):
 def set_model_state_dict(
     model: nn.Module, model_state_dict: dict, *, options: StateDictOptions | None = None
 ) -> _IncompatibleKeys:
-    """Load a state under the names of the plain model into a model, however it is wrapped."""
+    """Load a state under the names of the plain model into a model, however it is wrapped.
+
+    Args:
+        model: the network, however it is wrapped.
+        model_state_dict: the state.
+        options: `StateDictOptions`.
+
+    For an example see `distributed.checkpoint.state_dict.get_state_dict`.
+    """
     options = _check_options(options)
     state: dict[str, Any] = dict(model_state_dict)
     if any(isinstance(key, nn.Module) for key in state):
@@ -306,7 +314,7 @@ def get_optimizer_state_dict(
         options: see `StateDictOptions`.
 
     Example:
-        >>> from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
+        >>> from rushlight.distributed.checkpoint.state_dict import get_optimizer_state_dict
         >>> net = torch.nn.Linear(2, 1)
         >>> found = get_optimizer_state_dict(net, torch.optim.Adam(net.parameters()))
         >>> sorted(found["state"])
@@ -382,7 +390,16 @@ def set_optimizer_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> None:
-    """Load states under the names of the plain model's parameters into optimisers."""
+    """Load states under the names of the plain model's parameters into optimisers.
+
+    Args:
+        model: the network, however it is wrapped.
+        optimizers: its optimiser, or several.
+        optim_state_dict: the states.
+        options: `StateDictOptions`.
+
+    For an example see `distributed.checkpoint.state_dict.get_state_dict`.
+    """
     options = _check_options(options)
     if options.broadcast_from_rank0:
         optim_state_dict = _from_first(optim_state_dict)
@@ -453,7 +470,23 @@ def get_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The states of a model and of its optimisers, under the names of the plain model."""
+    """The states of a model and of its optimisers, under the names of the plain model.
+
+    Args:
+        model: the network, however it is wrapped.
+        optimizers: its optimiser, or several.
+        submodules: only the states of these.
+        options: `StateDictOptions`.
+
+    Example:
+        >>> from rushlight.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+        >>> model = torch.nn.Linear(2, 1)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        >>> weights, state = get_state_dict(model, optimizer)
+        >>> sorted(weights)
+        ['bias', 'weight']
+        >>> _ = set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=state)
+    """
     optimizers = _as_list(optimizers)
     return (
         get_model_state_dict(model, submodules=submodules, options=options),
@@ -469,7 +502,17 @@ def set_state_dict(
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> _IncompatibleKeys:
-    """Load the states of a model and of its optimisers, under the names of the plain model."""
+    """Load the states of a model and of its optimisers, under the names of the plain model.
+
+    Args:
+        model: the network, however it is wrapped.
+        optimizers: its optimiser, or several.
+        model_state_dict: the first that `get_state_dict` gave.
+        optim_state_dict: the second.
+        options: `StateDictOptions`.
+
+    For an example see `distributed.checkpoint.state_dict.get_state_dict`.
+    """
     optimizers = _as_list(optimizers)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)

@@ -32,7 +32,10 @@ __all__ = [
 
 
 class AsyncCheckpointerType(Enum):
-    """What saves in the background: a process or a thread."""
+    """What saves in the background: a process or a thread.
+
+    For an example see `distributed.checkpoint.async_save`.
+    """
 
     THREAD = "thread"
     PROCESS = "process"
@@ -40,7 +43,14 @@ class AsyncCheckpointerType(Enum):
 
 @dataclasses.dataclass
 class AsyncSaveResponse:
-    """The futures of the staged copy and of the saved checkpoint."""
+    """The futures of the staged copy and of the saved checkpoint.
+
+    Args:
+        staging_completion: done when the state has been copied.
+        upload_completion: done when it has been saved.
+
+    For an example see `distributed.checkpoint.async_save`.
+    """
 
     staging_completion: Future[None]
     upload_completion: Future[None]

@@ -9,7 +9,10 @@ __all__ = ["Stateful", "StatefulT"]
 
 @runtime_checkable
 class Stateful(Protocol):
-    """An object with `state_dict` and `load_state_dict`."""
+    """An object with `state_dict` and `load_state_dict`.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     def state_dict(self) -> dict[str, Any]:
         """The state of the object."""

@@ -21,7 +21,15 @@ __all__ = ["StorageReader", "StorageWriter", "WriteResult"]
 
 @dataclass(frozen=True)
 class WriteResult:
-    """The result of writing an item: its key, its size, and the storage's data about it."""
+    """The result of writing an item: its key, its size, and the storage's data about it.
+
+    Args:
+        index: the key.
+        size_in_bytes: how many.
+        storage_data: what the storage wants to know to read it.
+
+    For an example see `distributed.checkpoint.save`.
+    """
 
     index: MetadataIndex
     size_in_bytes: int

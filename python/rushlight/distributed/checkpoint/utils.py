@@ -154,7 +154,14 @@ class _DistWrapper:
 
 
 def find_tensor_shard(tensor, index: MetadataIndex):
-    """The piece of a tensor that this process has for an index."""
+    """The piece of a tensor that this process has for an index.
+
+    Args:
+        tensor: the tensor.
+        index: its key.
+
+    For an example see `distributed.checkpoint.save`.
+    """
     if isinstance(tensor, ShardedTensor):
         for shard in tensor.local_shards():
             if index.offset is None or tuple(shard.metadata.shard_offsets) == tuple(index.offset):
@@ -168,7 +175,14 @@ def find_tensor_shard(tensor, index: MetadataIndex):
 
 
 def find_state_dict_object(state_dict, index: MetadataIndex) -> Any:
-    """The object of a state for an index."""
+    """The object of a state for an index.
+
+    Args:
+        state_dict: the state.
+        index: its key.
+
+    For an example see `distributed.checkpoint.save`.
+    """
     try:
         found = state_dict[index.fqn]
     except KeyError:

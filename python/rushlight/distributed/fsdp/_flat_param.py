@@ -22,7 +22,14 @@ FLAT_PARAM = "_flat_param"
 
 
 class FlatParameter(nn.Parameter):
-    """A process's part of the parameters of a module, flat."""
+    """A process's part of the parameters of a module, flat.
+
+    Args:
+        data: the numbers.
+        requires_grad: whether gradients are computed.
+
+    For an example see `distributed.fsdp.FullyShardedDataParallel`.
+    """
 
     _mark_name = "_is_flat_param"
 

@@ -25,7 +25,7 @@ class ShardedGradScaler(GradScaler):
         process_group: the processes that share what they find; None for all.
 
     Example:
-        >>> from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+        >>> from rushlight.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
         >>> ShardedGradScaler("cpu", init_scale=4.0).scale(torch.tensor(2.0))
         tensor(8.)
     """

@@ -21,14 +21,32 @@ __all__ = [
 
 
 def always_wrap_policy(*args, **kwargs) -> bool:
-    """Wrap every module."""
+    """Wrap every module.
+
+    Args:
+        args, kwargs: anything.
+
+    Example:
+        >>> from rushlight.distributed.fsdp.wrap import always_wrap_policy
+        >>> always_wrap_policy()
+        True
+    """
     return True
 
 
 def lambda_auto_wrap_policy(
     module: nn.Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[..., Any]
 ) -> bool:
-    """Wrap modules for which a function is true."""
+    """Wrap modules for which a function is true.
+
+    Args:
+        module: the module.
+        recurse: whether its parts are asked next.
+        nonwrapped_numel: its parameters that are in no wrapped part.
+        lambda_fn: the function of a module.
+
+    For an example see `distributed.fsdp.wrap.size_based_auto_wrap_policy`.
+    """
     return recurse or lambda_fn(module)
 
 
@@ -62,7 +80,22 @@ def size_based_auto_wrap_policy(
     force_leaf_modules: set[type[nn.Module]] | None = None,
     exclude_wrap_modules: set[type[nn.Module]] | None = None,
 ) -> bool:
-    """Wrap modules with many parameters."""
+    """Wrap modules with many parameters.
+
+    Args:
+        module: the module.
+        recurse: whether its parts are asked next.
+        nonwrapped_numel: its parameters that are in no wrapped part.
+        min_num_params: how many are many.
+        force_leaf_modules: classes whose parts are not asked.
+        exclude_wrap_modules: classes that are not wrapped.
+
+    Example:
+        >>> from rushlight.distributed.fsdp.wrap import size_based_auto_wrap_policy
+        >>> layer = torch.nn.Linear(100, 100)
+        >>> size_based_auto_wrap_policy(layer, False, nonwrapped_numel=10100, min_num_params=1000)
+        True
+    """
     leaves = {nn.MultiheadAttention} if force_leaf_modules is None else force_leaf_modules
     excluded = (
         {nn.ModuleList, nn.ModuleDict} if exclude_wrap_modules is None else exclude_wrap_modules
@@ -78,6 +111,10 @@ class ModuleWrapPolicy:
 
     Args:
         module_classes: the classes.
+
+    Example:
+        >>> from rushlight.distributed.fsdp.wrap import ModuleWrapPolicy
+        >>> policy = ModuleWrapPolicy({torch.nn.Linear})
     """
 
     def __init__(self, module_classes: Iterable[type[nn.Module]]) -> None:
@@ -96,6 +133,10 @@ class CustomPolicy:
 
     Args:
         lambda_fn: the function.
+
+    Example:
+        >>> from rushlight.distributed.fsdp.wrap import CustomPolicy
+        >>> policy = CustomPolicy(lambda module: isinstance(module, torch.nn.Linear))
     """
 
     def __init__(self, lambda_fn: Callable[[nn.Module], Any]) -> None:
@@ -120,7 +161,14 @@ class _Wrapping:
 
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls, **wrapper_kwargs):
-    """A context manager in which `wrap` wraps modules in a class, with these arguments."""
+    """A context manager in which `wrap` wraps modules in a class, with these arguments.
+
+    Args:
+        wrapper_cls: the class.
+        wrapper_kwargs: its arguments.
+
+    For an example see `distributed.fsdp.wrap.wrap`.
+    """
     before = _Wrapping.kind, _Wrapping.settings
     _Wrapping.kind, _Wrapping.settings = wrapper_cls, wrapper_kwargs
     try:
@@ -130,7 +178,19 @@ def enable_wrap(*, wrapper_cls, **wrapper_kwargs):
 
 
 def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
-    """Wrap a module if this is called within `enable_wrap`."""
+    """Wrap a module if this is called within `enable_wrap`.
+
+    Args:
+        module: the module.
+        wrap_overrides: arguments in the place of those of `enable_wrap`.
+
+    Example:
+        >>> from rushlight.distributed.fsdp.wrap import enable_wrap, wrap
+        >>> with enable_wrap(wrapper_cls=torch.nn.Sequential):
+        ...     layer = wrap(torch.nn.Linear(2, 1))
+        >>> type(layer).__name__
+        'Sequential'
+    """
     if _Wrapping.kind is None:
         return module
     return _wrap(module, _Wrapping.kind, **{**_Wrapping.settings, **wrap_overrides})

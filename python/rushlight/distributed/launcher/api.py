@@ -42,9 +42,14 @@ class LaunchConfig:
         max_restarts: the number of times that processes are restarted after a failure.
         monitor_interval: seconds between looks at them.
         rdzv_timeout: the same as `rdzv_configs["timeout"]`.
-        start_method: of the  processes of a function: "spawn", "fork" or "forkserver".
+        start_method: of the processes of a function: "spawn", "fork" or "forkserver".
         log_line_prefix_template: what stands before each line of output that is shown and kept,
             with `${role_name}`, `${local_rank}` and `${rank}`.
+
+    Example:
+        >>> from rushlight.distributed.launcher import LaunchConfig
+        >>> LaunchConfig(min_nodes=1, max_nodes=1, nproc_per_node=2).nproc_per_node
+        2
     """
 
     min_nodes: int
@@ -196,11 +201,18 @@ class _FunctionAgent(Agent):
 def launch_agent(config: LaunchConfig, entrypoint: Callable | str, args: list[Any]) -> Any:
     """Start a function or a program in several processes, and wait for them.
 
+    Args:
+        config: how many processes, where.
+        entrypoint: the function, or the path of the program.
+        args: its arguments.
+
     Returns:
         What the function returned, by rank, of this machine's processes; nothing of a program.
 
     Raises:
         ChildFailedError: processes failed, and were started again as often as they may be.
+
+    For an example see `distributed.launcher.LaunchConfig`.
     """
     if isinstance(entrypoint, str):
         return Agent(_settings(config, entrypoint, [entrypoint, *map(str, args)])).run()
@@ -216,8 +228,14 @@ class elastic_launch:
 
         results = elastic_launch(LaunchConfig(1, 1, nproc_per_node=2), train)(0.1)
 
+    Args:
+        config: how many processes, where.
+        entrypoint: the function, or the path of the program.
+
     Returns:
         What the function returned, by rank.
+
+    For an example see `distributed.launcher.LaunchConfig`.
     """
 
     def __init__(self, config: LaunchConfig, entrypoint: Callable | str):

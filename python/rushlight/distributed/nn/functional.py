@@ -159,47 +159,130 @@ class _AllToAllSingle(Function):
 
 
 def broadcast(tensor, src, group=None):
-    """Broadcast one process's tensor; its gradient is the sum of all processes'."""
+    """Broadcast one process's tensor; its gradient is the sum of all processes'.
+
+    Args:
+        tensor: what is sent, or of its size.
+        src: the process that sends.
+        group: the processes; all by default.
+
+    For an example see `distributed.nn.all_reduce`.
+    """
     return _Broadcast.apply(src, _world._group(group), tensor)
 
 
 def gather(tensor, dst: int = 0, group=None):
-    """Gather all tensors in one process."""
+    """Gather all tensors in one process.
+
+    Args:
+        tensor: this process's.
+        dst: the process that gets all.
+        group: the processes; all by default.
+
+    For an example see `distributed.nn.all_reduce`.
+    """
     return _Gather.apply(dst, _world._group(group), tensor)
 
 
 def scatter(tensors, src: int = 0, group=None):
-    """Send each process its tensor of one process's list."""
+    """Send each process its tensor of one process's list.
+
+    Args:
+        tensors: for each process a tensor; of all equal sizes.
+        src: the process that sends.
+        group: the processes; all by default.
+
+    For an example see `distributed.nn.all_reduce`.
+    """
     return _Scatter.apply(src, _world._group(group), *tensors)
 
 
 def reduce(tensor, dst, op=dist.ReduceOp.SUM, group=None):
-    """Reduce all tensors to one process."""
+    """Reduce all tensors to one process.
+
+    Args:
+        tensor: this process's.
+        dst: the process that gets the result.
+        op: how tensors are reduced.
+        group: the processes; all by default.
+
+    For an example see `distributed.nn.all_reduce`.
+    """
     return _Reduce.apply(dst, op, _world._group(group), tensor)
 
 
 def reduce_scatter(output, input_list, op=dist.ReduceOp.SUM, group=None):
-    """Reduce lists of tensors elementwise; each process gets its tensor."""
+    """Reduce lists of tensors elementwise; each process gets its tensor.
+
+    Args:
+        output: a tensor of the size of the result.
+        input_list: for each process a tensor.
+        op: how tensors are reduced.
+        group: the processes; all by default.
+
+    For an example see `distributed.nn.all_reduce`.
+    """
     return _ReduceScatter.apply(op, _world._group(group), output, *input_list)
 
 
 def all_gather(tensor, group=None):
-    """Gather all tensors in all processes, as a tuple."""
+    """Gather all tensors in all processes, as a tuple.
+
+    Args:
+        tensor: this process's.
+        group: the processes; all by default.
+
+    For an example see `distributed.nn.all_reduce`.
+    """
     return _AllGather.apply(_world._group(group), tensor)
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None):
-    """Send each process its tensor of every process's list, as a tuple."""
+    """Send each process its tensor of every process's list, as a tuple.
+
+    Args:
+        output_tensor_list: for each process a tensor of the size that comes from it.
+        input_tensor_list: for each process a tensor.
+        group: the processes; all by default.
+
+    For an example see `distributed.nn.all_reduce`.
+    """
     return _AllToAll.apply(_world._group(group), output_tensor_list, *input_tensor_list)
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):
-    """Send each process its rows of every process's tensor."""
+    """Send each process its rows of every process's tensor.
+
+    Args:
+        output: a tensor of the size of the result.
+        input: rows for all processes.
+        output_split_sizes: rows that come from each; equally many by default.
+        input_split_sizes: rows for each; equally many by default.
+        group: the processes; all by default.
+
+    For an example see `distributed.nn.all_reduce`.
+    """
     return _AllToAllSingle.apply(
         _world._group(group), output, output_split_sizes, input_split_sizes, input
     )
 
 
 def all_reduce(tensor, op=dist.ReduceOp.SUM, group=None):
-    """Reduce all tensors in all processes."""
+    """Reduce all tensors in all processes.
+
+    Args:
+        tensor: this process's.
+        op: how tensors are reduced.
+        group: the processes; all by default.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> from rushlight.distributed import nn
+        >>> nn.all_reduce(x).sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        >>> torch.distributed.destroy_process_group()
+    """
     return _AllReduce.apply(op, _world._group(group), tensor)

@@ -20,6 +20,9 @@ class PostLocalSGDOptimizer(Optimizer):
     Args:
         optim: the optimiser.
         averager: says when parameters are averaged, and among whom.
+
+    For an example see
+    `distributed.algorithms.ddp_comm_hooks.post_localSGD_hook.post_localSGD_hook`.
     """
 
     def __init__(self, optim: Optimizer, averager: ModelAverager):

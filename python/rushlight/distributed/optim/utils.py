@@ -72,12 +72,30 @@ functional_optim_map: dict[Any, Any] = {
 
 
 def register_functional_optim(key, optim) -> None:
-    """Register the class that steps as `key` does, with given gradients."""
+    """Register the class that steps as `key` does, with given gradients.
+
+    Args:
+        key: a class of optimisers.
+        optim: the class that steps as it does.
+
+    Example:
+        >>> from rushlight.distributed.optim import utils
+        >>> utils.register_functional_optim("mine", dict)
+        >>> utils.functional_optim_map.pop("mine")
+        <class 'dict'>
+    """
     functional_optim_map.setdefault(key, optim)
 
 
 def as_functional_optim(optim_cls: type, *args: Any, **kwargs: Any) -> Any:
-    """An optimiser with a class's settings and without parameters, which `step_param` gets."""
+    """An optimiser with a class's settings and without parameters, which `step_param` gets.
+
+    Args:
+        optim_cls: a class of optimisers.
+        args, kwargs: its settings.
+
+    For an example see `distributed.optim.utils.register_functional_optim`.
+    """
     if optim_cls not in functional_optim_map:
         raise ValueError(f"Optimizer {optim_cls} does not have a functional counterpart!")
     return functional_optim_map[optim_cls]([], *args, **kwargs, _allow_empty_param_list=True)

@@ -201,8 +201,8 @@ class DTensor(Tensor):
             placements: one for each dimension of the mesh; by default `Replicate()`.
             run_check: checks that shapes agree on all processes and takes the first one's values
                 where it is replicated.
-            shape: of the  whole; needed where pieces differ in size.
-            stride: of the  whole, to be given with `shape`.
+            shape: of the whole; needed where pieces differ in size.
+            stride: of the whole, to be given with `shape`.
             grad_placements: those that the gradient is brought to, by default `placements`.
         """
         if isinstance(local_tensor, DTensor):
@@ -259,8 +259,8 @@ class DTensor(Tensor):
             device_mesh: must be the mesh of the tensor.
             placements: one for each dimension of the mesh; `Partial` only where it is that already.
             async_op: may be asked for; the result is there when the function returns.
-            forward_dtype: of the  result, cast before anything is moved.
-            backward_dtype: of the  gradient while it is moved.
+            forward_dtype: of the result, cast before anything is moved.
+            backward_dtype: of the gradient while it is moved.
         """
         if device_mesh is not None and device_mesh != self.device_mesh:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
@@ -518,12 +518,22 @@ def _factory(name, text):
     factory.__doc__ = f"""A distributed tensor {text}.
 
     Args:
-        size: of the  whole.
+        size: of the whole.
         requires_grad: whether gradients are recorded.
         dtype: by default the default dtype.
         layout: strided is the only one.
         device_mesh: the mesh, by default the one of `with mesh:`.
         placements: one for each dimension of the mesh; by default `Replicate()`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> shard = torch.distributed.tensor.Shard(0)
+        >>> x = torch.distributed.tensor.{name}(4, 2, device_mesh=mesh, placements=[shard])
+        >>> x.to_local().shape
+        torch.Size([4, 2])
+        >>> torch.distributed.destroy_process_group()
     """
     return factory
 

@@ -12,10 +12,18 @@ __all__ = ["CommDebugMode", "visualize_sharding"]
 class CommDebugMode:
     """Counts, inside its `with` block, the collectives of ops on distributed tensors.
 
-    >>> with CommDebugMode() as comm:
-    ...     x.redistribute(placements=[Replicate()])
-    >>> comm.get_comm_counts()
-    Counter({'all_gather_into_tensor': 1})
+    Example:
+        >>> from rushlight.distributed import tensor
+        >>> from rushlight.distributed.tensor.debug import CommDebugMode
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> x = tensor.ones(4, device_mesh=mesh, placements=[tensor.Shard(0)])
+        >>> with CommDebugMode() as comm:
+        ...     y = x.redistribute(placements=[tensor.Replicate()])
+        >>> comm.get_total_counts()  # a single process gathers nothing
+        0
+        >>> torch.distributed.destroy_process_group()
     """
 
     def __init__(self):
@@ -42,7 +50,14 @@ class CommDebugMode:
 
 
 def visualize_sharding(dtensor, header="") -> None:
-    """Print which rows of a tensor of one or two dimensions are in which process."""
+    """Print which rows of a tensor of one or two dimensions are in which process.
+
+    Args:
+        dtensor: the tensor.
+        header: a line above.
+
+    For an example see `distributed.tensor.zeros`.
+    """
     from rushlight.distributed.tensor._spec import local_shape_and_offset
 
     if dtensor.ndim not in (1, 2):

@@ -41,6 +41,18 @@ def local_map(
         device_mesh: the mesh, by default that of the first distributed argument.
         redistribute_inputs: whether arguments with other placements are redistributed; otherwise
             they raise ValueError.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> from rushlight.distributed import tensor
+        >>> from rushlight.distributed.tensor.experimental import local_map
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> x = tensor.ones(4, device_mesh=mesh, placements=[tensor.Shard(0)])
+        >>> twice = local_map(lambda part: part * 2, out_placements=[tensor.Shard(0)])
+        >>> twice(x).to_local()
+        tensor([2., 2., 2., 2.])
+        >>> torch.distributed.destroy_process_group()
     """
     if func is None:
         return lambda function: local_map(
@@ -105,6 +117,11 @@ def register_sharding(op):
     The function gets the op's arguments, distributed tensors in their places, and gives a list of
     pairs for one dimension of a mesh: (a placement for each result, a placement for each argument,
     None for what is no tensor).
+
+    Args:
+        op: of `torch.ops.aten`, or several.
+
+    For an example see `distributed.tensor.experimental.local_map`.
     """
     ops = op if isinstance(op, (list, tuple)) else [op]
 

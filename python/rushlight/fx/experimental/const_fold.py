@@ -26,6 +26,8 @@ class FoldedGraphModule(GraphModule):
         fx_const_folded_attrs_name: the attribute of its result, with numbers behind it where it
             has several.
         device_for_folded_attrs: where results go that are numbers.
+
+    For an example see `fx.experimental.const_fold.split_const_subgraphs`.
     """
 
     def __init__(
@@ -71,7 +73,14 @@ class FoldedGraphModule(GraphModule):
 
 
 def get_unique_attr_name_in_module(mod_traced: nn.Module, name: str) -> str:
-    """A name with this prefix that is not an attribute of the module yet."""
+    """A name with this prefix that is not an attribute of the module yet.
+
+    Args:
+        mod_traced: the module.
+        name: what it begins with.
+
+    For an example see `fx.experimental.const_fold.split_const_subgraphs`.
+    """
     name = re.sub(r"\W", "_", name)
     if name[:1].isdigit():
         name = f"_{name}"
@@ -92,6 +101,19 @@ def split_const_subgraphs(
         module: a module that can be traced, or a GraphModule, which stays as it is.
         skip_folding_node_fn: true of nodes that are to be computed in every call.
         device_for_folded_attrs: where constants go that are numbers.
+
+    Example:
+        >>> from rushlight.fx.experimental.const_fold import split_const_subgraphs
+        >>> class Net(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.weight = torch.nn.Parameter(torch.ones(2))
+        ...
+        ...     def forward(self, x):
+        ...         return x + (self.weight + 1)
+        >>> folded = split_const_subgraphs(Net())
+        >>> folded(torch.zeros(2))
+        tensor([2., 2.], grad_fn=<AddBackward0>)
     """
     traced: Any = module if isinstance(module, GraphModule) else symbolic_trace(module)
     constant: dict[Node, None] = {}

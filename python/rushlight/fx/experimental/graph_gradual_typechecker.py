@@ -60,8 +60,14 @@ def _joined(t1: Any, t2: Any) -> Any:
 def broadcast_types(t1: Any, t2: Any) -> tuple[Any, Any]:
     """Broadcast two types.
 
+    Args:
+        t1: a type.
+        t2: another one.
+
     Raises:
         TypeError: one is no type of a tensor, or sizes that are known do not fit.
+
+    For an example see `fx.tensor_type.TensorType`.
     """
     if t1 == Dyn or t2 == Dyn:
         return t1, t2
@@ -252,6 +258,8 @@ class GraphTypeChecker:
     Args:
         env: accepted; types stand in the nodes.
         traced: the module.
+
+    For an example see `fx.tensor_type.TensorType`.
     """
 
     def __init__(self, env: Any, traced: GraphModule) -> None:

@@ -18,7 +18,14 @@ __all__ = ["are_nodes_independent", "may_depend_on", "merge_matmul", "split_resu
 
 
 def split_result_tensors(result: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
-    """Split a product into pieces with the numbers of rows of some matrices."""
+    """Split a product into pieces with the numbers of rows of some matrices.
+
+    Args:
+        result: of the merged call.
+        inputs: the first factors.
+
+    For an example see `fx.experimental.merge_matmul.merge_matmul`.
+    """
     if isinstance(result, Proxy):  # the sizes are known when it runs
         return rushlight.split(result, [0] * len(inputs))
     return rushlight.split(result, [x.shape[0] for x in inputs])
@@ -27,6 +34,13 @@ def split_result_tensors(result: Tensor, inputs: list[Tensor]) -> tuple[Tensor, 
 def may_depend_on(a: Node, b: Node, search_depth: int = 6) -> bool:
     """Whether a node is or may depend on another; paths longer than `search_depth` count as
     dependence.
+
+    Args:
+        a: the node that may depend.
+        b: the other one.
+        search_depth: how long paths are followed.
+
+    For an example see `fx.experimental.merge_matmul.merge_matmul`.
     """
     if a is b:
         return True
@@ -37,7 +51,13 @@ def may_depend_on(a: Node, b: Node, search_depth: int = 6) -> bool:
 
 
 def are_nodes_independent(nodes: list[Node]) -> bool:
-    """Whether no node of a list depends on another one."""
+    """Whether no node of a list depends on another one.
+
+    Args:
+        nodes: the nodes.
+
+    For an example see `fx.experimental.merge_matmul.merge_matmul`.
+    """
     pairs = itertools.combinations(nodes, 2)
     return not any(may_depend_on(a, b) or may_depend_on(b, a) for a, b in pairs)
 
@@ -46,6 +66,18 @@ def merge_matmul(in_mod: nn.Module) -> GraphModule:
     """Trace a module and merge calls of `matmul` with the same second factor.
 
     The first factors are put below each other, so they are matrices.
+
+    Args:
+        in_mod: the module.
+
+    Example:
+        >>> from rushlight.fx.experimental.merge_matmul import merge_matmul
+        >>> class Net(torch.nn.Module):
+        ...     def forward(self, a, b, c):
+        ...         return torch.matmul(a, c) + torch.matmul(b, c)
+        >>> merged = merge_matmul(Net())
+        >>> sum(node.target is torch.matmul for node in merged.graph.nodes)
+        1
     """
     gm = symbolic_trace(in_mod)
     products: dict[Any, list[Node]] = {}

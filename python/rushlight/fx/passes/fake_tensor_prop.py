@@ -18,7 +18,7 @@ class FakeTensorProp(Interpreter):
 
     Args:
         module: the module.
-        mode: of the  tensors; a new one if not given.
+        mode: of the tensors; a new one if not given.
     """
 
     def __init__(self, module: GraphModule, mode: FakeTensorMode | None = None) -> None:

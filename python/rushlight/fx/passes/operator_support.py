@@ -29,7 +29,10 @@ TargetTypeName: TypeAlias = str
 
 
 class OperatorSupportBase(abc.ABC):
-    """Decides whether nodes can be run."""
+    """Decides whether nodes can be run.
+
+    For an example see `fx.passes.operator_support.create_op_support`.
+    """
 
     @abc.abstractmethod
     def is_node_supported(self, submodules: Mapping[str, nn.Module], node: Node) -> bool:
@@ -46,6 +49,8 @@ class OperatorSupport(OperatorSupportBase):
 
     Args:
         support_dict: names, with dtypes for each argument, or None for any.
+
+    For an example see `fx.passes.operator_support.create_op_support`.
     """
 
     def __init__(self, support_dict: SupportDict | None = None) -> None:
@@ -80,22 +85,48 @@ class _Functional(OperatorSupportBase):
 def create_op_support(
     is_node_supported: Callable[[Mapping[str, nn.Module], Node], bool],
 ) -> OperatorSupportBase:
-    """An `OperatorSupport` that calls a function of modules and a node."""
+    """An `OperatorSupport` that calls a function of modules and a node.
+
+    Args:
+        is_node_supported: the function: true for nodes that can be run.
+
+    Example:
+        >>> from rushlight.fx.passes.operator_support import create_op_support
+        >>> module = torch.fx.symbolic_trace(torch.nn.ReLU())
+        >>> support = create_op_support(lambda modules, node: node.op == "call_function")
+        >>> [support.is_node_supported({}, node) for node in module.graph.nodes]
+        [False, True, False]
+    """
     return _Functional(is_node_supported)
 
 
 def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """Supports a node if all arguments support it."""
+    """Supports a node if all arguments support it.
+
+    Args:
+        op_support: those that are asked.
+
+    For an example see `fx.passes.operator_support.create_op_support`.
+    """
     return _Functional(lambda m, n: all(one.is_node_supported(m, n) for one in op_support))
 
 
 def any_chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """Supports a node if any argument supports it."""
+    """Supports a node if any argument supports it.
+
+    Args:
+        op_support: those that are asked.
+
+    For an example see `fx.passes.operator_support.create_op_support`.
+    """
     return _Functional(lambda m, n: any(one.is_node_supported(m, n) for one in op_support))
 
 
 class OpSupports:
-    """Frequently used kinds of `OperatorSupport`."""
+    """Frequently used kinds of `OperatorSupport`.
+
+    For an example see `fx.passes.operator_support.create_op_support`.
+    """
 
     @classmethod
     def decline_if_input_dtype(cls, dtype: Any) -> OperatorSupportBase:

@@ -26,7 +26,13 @@ _logger = logging.getLogger(__name__)
 
 
 def inplace_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns its first argument, which `fn` changes."""
+    """A function that returns its first argument, which `fn` changes.
+
+    Args:
+        fn: the function.
+
+    For an example see `fx.passes.pass_manager.PassManager`.
+    """
 
     @functools.wraps(fn)
     def call_and_return_module(gm: Any, *args: Any, **kwargs: Any) -> Any:
@@ -37,7 +43,14 @@ def inplace_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def log_hook(fn: Callable[..., Any], level: int = logging.INFO) -> Callable[..., Any]:
-    """A function that logs the result of `fn` and returns it."""
+    """A function that logs the result of `fn` and returns it.
+
+    Args:
+        fn: the function.
+        level: of the messages, as `logging` has it.
+
+    For an example see `fx.passes.pass_manager.PassManager`.
+    """
 
     @functools.wraps(fn)
     def call_and_log(*args: Any, **kwargs: Any) -> Any:
@@ -55,8 +68,18 @@ def loop_pass(
 ) -> Callable[[Any], Any]:
     """A pass that runs another `n_iter` times, or while `predicate` of the result is true.
 
+    Args:
+        base_pass: the pass.
+        n_iter: how many times.
+        predicate: a function of the result.
+
     Raises:
         AssertionError: if not exactly one of the two is given.
+
+    Example:
+        >>> from rushlight.fx.passes.pass_manager import loop_pass
+        >>> loop_pass(lambda n: n * 2, n_iter=3)(1)
+        8
     """
     if (n_iter is None) == (predicate is None):
         raise AssertionError("Exactly one of `n_iter`or `predicate` must be specified.")
@@ -77,7 +100,14 @@ def loop_pass(
 def these_before_those_pass_constraint(
     these: Callable[..., Any], those: Callable[..., Any]
 ) -> Callable[..., bool]:
-    """The constraint that passes wrapping `these` come before passes wrapping `those`."""
+    """The constraint that passes wrapping `these` come before passes wrapping `those`.
+
+    Args:
+        these: a function that passes wrap.
+        those: another one.
+
+    For an example see `fx.passes.pass_manager.PassManager`.
+    """
 
     def holds(a: Callable[..., Any], b: Callable[..., Any]) -> bool:
         return not (inspect.unwrap(a) == those and inspect.unwrap(b) == these)
@@ -91,6 +121,11 @@ class PassManager:
     Args:
         passes: functions that take the result of the previous one.
         constraints: functions of two passes, false where the first must not come before the other.
+
+    Example:
+        >>> from rushlight.fx.passes.pass_manager import PassManager
+        >>> PassManager([lambda n: n + 1, lambda n: n * 2])(3)
+        8
     """
 
     def __init__(

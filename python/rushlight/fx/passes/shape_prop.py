@@ -44,6 +44,13 @@ class ShapeProp(Interpreter):
     Args:
         gm: the GraphModule.
         fake_mode: run with tensors of this mode, without memory.
+
+    Example:
+        >>> from rushlight.fx.passes.shape_prop import ShapeProp
+        >>> module = torch.fx.symbolic_trace(torch.nn.Linear(2, 1))
+        >>> _ = ShapeProp(module).propagate(torch.ones(3, 2))
+        >>> [tuple(node.meta["tensor_meta"].shape) for node in module.graph.nodes][-1]
+        (3, 1)
     """
 
     def __init__(self, gm: nn.Module, fake_mode: Any = None) -> None:

@@ -55,10 +55,17 @@ def split_module(
     Args:
         m: the GraphModule.
         root_m: the module that modules and attributes are taken from.
-        split_callback: of a  node the number or name of its part.
+        split_callback: of a node the number or name of its part.
         qualname_map: filled with new dotted names and the old ones.
         keep_original_order: whether parts run in the order of their first nodes.
         keep_original_node_name: nodes of the parts have the names that they have in `m`.
+
+    Example:
+        >>> from rushlight.fx.passes.split_module import split_module
+        >>> module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()))
+        >>> parts = split_module(module, module, lambda node: 0 if node.target == "0" else 1)
+        >>> [name for name, _ in parts.named_children()]
+        ['submod_0', 'submod_1']
     """
     partitions: dict[str, Partition] = {}
     part_of: dict[Node, Partition] = {}

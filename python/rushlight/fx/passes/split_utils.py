@@ -15,12 +15,31 @@ __all__ = ["Component", "getattr_recursive", "setattr_recursive", "split_by_tags
 
 
 def getattr_recursive(obj: Any, name: str) -> Any:
-    """An attribute by a dotted name."""
+    """An attribute by a dotted name.
+
+    Args:
+        obj: whose attribute.
+        name: the dotted name.
+
+    Example:
+        >>> from rushlight.fx.passes.split_utils import getattr_recursive
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 1))
+        >>> getattr_recursive(net, "0.bias").shape
+        torch.Size([1])
+    """
     return _get_attr(obj, name)
 
 
 def setattr_recursive(obj: Any, attr: str, value: Any) -> None:
-    """Sets an attribute by a dotted name."""
+    """Sets an attribute by a dotted name.
+
+    Args:
+        obj: whose attribute.
+        attr: the dotted name.
+        value: what it becomes.
+
+    For an example see `fx.passes.split_utils.getattr_recursive`.
+    """
     *way, field = attr.split(".")
     setattr(_get_attr(obj, ".".join(way)) if way else obj, field, value)
 
@@ -60,6 +79,8 @@ def split_by_tags(
 
     Raises:
         RuntimeError: if a part uses what a later one gives.
+
+    For an example see `fx.passes.split_module.split_module`.
     """
     splitting = _Splitting(gm, tags)
     for node in gm.graph.nodes:

@@ -28,7 +28,13 @@ CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
 
 
 def get_acc_ops_name(k: Any) -> str:
-    """The name of a function or class, after the last part of its module's name."""
+    """The name of a function or class, after the last part of its module's name.
+
+    Args:
+        k: the function or class.
+
+    For an example see `fx.passes.tools_common.get_node_target`.
+    """
     if isinstance(k, str):
         return k
     module = (getattr(k, "__module__", "") or "").replace("torch._ops", "torch.ops")
@@ -40,8 +46,19 @@ def get_acc_ops_name(k: Any) -> str:
 def get_node_target(submodules: Mapping[str, nn.Module], node: Node) -> str:
     """The name of a node's target: a module's class, a function's full name, a method's name.
 
+    Args:
+        submodules: modules by dotted names.
+        node: the node.
+
     Raises:
         AssertionError: if the node calls nothing.
+
+    Example:
+        >>> from rushlight.fx.passes.tools_common import get_node_target
+        >>> module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU()))
+        >>> node = next(n for n in module.graph.nodes if n.op == "call_module")
+        >>> get_node_target(dict(module.named_modules()), node)
+        'rushlight.nn.modules.activation.ReLU'
     """
     if node.op not in CALLABLE_NODE_OPS:
         raise AssertionError(f"Expect op types of {sorted(CALLABLE_NODE_OPS)}, but found {node.op}")
@@ -56,7 +73,13 @@ def get_node_target(submodules: Mapping[str, nn.Module], node: Node) -> str:
 
 
 def is_node_output_tensor(node: Node) -> bool:
-    """Whether a node returns a tensor, given its `meta["type"]` (see `ShapeProp`)."""
+    """Whether a node returns a tensor, given its `meta["type"]` (see `ShapeProp`).
+
+    Args:
+        node: the node.
+
+    For an example see `fx.passes.shape_prop.ShapeProp`.
+    """
     kind = node.meta.get("type")
     return isinstance(kind, type) and issubclass(kind, Tensor)
 
@@ -88,10 +111,26 @@ def _in_order(gm: GraphModule, next_of: Any) -> GraphModule:
 
 
 def legalize_graph(gm: GraphModule) -> GraphModule:
-    """Sort the nodes of a module topologically, in place; nodes without inputs come first."""
+    """Sort the nodes of a module topologically, in place; nodes without inputs come first.
+
+    Args:
+        gm: the module.
+
+    For an example see `fx.passes.tools_common.stable_topological_sort`.
+    """
     return _in_order(gm, lambda ready, place: 0)
 
 
 def stable_topological_sort(gm: GraphModule) -> GraphModule:
-    """Sort the nodes of a module topologically; independent nodes keep their order."""
+    """Sort the nodes of a module topologically; independent nodes keep their order.
+
+    Args:
+        gm: the module.
+
+    Example:
+        >>> from rushlight.fx.passes.tools_common import stable_topological_sort
+        >>> module = torch.fx.symbolic_trace(torch.nn.ReLU())
+        >>> stable_topological_sort(module) is module
+        True
+    """
     return _in_order(gm, lambda ready, place: ready.index(min(ready, key=place.__getitem__)))

@@ -214,6 +214,11 @@ class MaskedTensor(Tensor):
     reductions leave out what is masked and mask what is left of nothing. Gradients of leaves are
     masked tensors. `masked_tensor` and `as_masked_tensor` make one; they say what is supported.
 
+    Args:
+        data: the values.
+        mask: True for valid elements, of the same shape.
+        requires_grad: whether gradients are computed for it.
+
     Example:
         >>> masked = torch.masked.masked_tensor(
         ...     torch.tensor([5.0, 6.0]), torch.tensor([True, False])

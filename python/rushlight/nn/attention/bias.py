@@ -13,7 +13,13 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(enum.IntEnum):
-    """The corner at which the diagonal of a mask that is not square starts or ends."""
+    """The corner at which the diagonal of a mask that is not square starts or ends.
+
+    Example:
+        >>> from rushlight.nn.attention.bias import CausalVariant
+        >>> CausalVariant.UPPER_LEFT.name
+        'UPPER_LEFT'
+    """
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2
@@ -26,6 +32,13 @@ class CausalBias(rushlight.Tensor):
         variant: the corner of the mask through which its diagonal goes.
         seq_len_q: the number of queries.
         seq_len_kv: the number of keys.
+
+    Example:
+        >>> from rushlight.nn.attention.bias import CausalBias, CausalVariant
+        >>> mask = CausalBias(CausalVariant.UPPER_LEFT, 2, 3)
+        >>> q, k, v = torch.ones(1, 2, 4), torch.ones(1, 3, 4), torch.ones(1, 3, 4)
+        >>> torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).shape
+        torch.Size([1, 2, 4])
     """
 
     variant: CausalVariant
@@ -79,12 +92,27 @@ class CausalBias(rushlight.Tensor):
 
 
 def causal_upper_left(*size) -> CausalBias:
-    """The mask (queries, keys) whose diagonal starts in the upper left corner."""
+    """The mask (queries, keys) whose diagonal starts in the upper left corner.
+
+    Args:
+        size: the numbers of queries and of keys.
+
+    For an example see `nn.attention.bias.causal_lower_right`.
+    """
     assert len(size) == 2, "causal_upper_left only supports 2D tensors"
     return CausalBias(CausalVariant.UPPER_LEFT, *size)
 
 
 def causal_lower_right(*size) -> CausalBias:
-    """The mask (queries, keys) whose diagonal ends in the lower right corner."""
+    """The mask (queries, keys) whose diagonal ends in the lower right corner.
+
+    Args:
+        size: the numbers of queries and of keys.
+
+    Example:
+        >>> from rushlight.nn.attention.bias import causal_lower_right
+        >>> causal_lower_right(2, 3).shape
+        torch.Size([2, 3])
+    """
     assert len(size) == 2, "causal_lower_right only supports 2D tensors"
     return CausalBias(CausalVariant.LOWER_RIGHT, *size)

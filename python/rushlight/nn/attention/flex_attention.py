@@ -8,10 +8,10 @@ PyTorch's calls for single places give. Scores are held as a whole.
 from __future__ import annotations
 
 import math
-from collections import namedtuple
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import rushlight
+from rushlight import Tensor
 
 if TYPE_CHECKING:
     from rushlight.types import Device
@@ -29,22 +29,75 @@ __all__ = [
 ]
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
-AuxRequest = namedtuple("AuxRequest", ["lse", "max_scores"], defaults=(False, False))
-AuxOutput = namedtuple("AuxOutput", ["lse", "max_scores"], defaults=(None, None))
+
+
+class AuxRequest(NamedTuple):
+    """What `flex_attention` is asked for beside its result.
+
+    Args:
+        lse: log(sum(exp(scores))) of each query.
+        max_scores: the largest score of each query.
+
+    For an example see `nn.attention.flex_attention.flex_attention`.
+    """
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What `flex_attention` gives beside its result.
+
+    Args:
+        lse: log(sum(exp(scores))) of each query, or None.
+        max_scores: the largest score of each query, or None.
+
+    For an example see `nn.attention.flex_attention.flex_attention`.
+    """
+
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
 
 
 def noop_mask(batch, head, token_q, token_kv):
-    """A mask function by which every query sees every key."""
+    """A mask function by which every query sees every key.
+
+    Args:
+        batch, head, token_q, token_kv: indices, tensors.
+
+    For an example see `nn.attention.flex_attention.and_masks`.
+    """
     return batch.new_ones((), dtype=rushlight.bool)
 
 
 def and_masks(*mask_mods):
-    """The conjunction of mask functions."""
+    """The conjunction of mask functions.
+
+    Args:
+        mask_mods: functions of (b, h, q_idx, kv_idx).
+
+    Example:
+        >>> from rushlight.nn.attention.flex_attention import and_masks, create_mask
+        >>> def causal(b, h, q_idx, kv_idx):
+        ...     return q_idx >= kv_idx
+        >>> def near(b, h, q_idx, kv_idx):
+        ...     return q_idx - kv_idx < 2
+        >>> create_mask(and_masks(causal, near), None, None, 3, 3)[0, 0].int()
+        tensor([[1, 0, 0],
+                [1, 1, 0],
+                [0, 1, 1]], dtype=torch.int32)
+    """
     return _join_masks(mask_mods, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods):
-    """The disjunction of mask functions."""
+    """The disjunction of mask functions.
+
+    Args:
+        mask_mods: functions of (b, h, q_idx, kv_idx).
+
+    For an example see `nn.attention.flex_attention.and_masks`.
+    """
     return _join_masks(mask_mods, lambda a, b: a | b)
 
 
@@ -78,6 +131,11 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device: Device = None):
     Args:
         mod_fn: of (b, h, q_idx, kv_idx) -> bool, or of (score, b, h, q_idx, kv_idx) -> score.
         B, H: None counts as 1.
+        Q_LEN: the number of queries.
+        KV_LEN: the number of keys.
+        device: where the mask is computed.
+
+    For an example see `nn.attention.flex_attention.and_masks`.
     """
     sizes = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
     places = _places(sizes, device or "cpu")
@@ -94,6 +152,16 @@ class BlockMask:
     Fields: `kv_num_blocks` (B, H, query blocks) and `kv_indices` (B, H, query blocks, key blocks)
     tell the partly seen blocks, `full_kv_num_blocks` and `full_kv_indices` those seen whole;
     `mask_mod`, `seq_lengths`, `BLOCK_SIZE`.
+
+    Args:
+        seq_lengths: (queries, keys).
+        kv_num_blocks: how many blocks of keys each block of queries sees in part.
+        kv_indices: which ones.
+        full_kv_num_blocks, full_kv_indices: those that it sees whole, or None.
+        BLOCK_SIZE: rows and columns of a block.
+        mask_mod: of (b, h, q_idx, kv_idx): whether a query sees a key.
+
+    For an example see `nn.attention.flex_attention.create_block_mask`.
     """
 
     def __init__(
@@ -227,6 +295,20 @@ def create_block_mask(
     Args:
         B, H: None if the mask is the same for all.
         BLOCK_SIZE: rows and columns of a block.
+        mask_mod: of (b, h, q_idx, kv_idx), tensors of indices: whether a query sees a key.
+        Q_LEN: the number of queries.
+        KV_LEN: the number of keys.
+        device: where the mask is computed.
+        separate_full_blocks: whether blocks that are seen whole need no mask.
+        compute_dq_write_order, dq_kv_order: means nothing here.
+
+    Example:
+        >>> from rushlight.nn.attention.flex_attention import create_block_mask
+        >>> def causal(b, h, q_idx, kv_idx):
+        ...     return q_idx >= kv_idx
+        >>> mask = create_block_mask(causal, None, None, 256, 256)
+        >>> mask.kv_num_blocks  # the blocks on the diagonal
+        tensor([[[1, 1]]], dtype=torch.int32)
     """
     block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
@@ -263,6 +345,16 @@ def flex_attention(
         scale: 1 / √width by default.
         enable_gqa: whether equal groups of heads of query share a head of key.
         return_lse: give log(sum(exp(scores))), too.
+        kernel_options: means nothing here.
+        return_aux: an `AuxRequest`: what else is returned, as an `AuxOutput`.
+
+    Example:
+        >>> from rushlight.nn.attention.flex_attention import flex_attention
+        >>> def nearer(score, b, h, q_idx, kv_idx):
+        ...     return score - (q_idx - kv_idx).abs()
+        >>> q = k = v = torch.randn(1, 2, 8, 4)
+        >>> flex_attention(q, k, v, score_mod=nearer).shape
+        torch.Size([1, 2, 8, 4])
     """
     if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
         raise ValueError("Expected query, key, and value to be 4D tensors")

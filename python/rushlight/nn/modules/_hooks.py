@@ -52,29 +52,81 @@ def add_hook(hooks, hook: Callable[..., Any], *, prepend: bool = False, marks=()
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]):
-    """Call `hook(module, name, buffer)` whenever a module registers a buffer."""
+    """Call `hook(module, name, buffer)` whenever a module registers a buffer.
+
+    Args:
+        hook: may return another buffer.
+
+    Returns:
+        a handle, whose `remove()` ends it.
+
+    For an example see `nn.modules.module.register_module_forward_hook`.
+    """
     return add_hook(global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]):
-    """Call `hook(module, name, submodule)` whenever a module registers a submodule."""
+    """Call `hook(module, name, submodule)` whenever a module registers a submodule.
+
+    Args:
+        hook: may return another submodule.
+
+    Returns:
+        a handle, whose `remove()` ends it.
+
+    For an example see `nn.modules.module.register_module_forward_hook`.
+    """
     return add_hook(global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]):
-    """Call `hook(module, name, parameter)` whenever a module registers a parameter."""
+    """Call `hook(module, name, parameter)` whenever a module registers a parameter.
+
+    Args:
+        hook: may return another parameter.
+
+    Returns:
+        a handle, whose `remove()` ends it.
+
+    For an example see `nn.modules.module.register_module_forward_hook`.
+    """
     return add_hook(global_parameter_registration_hooks, hook)
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, args)` before the forward pass of every module."""
+    """Call `hook(module, args)` before the forward pass of every module.
+
+    Args:
+        hook: may return new arguments.
+
+    Returns:
+        a handle, whose `remove()` ends it.
+
+    For an example see `nn.modules.module.register_module_forward_hook`.
+    """
     return add_hook(global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Call `hook(module, args, output)` after the forward pass of every module."""
+    """Call `hook(module, args, output)` after the forward pass of every module.
+
+    Args:
+        hook: may return a new output.
+        with_kwargs: call `hook(module, args, kwargs, output)`.
+        always_call: also if the forward pass raises.
+
+    Returns:
+        a handle, whose `remove()` ends it.
+
+    Example:
+        >>> from rushlight.nn.modules.module import register_module_forward_hook
+        >>> handle = register_module_forward_hook(lambda m, args, out: print(type(m).__name__))
+        >>> _ = torch.nn.ReLU()(torch.ones(1))
+        ReLU
+        >>> handle.remove()
+    """
     marks = []
     if with_kwargs:
         marks.append(global_forward_hooks_with_kwargs)
@@ -84,18 +136,48 @@ def register_module_forward_hook(
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, grad_output)` before the backward pass of every module."""
+    """Call `hook(module, grad_output)` before the backward pass of every module.
+
+    Args:
+        hook: may return new gradients of the outputs.
+
+    Returns:
+        a handle, whose `remove()` ends it.
+
+    For an example see `nn.modules.module.register_module_forward_hook`.
+    """
     return add_hook(global_backward_pre_hooks, hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` after the backward pass of every module."""
-    return _register_backward_hook(hook, full=True)
+    """Call `hook(module, grad_input, grad_output)` after the backward pass of every module.
+
+    Args:
+        hook: may return new gradients of the inputs.
+
+    Returns:
+        a handle, whose `remove()` ends it.
+
+    For an example see `nn.modules.module.register_module_forward_hook`.
+    """
+    global global_backward_hooks_are_full
+    if global_backward_hooks_are_full is False:
+        raise RuntimeError(mixed_backward_hooks("all modules"))
+    global_backward_hooks_are_full = True
+    return add_hook(global_backward_hooks, hook)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]):
     """Deprecated form of `register_module_full_backward_hook`: it sees the last function's
     gradients.
+
+    Args:
+        hook: may return new gradients of the inputs.
+
+    Returns:
+        a handle, whose `remove()` ends it.
+
+    For an example see `nn.modules.module.register_module_forward_hook`.
     """
     return _register_backward_hook(hook, full=False)
 

@@ -118,6 +118,7 @@ class _SizedByInput(LazyModuleMixin):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
+        """Draw the parameters anew, once they have sizes."""
         if not self.has_uninitialized_params() and getattr(self, self._size) != 0:
             super().reset_parameters()  # type: ignore
 

@@ -14,6 +14,8 @@ from .._arguments import (  # noqa: F401
     _triple,
 )
 
+__all__ = ["consume_prefix_in_state_dict_if_present"]
+
 
 def _reverse_repeat_tuple(values, n):
     """Each item `n` times, last item first: the padding that `F.pad` takes from a layer's."""
@@ -34,7 +36,19 @@ def _documented(base: type, more: str) -> str:
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str):
-    """Remove a prefix from all names of a state dict, in place."""
+    """Remove a prefix from all names of a state dict, in place.
+
+    Args:
+        state_dict: names and tensors, as `module.state_dict()` gives them.
+        prefix: what names begin with.
+
+    Example:
+        >>> from rushlight.nn.modules.utils import consume_prefix_in_state_dict_if_present
+        >>> state = {"module.weight": torch.ones(1)}
+        >>> consume_prefix_in_state_dict_if_present(state, "module.")
+        >>> state
+        {'weight': tensor([1.])}
+    """
     for key in [key for key in state_dict if key.startswith(prefix)]:
         state_dict[key[len(prefix) :]] = state_dict.pop(key)
     metadata = getattr(state_dict, "_metadata", None)

@@ -19,5 +19,7 @@ __all__ = [
 ]
 
 with lazy(__name__):
-    from rushlight.nn.parallel import distributed  # noqa: F401
+    from rushlight.nn.parallel import comm as comm
+    from rushlight.nn.parallel import distributed as distributed
+    from rushlight.nn.parallel import scatter_gather as scatter_gather
     from rushlight.nn.parallel.distributed import DistributedDataParallel

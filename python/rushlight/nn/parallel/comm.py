@@ -31,6 +31,11 @@ def broadcast(tensor: Tensor, devices: Any = None, *, out: Sequence[Tensor] | No
         tensor: the tensor to copy.
         devices: the devices of the copies; a number is a GPU.
         out: written and returned instead.
+
+    Example:
+        >>> copies = torch.nn.parallel.comm.broadcast(torch.ones(2), ["cpu", "meta"])
+        >>> [str(copy.device) for copy in copies]
+        ['cpu', 'meta']
     """
     _one_of("broadcast", devices, out)
     if out is not None:
@@ -41,7 +46,15 @@ def broadcast(tensor: Tensor, devices: Any = None, *, out: Sequence[Tensor] | No
 
 
 def broadcast_coalesced(tensors: Sequence[Tensor], devices, buffer_size: int = 10485760) -> Any:
-    """For each device a tuple of copies of all tensors, which are sent one by one."""
+    """For each device a tuple of copies of all tensors, which are sent one by one.
+
+    Args:
+        tensors: the tensors, on one device.
+        devices: the devices of the copies.
+        buffer_size: means nothing here.
+
+    For an example see `nn.parallel.comm.broadcast`.
+    """
     copies = [broadcast(t, devices) for t in tensors]
     return tuple(tuple(copy[i] for copy in copies) for i in range(len(devices)))
 
@@ -49,8 +62,16 @@ def broadcast_coalesced(tensors: Sequence[Tensor], devices, buffer_size: int = 1
 def reduce_add(inputs: Sequence[Tensor], destination=None) -> Tensor:
     """The sum of tensors on several devices, on one of them (by default the first's).
 
+    Args:
+        inputs: of equal sizes.
+        destination: the device of the result; a number is a GPU.
+
     Raises:
         ValueError: if the sizes differ.
+
+    Example:
+        >>> torch.nn.parallel.comm.reduce_add([torch.ones(2), torch.ones(2)])
+        tensor([2., 2.])
     """
     to = inputs[0].device if destination is None else _device(destination)
     for i, t in enumerate(inputs):
@@ -66,7 +87,15 @@ def reduce_add(inputs: Sequence[Tensor], destination=None) -> Tensor:
 
 
 def reduce_add_coalesced(inputs, destination=None, buffer_size: int = 10485760) -> Any:
-    """The sums of the first, second, … tensors of each device's list."""
+    """The sums of the first, second, … tensors of each device's list.
+
+    Args:
+        inputs: for each device a list of tensors.
+        destination: the device of the results.
+        buffer_size: means nothing here.
+
+    For an example see `nn.parallel.comm.reduce_add`.
+    """
     return tuple(reduce_add(tensors, destination) for tensors in zip(*inputs, strict=True))
 
 
@@ -78,10 +107,15 @@ def scatter(
     Args:
         tensor: the tensor to split.
         devices: the devices of the pieces.
-        chunk_sizes: of the  pieces; by default equal ones.
+        chunk_sizes: of the pieces; by default equal ones.
         dim: the dimension.
         streams: accepted; copies are queued on the current streams.
         out: written and returned instead; their sizes say how it is cut.
+
+    Example:
+        >>> parts = torch.nn.parallel.comm.scatter(torch.arange(4), ["cpu", "cpu"])
+        >>> [part.tolist() for part in parts]
+        [[0, 1], [2, 3]]
     """
     _one_of("scatter", devices, out)
     if out is not None:
@@ -102,6 +136,17 @@ def gather(
 ) -> Tensor:
     """Concatenate tensors of several devices along a dimension, on one device (by default the
     first's).
+
+    Args:
+        tensors: of equal sizes, but for `dim`.
+        dim: the dimension along which they are concatenated.
+        destination: the device of the result; a number is a GPU, -1 the CPU.
+        out: written and returned instead.
+
+    Example:
+        >>> torch.nn.parallel.comm.gather([torch.ones(1, 2), torch.zeros(1, 2)], destination="cpu")
+        tensor([[1., 1.],
+                [0., 0.]])
     """
     if out is not None:
         if destination is not None:

@@ -17,7 +17,16 @@ __all__ = ["get_a_var", "parallel_apply"]
 
 
 def get_a_var(obj: Any) -> Tensor | None:
-    """The first tensor among arguments, or None."""
+    """The first tensor among arguments, or None.
+
+    Args:
+        obj: a tensor, or a list, tuple or dict with one somewhere.
+
+    Example:
+        >>> from rushlight.nn.parallel.parallel_apply import get_a_var
+        >>> get_a_var([None, {"x": torch.ones(1)}])
+        tensor([1.])
+    """
     if isinstance(obj, Tensor):
         return obj
     items = obj.items() if isinstance(obj, dict) else obj

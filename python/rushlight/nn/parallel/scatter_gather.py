@@ -57,6 +57,18 @@ def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
 def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0) -> Any:
     """`scatter` for positional and keyword arguments: equally long tuples of tuples and of
     dicts.
+
+    Args:
+        inputs: the positional arguments.
+        kwargs: those by name, or None.
+        target_gpus: the devices; a number is a GPU.
+        dim: the dimension along which tensors are split.
+
+    Example:
+        >>> from rushlight.nn.parallel.scatter_gather import scatter_kwargs
+        >>> args, kwargs = scatter_kwargs((torch.arange(2),), {"scale": 2}, ["cpu", "cpu"])
+        >>> args, kwargs
+        (((tensor([0]),), (tensor([1]),)), ({'scale': 2}, {'scale': 2}))
     """
     shares = [scatter(given, target_gpus, dim) if given else [] for given in (inputs, kwargs)]
     calls = max(map(len, shares))

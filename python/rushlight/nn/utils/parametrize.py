@@ -271,7 +271,7 @@ def register_parametrization(
 
     Args:
         module: it is changed and returned.
-        tensor_name: of a  parameter, a buffer, or a tensor that is parametrized already.
+        tensor_name: of a parameter, a buffer, or a tensor that is parametrized already.
         parametrization: computes the tensor; its `right_inverse`, if it has one, gives what the
             present value is computed from (one tensor or several).
         unsafe: do not check that shape and dtype stay.

@@ -101,7 +101,18 @@ def _functional_call(
 def functional_call(
     module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
 ):
-    """Deprecated form of `func.functional_call`, for one dict."""
+    """Deprecated form of `func.functional_call`, for one dict.
+
+    Args:
+        module: the network.
+        parameters_and_buffers: tensors by their names in the network.
+        args: the positional arguments, a tuple or a single one.
+        kwargs: those by name.
+        tie_weights: whether a tensor under one of its names stands for all of them.
+        strict: whether unknown and missing names raise.
+
+    For an example see `func.functional_call`.
+    """
     warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated. "
         "Please use `torch.func.functional_call` instead.",

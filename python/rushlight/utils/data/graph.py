@@ -29,7 +29,19 @@ def _find_pipes(value, found, seen):
 
 
 def traverse_dps(datapipe) -> dict[int, tuple[Any, dict]]:
-    """A pipe and those that it reads: {id: (pipe, {the same for each of them})}."""
+    """A pipe and those that it reads: {id: (pipe, {the same for each of them})}.
+
+    Args:
+        datapipe: whose graph it is.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.graph import traverse_dps
+        >>> pipe = IterableWrapper(range(3)).map(abs)
+        >>> ((_, (last, inner)),) = traverse_dps(pipe).items()
+        >>> last is pipe, len(inner)
+        (True, 1)
+    """
     return _graph(datapipe, set())
 
 
@@ -52,5 +64,7 @@ def traverse(datapipe, only_datapipe: bool | None = None):
     Args:
         datapipe: whose graph it is.
         only_datapipe: accepted; other objects than pipes are looked into as far as they are known.
+
+    For an example see `utils.data.graph.traverse_dps`.
     """
     return traverse_dps(datapipe)

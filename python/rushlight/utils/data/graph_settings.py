@@ -23,7 +23,18 @@ __all__ = [
 
 
 def get_all_graph_pipes(graph):
-    """All pipes of a graph, each once."""
+    """All pipes of a graph, each once.
+
+    Args:
+        graph: what `traverse_dps` gave.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.graph import traverse_dps
+        >>> from rushlight.utils.data.graph_settings import get_all_graph_pipes
+        >>> len(get_all_graph_pipes(traverse_dps(IterableWrapper(range(3)).map(abs))))
+        2
+    """
     found = {}
 
     def visit(graph: dict[int, Any]) -> None:
@@ -39,7 +50,16 @@ def get_all_graph_pipes(graph):
 def apply_sharding(
     datapipe, num_of_instances: int, instance_id: int, sharding_group=SHARDING_PRIORITIES.DEFAULT
 ):
-    """Set the share of the sharding filters of a graph; each path may have one at most."""
+    """Set the share of the sharding filters of a graph; each path may have one at most.
+
+    Args:
+        datapipe: the last pipe.
+        num_of_instances: how many shares there are.
+        instance_id: the number of this one.
+        sharding_group: the group that filters may mind.
+
+    For an example see `utils.data.datapipes.iter.ShardingFilter`.
+    """
 
     def visit(graph: dict[int, Any], above: ShardingFilterIterDataPipe | None) -> None:
         for pipe, below in graph.values():
@@ -58,7 +78,22 @@ def apply_sharding(
 
 
 def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
-    """Turn the shuffling of a graph on or off; a shuffler is added if it is wanted and missing."""
+    """Turn the shuffling of a graph on or off; a shuffler is added if it is wanted and missing.
+
+    Args:
+        datapipe: the last pipe.
+        shuffle: on or off; None changes nothing.
+
+    Returns:
+        the last pipe, or the shuffler that was added.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.graph_settings import apply_shuffle_settings
+        >>> pipe = apply_shuffle_settings(IterableWrapper(range(3)).shuffle(), shuffle=False)
+        >>> list(pipe)
+        [0, 1, 2]
+    """
     if shuffle is None:
         return datapipe
     shufflers = [
@@ -79,7 +114,14 @@ def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
 
 
 def apply_random_seed(datapipe, rng):
-    """Give all random pipes of a graph a seed from a generator."""
+    """Give all random pipes of a graph a seed from a generator.
+
+    Args:
+        datapipe: the last pipe.
+        rng: the generator.
+
+    For an example see `utils.data.graph_settings.apply_shuffle_settings`.
+    """
     for pipe in get_all_graph_pipes(traverse_dps(datapipe)):
         if hasattr(pipe, "set_seed") and callable(pipe.set_seed):
             drawn = rushlight.empty((), dtype=rushlight.int64).random_(generator=rng)

@@ -25,7 +25,17 @@ def _number(value):
 
 
 def scalar(name: str, scalar_value):
-    """A summary of a number."""
+    """A summary of a number.
+
+    Args:
+        name: of the summary.
+        scalar_value: a number, or a tensor of one element.
+
+    Example:
+        >>> from rushlight.utils.tensorboard import summary
+        >>> isinstance(summary.scalar("loss", 0.5), bytes)  # as it stands in a file of events
+        True
+    """
     return summary_of(name, (2, "float", _number(scalar_value)))
 
 
@@ -44,7 +54,16 @@ def default_bins():
 
 
 def histogram(name: str, values, bins="tensorflow", max_bins=None):
-    """A histogram of values: with TensorBoard's bins, a number of equal bins, or given edges."""
+    """A histogram of values: with TensorBoard's bins, a number of equal bins, or given edges.
+
+    Args:
+        name: of the summary.
+        values: a tensor or an array.
+        bins: "tensorflow", the number of bins, or their edges.
+        max_bins: join bins until there are so many at most.
+
+    For an example see `utils.tensorboard.summary.scalar`.
+    """
     values = _flatten(values)
     if values.numel() == 0:
         raise ValueError("The input has no element.")
@@ -77,7 +96,16 @@ def histogram(name: str, values, bins="tensorflow", max_bins=None):
 
 
 def histogram_raw(name: str, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
-    """A histogram from its numbers: the upper limits of the bins and their counts."""
+    """A histogram from its numbers: the upper limits of the bins and their counts.
+
+    Args:
+        name: of the summary.
+        min, max, num, sum, sum_squares: of the values.
+        bucket_limits: the upper limits of the bins.
+        bucket_counts: how many values lie in each.
+
+    For an example see `utils.tensorboard.summary.scalar`.
+    """
     spread = message(
         (1, "double", float(min)),
         (2, "double", float(max)),
@@ -131,7 +159,16 @@ def image_boxes(
 
 
 def image(tag: str, tensor, rescale: float = 1, dataformats: str = "CHW"):
-    """A summary of an image: floats from 0 to 1, or uint8, with the dimensions of `dataformats`."""
+    """A summary of an image: floats from 0 to 1, or uint8, with the dimensions of `dataformats`.
+
+    Args:
+        tag: the name of the summary.
+        tensor: the image.
+        rescale: a factor for its values.
+        dataformats: what the dimensions are: "CHW", "HWC", "HW", "NCHW" or "NHWC".
+
+    For an example see `utils.tensorboard.summary.scalar`.
+    """
     return _image(tag, _pixels(tensor, rescale, dataformats))
 
 
@@ -167,7 +204,14 @@ def metadata(plugin, content=b""):
 
 
 def text(tag: str, text_string):
-    """A summary of a text, which may use Markdown."""
+    """A summary of a text, which may use Markdown.
+
+    Args:
+        tag: the name of the summary.
+        text_string: the text.
+
+    For an example see `utils.tensorboard.summary.scalar`.
+    """
     shape = message((2, "bytes", message((1, "int", 1))))
     tensor = message((1, "int", 7), (2, "bytes", shape), (8, "bytes", text_string))
     return summary_of(f"{tag}/text_summary", (8, "bytes", tensor), (9, "bytes", metadata("text")))
@@ -189,9 +233,16 @@ def _value(value):
 def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None):
     """The hyperparameters and metrics of a run: three summaries that belong together.
 
+    Args:
+        hparam_dict: hyperparameters by name.
+        metric_dict: metrics by name.
+        hparam_domain_discrete: all values that a hyperparameter may have, by name.
+
     Raises:
         TypeError: one of the arguments is no dict.
         ValueError: for a value that is neither number, text, bool nor tensor.
+
+    For an example see `utils.tensorboard.summary.scalar`.
     """
     if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
         raise TypeError("hparam_dict and metric_dict should be dictionary.")

@@ -12,6 +12,8 @@ from PIL import Image
 from .utils import MISSING_OR_DAMAGED, check_integrity, download_url, verify_str_arg
 from .vision import ArchivedDataset, Transform, VisionDataset
 
+__all__ = ["STL10", "SVHN", "USPS"]
+
 
 class SVHN(VisionDataset):
     """House numbers, 32 x 32: root/train_32x32.mat.
@@ -79,6 +81,7 @@ class SVHN(VisionDataset):
         download_url(self.url, self.root or "", self.filename, self.file_md5)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}"
 
 
@@ -162,6 +165,7 @@ class STL10(ArchivedDataset):
         return len(self.data)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}"
 
 

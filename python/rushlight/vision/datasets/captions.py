@@ -17,11 +17,19 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform
 
+__all__ = ["SBU", "Flickr8k", "Flickr8kParser", "Flickr30k"]
+
 _Loader = Callable[[Any], Any]
 
 
 class Flickr8kParser(HTMLParser):
-    """Reads the table of Flickr8k: links to pictures, and lists of captions."""
+    """Reads the table of Flickr8k: links to pictures, and lists of captions.
+
+    Args:
+        root: the folder that links are relative to.
+
+    For an example see `vision.datasets.Flickr8k`.
+    """
 
     def __init__(self, root: str | Path) -> None:
         super().__init__()

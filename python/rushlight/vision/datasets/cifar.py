@@ -13,6 +13,8 @@ from PIL import Image
 from .utils import MISSING_OR_DAMAGED, check_integrity
 from .vision import ArchivedDataset, Transform
 
+__all__ = ["CIFAR10", "CIFAR100"]
+
 
 class _Dtype:
     """A dtype that a pickle names: numbers alone."""
@@ -164,6 +166,7 @@ class CIFAR10(ArchivedDataset):
         return len(self.data)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {'Train' if self.train is True else 'Test'}"
 
 

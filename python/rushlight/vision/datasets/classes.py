@@ -27,6 +27,19 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform, VisionDataset
 
+__all__ = [
+    "FER2013",
+    "PCAM",
+    "SEMEION",
+    "SUN397",
+    "CLEVRClassification",
+    "FGVCAircraft",
+    "Imagenette",
+    "Omniglot",
+    "RenderedSST2",
+    "StanfordCars",
+]
+
 _Loader = Callable[[Any], Any]
 
 
@@ -274,6 +287,7 @@ class FER2013(SamplesDataset):
         return Image.fromarray(where)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"split={self._split}"
 
 

@@ -24,6 +24,8 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform, VisionDataset
 
+__all__ = ["CelebA", "LFWPairs", "LFWPeople", "WIDERFace"]
+
 
 class CelebA(VisionDataset):
     """Famous people: root/celeba, with img_align_celeba and lists. Items are (picture, target).
@@ -142,6 +144,7 @@ class CelebA(VisionDataset):
         return len(self.attr)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Target type: {self.target_type}\nSplit: {self.split}"
 
 
@@ -206,6 +209,7 @@ class _LFW(SamplesDataset):
 
     @property
     def images_dir(self) -> Path:
+        """The folder of the pictures."""
         return Path(self.root or "") / self.file_dict[self.image_set][0]
 
     def download(self) -> None:
@@ -262,6 +266,7 @@ class LFWPeople(_LFW):
         self.targets = [target for _, target in self._samples]
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"{super().extra_repr()}\nClasses (identities): {len(self.class_to_idx)}"
 
 
@@ -400,4 +405,5 @@ class WIDERFace(VisionDataset):
         return len(self.img_info)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}"

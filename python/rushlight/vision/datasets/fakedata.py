@@ -6,6 +6,8 @@ import rushlight as torch
 
 from .vision import Transform, VisionDataset
 
+__all__ = ["FakeData"]
+
 
 class FakeData(VisionDataset):
     """`size` pictures of random numbers and random classes, the same each time for the same

@@ -14,6 +14,8 @@ from .folder import default_loader
 from .utils import lines_of, verify_str_arg
 from .vision import VisionDataset
 
+__all__ = ["HD1K", "FlowDataset", "FlyingChairs", "FlyingThings3D", "KittiFlow", "Sintel"]
+
 _Loader = Callable[[Any], Any]
 _Transforms = Callable[..., Any] | None
 

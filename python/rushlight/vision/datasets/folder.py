@@ -8,6 +8,17 @@ from typing import Any
 from .vision import SamplesDataset, Transform, default_loader
 from .vision import pil_loader as pil_loader
 
+__all__ = [
+    "IMG_EXTENSIONS",
+    "DatasetFolder",
+    "ImageFolder",
+    "find_classes",
+    "has_file_allowed_extension",
+    "is_image_file",
+    "make_dataset",
+    "pil_loader",
+]
+
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
 
@@ -17,6 +28,11 @@ def has_file_allowed_extension(filename: str, extensions: str | tuple[str, ...])
     Args:
         filename: the file's name.
         extensions: one ending, as ".png", or several.
+
+    Example:
+        >>> from rushlight.vision.datasets.folder import has_file_allowed_extension
+        >>> has_file_allowed_extension("cat.JPG", (".jpg", ".png"))
+        True
     """
     return filename.lower().endswith(
         extensions if isinstance(extensions, str) else tuple(extensions)
@@ -28,6 +44,11 @@ def is_image_file(filename: str) -> bool:
 
     Args:
         filename: the file's name.
+
+    Example:
+        >>> from rushlight.vision.datasets.folder import is_image_file
+        >>> is_image_file("cat.png"), is_image_file("cat.txt")
+        (True, False)
     """
     return has_file_allowed_extension(filename, IMG_EXTENSIONS)
 
@@ -37,6 +58,15 @@ def find_classes(directory: str | Path) -> tuple[list[str], dict[str, int]]:
 
     Args:
         directory: the folder.
+
+    Example:
+        >>> import os, tempfile
+        >>> from rushlight.vision.datasets.folder import find_classes
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     os.mkdir(f"{folder}/dog")
+        ...     os.mkdir(f"{folder}/cat")
+        ...     find_classes(folder)
+        (['cat', 'dog'], {'cat': 0, 'dog': 1})
     """
     classes = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir())
     if not classes:
@@ -62,6 +92,16 @@ def make_dataset(
         extensions: endings of the files that count.
         is_valid_file: says of a path whether it counts, instead of `extensions`.
         allow_empty: whether a class may have no file.
+
+    Example:
+        >>> import os, tempfile
+        >>> from rushlight.vision.datasets.folder import make_dataset
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     os.mkdir(f"{folder}/cat")
+        ...     open(f"{folder}/cat/1.png", "w").close()
+        ...     found = make_dataset(folder, extensions=".png")
+        >>> [(os.path.basename(path), number) for path, number in found]
+        [('1.png', 0)]
     """
     directory = os.path.expanduser(directory)
     if class_to_idx is None:

@@ -21,6 +21,17 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform
 
+__all__ = [
+    "DTD",
+    "GTSRB",
+    "Caltech256",
+    "Country211",
+    "EuroSAT",
+    "Flowers102",
+    "Food101",
+    "OxfordIIITPet",
+]
+
 _Loader = Callable[[Any], Any]
 
 
@@ -150,6 +161,7 @@ class DTD(ListedDataset):
         return [(base / "images" / line, self.class_to_idx[line.split("/")[0]]) for line in lines]
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"split={self._split}, partition={self._partition}"
 
 

@@ -28,6 +28,20 @@ from .utils import (
 )
 from .vision import Transform, VisionDataset
 
+__all__ = [
+    "EMNIST",
+    "KMNIST",
+    "MNIST",
+    "QMNIST",
+    "SN3_PASCALVINCENT_TYPEMAP",
+    "FashionMNIST",
+    "download_and_extract_archive_file",
+    "get_int",
+    "read_image_file",
+    "read_label_file",
+    "read_sn3_pascalvincent_tensor",
+]
+
 _DTYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 SN3_PASCALVINCENT_TYPEMAP = {
     8: torch.uint8,
@@ -40,12 +54,35 @@ SN3_PASCALVINCENT_TYPEMAP = {
 
 
 def get_int(b: bytes) -> int:
-    """The number of bytes, the largest first."""
+    r"""The number of bytes, the largest first.
+
+    Args:
+        b: the bytes.
+
+    Example:
+        >>> from rushlight.vision.datasets.mnist import get_int
+        >>> get_int(b"\x01\x00")
+        256
+    """
     return int.from_bytes(b, "big")
 
 
 def read_sn3_pascalvincent_tensor(path: str | Path, strict: bool = True) -> Tensor:
-    """The tensor of an idx file, also compressed; ValueError with its name where it is damaged."""
+    """The tensor of an idx file, also compressed; ValueError with its name where it is damaged.
+
+    Args:
+        path: the file, `.gz` if it is compressed.
+        strict: refuse a file that is longer than its sizes say.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.vision.datasets.mnist import read_sn3_pascalvincent_tensor
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     _ = file.write(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]))  # 3 bytes: 7, 8, 9
+        ...     file.flush()
+        ...     read_sn3_pascalvincent_tensor(file.name)
+        tensor([7, 8, 9], dtype=torch.uint8)
+    """
     opened = gzip.open if str(path).endswith(".gz") else open
     try:
         with opened(path, "rb") as file:
@@ -71,12 +108,24 @@ def read_sn3_pascalvincent_tensor(path: str | Path, strict: bool = True) -> Tens
 
 
 def read_label_file(path: str | Path) -> Tensor:
-    """Classes (N), int64, of an idx file of bytes."""
+    """Classes (N), int64, of an idx file of bytes.
+
+    Args:
+        path: the file.
+
+    For an example see `vision.datasets.mnist.read_sn3_pascalvincent_tensor`.
+    """
     return _bytes_of(path, 1).long()
 
 
 def read_image_file(path: str | Path) -> Tensor:
-    """Pictures (N, H, W), uint8, of an idx file of bytes."""
+    """Pictures (N, H, W), uint8, of an idx file of bytes.
+
+    Args:
+        path: the file.
+
+    For an example see `vision.datasets.mnist.read_sn3_pascalvincent_tensor`.
+    """
     return _bytes_of(path, 3)
 
 
@@ -146,26 +195,31 @@ class MNIST(VisionDataset):
 
     @property
     def train_labels(self) -> Tensor:
+        """Deprecated name of `targets`; warns."""
         return self.targets
 
     test_labels = train_labels
 
     @property
     def train_data(self) -> Tensor:
+        """Deprecated name of `data`; warns."""
         return self.data
 
     test_data = train_data
 
     @property
     def raw_folder(self) -> str:
+        """The folder of the files as they are downloaded."""
         return os.path.join(self.root or "", type(self).__name__, "raw")
 
     @property
     def processed_folder(self) -> str:
+        """The folder of files of older versions."""
         return os.path.join(self.root or "", type(self).__name__, "processed")
 
     @property
     def class_to_idx(self) -> dict[str, int]:
+        """Numbers of classes by name."""
         return {name: i for i, name in enumerate(self.classes)}
 
     def _check_exists(self) -> bool:
@@ -194,13 +248,23 @@ class MNIST(VisionDataset):
                 raise RuntimeError("\n".join(str(e) for e in errors)) from errors[-1]
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {'Train' if self.train is True else 'Test'}"
 
 
 def download_and_extract_archive_file(
     url: str, folder: str, filename: str, md5: str | None
 ) -> None:
-    """Downloads a compressed file and unpacks it beside itself."""
+    """Downloads a compressed file and unpacks it beside itself.
+
+    Args:
+        url: where the file is.
+        folder: where it goes.
+        filename: its name there.
+        md5: its sum, or None.
+
+    For an example see `vision.datasets.MNIST`.
+    """
     download_url(url, folder, filename, md5)
     extract_archive(
         os.path.join(folder, filename), os.path.join(folder, filename.removesuffix(".gz"))
@@ -270,10 +334,12 @@ class EMNIST(MNIST):
 
     @property
     def images_file(self) -> str:
+        """The name of the file of pictures."""
         return str(self._file("images-idx3-ubyte"))
 
     @property
     def labels_file(self) -> str:
+        """The name of the file of classes."""
         return str(self._file("labels-idx1-ubyte"))
 
     def _check_exists(self) -> bool:
@@ -349,10 +415,12 @@ class QMNIST(MNIST):
 
     @property
     def images_file(self) -> str:
+        """The name of the file of pictures."""
         return str(self._paths()[0])
 
     @property
     def labels_file(self) -> str:
+        """The name of the file of classes."""
         return str(self._paths()[1])
 
     def _check_exists(self) -> bool:
@@ -386,4 +454,5 @@ class QMNIST(MNIST):
         )
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.what}"

@@ -26,6 +26,16 @@ from .utils import (
 )
 from .vision import Transform, VisionDataset
 
+__all__ = [
+    "LSUN",
+    "LSUNClass",
+    "MovingMNIST",
+    "PhotoTour",
+    "read_image_file",
+    "read_info_file",
+    "read_matches_files",
+]
+
 
 class MovingMNIST(VisionDataset):
     """Two digits that move, as uint8 tensors (T, 1, 64, 64): root/MovingMNIST/mnist_test_seq.npy.
@@ -169,11 +179,20 @@ class PhotoTour(VisionDataset):
         return len(self.data if self.train else self.matches)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {'Train' if self.train is True else 'Test'}"
 
 
 def read_image_file(data_dir: str | Path, image_ext: str, n: int) -> Tensor:
-    """The first patches (n, 64, 64) of a folder, row after row of each file."""
+    """The first patches (n, 64, 64) of a folder, row after row of each file.
+
+    Args:
+        data_dir: the folder.
+        image_ext: the ending of the files.
+        n: how many patches.
+
+    For an example see `vision.datasets.PhotoTour`.
+    """
     parts = [np.zeros((0, 64, 64), np.uint8)]
     for path in sorted(Path(data_dir).glob(f"*.{image_ext}")):
         values = picture(path)
@@ -189,13 +208,27 @@ def _numbers(path: Path) -> list[list[int]]:
 
 
 def read_info_file(data_dir: str | Path, info_file: str) -> Tensor:
-    """Numbers (N) of the points that patches show."""
+    """Numbers (N) of the points that patches show.
+
+    Args:
+        data_dir: the folder.
+        info_file: the file's name.
+
+    For an example see `vision.datasets.PhotoTour`.
+    """
     rows = _numbers(Path(data_dir) / info_file)
     return torch.tensor([row[0] for row in rows], dtype=torch.int64)
 
 
 def read_matches_files(data_dir: str | Path, matches_file: str) -> Tensor:
-    """Pairs of patches (N, 3): two numbers, and 1 where both show the same point."""
+    """Pairs of patches (N, 3): two numbers, and 1 where both show the same point.
+
+    Args:
+        data_dir: the folder.
+        matches_file: the file's name.
+
+    For an example see `vision.datasets.PhotoTour`.
+    """
     path = Path(data_dir) / matches_file
     with parsing(path):
         # Number and point of one patch, a third number, those of the other.
@@ -301,4 +334,5 @@ class LSUN(VisionDataset):
         return self.length
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Classes: {self.classes}"

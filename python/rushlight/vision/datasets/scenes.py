@@ -12,6 +12,8 @@ from .folder import default_loader
 from .utils import MISSING_OR_DAMAGED, download_and_extract_archive, verify_str_arg
 from .vision import Transform, VisionDataset
 
+__all__ = ["CocoCaptions", "CocoDetection", "VOCDetection", "VOCSegmentation"]
+
 _SITE = "https://thor.robots.ox.ac.uk/pascal/VOC/"
 # Archive, sum and folder of each year.
 _YEARS = {
@@ -111,6 +113,7 @@ class VOCSegmentation(_VOC):
 
     @property
     def masks(self) -> list[str]:
+        """Paths of the masks."""
         return self.targets
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
@@ -130,6 +133,7 @@ class VOCDetection(_VOC):
 
     @property
     def annotations(self) -> list[str]:
+        """Paths of the files that say what pictures show."""
         return self.targets
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:

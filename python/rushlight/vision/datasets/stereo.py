@@ -13,6 +13,20 @@ from .folder import default_loader
 from .utils import download_and_extract_archive, parsing, verify_str_arg
 from .vision import VisionDataset
 
+__all__ = [
+    "CREStereo",
+    "CarlaStereo",
+    "ETH3DStereo",
+    "FallingThingsStereo",
+    "InStereo2k",
+    "Kitti2012Stereo",
+    "Kitti2015Stereo",
+    "Middlebury2014Stereo",
+    "SceneFlowStereo",
+    "SintelStereo",
+    "StereoMatchingDataset",
+]
+
 _Transforms = Callable[..., Any] | None
 _Read = tuple[np.ndarray, np.ndarray | None]
 

@@ -26,9 +26,27 @@ from .utils import (
 )
 from .vision import Transform, VisionDataset
 
+__all__ = ["Cityscapes", "CityscapesClass", "Kitti", "SBDataset"]
+
 
 class CityscapesClass(NamedTuple):
-    """What a pixel may be of; train_id: its number in training, 255 for what is left out."""
+    """What a pixel may be of; train_id: its number in training, 255 for what is left out.
+
+    Args:
+        name: in words.
+        id: its number in files.
+        train_id: its number in training, 255 for what is left out.
+        category: the group that it belongs to.
+        category_id: the group's number.
+        has_instances: whether things of this class are told apart.
+        ignore_in_eval: whether it does not count.
+        color: of pictures that show classes.
+
+    Example:
+        >>> from rushlight.vision.datasets import Cityscapes
+        >>> Cityscapes.classes[26].name, Cityscapes.classes[26].color
+        ('car', (0, 0, 142))
+    """
 
     name: str
     id: int
@@ -173,6 +191,7 @@ class Cityscapes(_Pictures):
             return json.loads(Path(path).read_text(encoding="utf-8"))
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}\nMode: {self.mode}\nType: {self.target_type}"
 
 
@@ -319,4 +338,5 @@ class SBDataset(_Pictures):
             raise RuntimeError(f"{path} is damaged: {error!r}") from error
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Image set: {self.image_set}\nMode: {self.mode}"

@@ -28,6 +28,17 @@ from .utils import (
 )
 from .vision import SamplesDataset, Transform, VisionDataset
 
+__all__ = [
+    "Caltech101",
+    "INaturalist",
+    "ImageNet",
+    "Places365",
+    "load_meta_file",
+    "parse_devkit_archive",
+    "parse_train_archive",
+    "parse_val_archive",
+]
+
 _Loader = Callable[[Any], Any]
 
 
@@ -90,6 +101,7 @@ class Caltech101(VisionDataset):
         return len(self.index)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Target type: {self.target_type}"
 
     def download(self) -> None:
@@ -305,10 +317,12 @@ class Places365(SamplesDataset):
 
     @property
     def variant(self) -> str:
+        """What file names say of the size: "challenge" or "standard"."""
         return "challenge" if "challenge" in self.split else "standard"
 
     @property
     def images_dir(self) -> Path:
+        """The folder of the pictures."""
         size = "256" if self.small else "large"
         train = self.split.startswith("train")
         return self._path(f"data_{size}_{self.variant}" if train else f"{self.split}_{size}")
@@ -362,6 +376,7 @@ class Places365(SamplesDataset):
                 unpacked.rename(self.images_dir)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}\nSmall: {self.small}"
 
 
@@ -406,16 +421,25 @@ class ImageNet(ImageFolder):
 
     @property
     def split_folder(self) -> str:
+        """The folder of this part's pictures."""
         return str(Path(self.root or "") / self.split)
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return f"Split: {self.split}"
 
 
 def load_meta_file(
     root: str | Path, file: str | None = None
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Names by WordNet number, and the numbers of the pictures to validate on, of meta.bin."""
+    """Names by WordNet number, and the numbers of the pictures to validate on, of meta.bin.
+
+    Args:
+        root: the folder of the data set.
+        file: the file's name, meta.bin if None.
+
+    For an example see `vision.datasets.ImageNet`.
+    """
     path = Path(root) / (file or META_FILE)
     if not path.is_file():
         raise RuntimeError(
@@ -440,7 +464,14 @@ def _archive(root: str | Path, part: str, file: str | None) -> Path:
 
 
 def parse_devkit_archive(root: str | Path, file: str | None = None) -> None:
-    """Writes meta.bin of the development kit: what `load_meta_file` gives. Wants SciPy."""
+    """Writes meta.bin of the development kit: what `load_meta_file` gives. Wants SciPy.
+
+    Args:
+        root: the folder of the data set.
+        file: the archive's name, the official one if None.
+
+    For an example see `vision.datasets.ImageNet`.
+    """
     packed = _archive(root, "devkit", file)
     with tempfile.TemporaryDirectory() as inside:
         extract_archive(packed, inside)
@@ -457,7 +488,15 @@ def parse_devkit_archive(root: str | Path, file: str | None = None) -> None:
 
 
 def parse_train_archive(root: str | Path, file: str | None = None, folder: str = "train") -> None:
-    """Unpacks the pictures to train on, an archive of archives, one for each class."""
+    """Unpacks the pictures to train on, an archive of archives, one for each class.
+
+    Args:
+        root: the folder of the data set.
+        file: the archive's name, the official one if None.
+        folder: where pictures go.
+
+    For an example see `vision.datasets.ImageNet`.
+    """
     into = Path(root) / folder
     extract_archive(_archive(root, "train", file), into)
     for path in sorted(into.glob("*.tar")):
@@ -469,6 +508,14 @@ def parse_val_archive(
 ) -> None:
     """Unpacks the pictures to validate on into folders of their classes: wnids in the order of the
     pictures' names, those of meta.bin without.
+
+    Args:
+        root: the folder of the data set.
+        file: the archive's name, the official one if None.
+        wnids: the class of each picture.
+        folder: where pictures go.
+
+    For an example see `vision.datasets.ImageNet`.
     """
     wnids = load_meta_file(root)[1] if wnids is None else wnids
     into = Path(root) / folder

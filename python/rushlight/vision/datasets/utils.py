@@ -20,6 +20,20 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlparse
 from urllib.request import Request, urlopen
 
+__all__ = [
+    "calculate_md5",
+    "check_integrity",
+    "check_md5",
+    "download_and_extract_archive",
+    "download_file_from_google_drive",
+    "download_url",
+    "extract_archive",
+    "iterable_to_str",
+    "list_dir",
+    "list_files",
+    "verify_str_arg",
+]
+
 StrPath = str | Path
 USER_AGENT = "rushlight.vision"
 _ADVICE = "You can use download=True to download it"
@@ -62,7 +76,19 @@ def one_or_tuple(made: list[Any]) -> Any:
 
 
 def calculate_md5(fpath: StrPath, chunk_size: int = _CHUNK) -> str:
-    """The MD5 sum of a file, in hexadecimal digits."""
+    """The MD5 sum of a file, in hexadecimal digits.
+
+    Args:
+        fpath: the file.
+        chunk_size: bytes that are read at once.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.vision.datasets.utils import calculate_md5
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     calculate_md5(file.name)  # of an empty file
+        'd41d8cd98f00b204e9800998ecf8427e'
+    """
     digest = hashlib.md5(usedforsecurity=False)
     with open(fpath, "rb") as file:
         while chunk := file.read(chunk_size):
@@ -71,12 +97,30 @@ def calculate_md5(fpath: StrPath, chunk_size: int = _CHUNK) -> str:
 
 
 def check_md5(fpath: StrPath, md5: str, **kwargs: Any) -> bool:
-    """Whether a file has this MD5 sum."""
+    """Whether a file has this MD5 sum.
+
+    Args:
+        fpath: the file.
+        md5: its sum.
+        kwargs: those of `calculate_md5`.
+
+    For an example see `vision.datasets.utils.calculate_md5`.
+    """
     return md5 == calculate_md5(fpath, **kwargs)
 
 
 def check_integrity(fpath: StrPath, md5: str | None = None) -> bool:
-    """Whether a file exists and has the MD5 sum, if one is given."""
+    """Whether a file exists and has the MD5 sum, if one is given.
+
+    Args:
+        fpath: the file.
+        md5: its sum, or None.
+
+    Example:
+        >>> from rushlight.vision.datasets.utils import check_integrity
+        >>> check_integrity("nothing-of-this-name")
+        False
+    """
     return os.path.isfile(fpath) and (md5 is None or check_md5(fpath, md5))
 
 
@@ -119,6 +163,17 @@ def download_url(
 
     A download that was broken off goes on. RuntimeError for a sum that differs, which removes the
     file, and where there is no network, saying what to put where.
+
+    Args:
+        url: where the file is.
+        root: the folder that it goes to.
+        filename: its name there; that of the address if None.
+        md5: its sum, or None.
+        max_redirect_hops: how often the server may name another address.
+
+    Example:
+        >>> from rushlight.vision.datasets.utils import download_url
+        >>> download_url("https://example.org/data.zip", "data", md5=None)  # doctest: +SKIP
     """
     folder = Path(root).expanduser()
     path = folder / (filename or os.path.basename(urlparse(url).path))
@@ -161,6 +216,14 @@ def download_file_from_google_drive(
 ) -> None:
     """`download_url` of a file of Google Drive, without the page that asks to confirm large
     ones.
+
+    Args:
+        file_id: the file's name there.
+        root: the folder that it goes to.
+        filename: its name there; `file_id` if None.
+        md5: its sum, or None.
+
+    For an example see `vision.datasets.utils.download_url`.
     """
     url = f"https://drive.usercontent.google.com/download?id={file_id}&export=download&confirm=t"
     download_url(url, root, filename or file_id, md5)
@@ -258,6 +321,21 @@ def extract_archive(
 
     Members that are no files or folders, whose names lead out of the folder, and archives that
     unpack to a thousand times their size are refused (RuntimeError), and so are damaged ones.
+
+    Args:
+        from_path: the archive, or the compressed file.
+        to_path: where it is unpacked.
+        remove_finished: remove the archive then.
+
+    Example:
+        >>> import os, tempfile, zipfile
+        >>> from rushlight.vision.datasets.utils import extract_archive
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with zipfile.ZipFile(f"{folder}/a.zip", "w") as archive:
+        ...         archive.writestr("hello.txt", "hello")
+        ...     _ = extract_archive(f"{folder}/a.zip")
+        ...     sorted(os.listdir(folder))
+        ['a.zip', 'hello.txt']
     """
     path = Path(from_path)
     folder = path.parent if to_path is None else Path(to_path)
@@ -298,7 +376,18 @@ def download_and_extract_archive(
     md5: str | None = None,
     remove_finished: bool = False,
 ) -> None:
-    """`download_url`, then `extract_archive`."""
+    """`download_url`, then `extract_archive`.
+
+    Args:
+        url: where the archive is.
+        download_root: the folder that it goes to.
+        extract_root: the folder where it is unpacked; the same if None.
+        filename: its name there; that of the address if None.
+        md5: its sum, or None.
+        remove_finished: remove the archive then.
+
+    For an example see `vision.datasets.utils.download_url`.
+    """
     folder = Path(download_root).expanduser()
     filename = filename or os.path.basename(urlparse(url).path)
     download_url(url, folder, filename, md5)
@@ -309,13 +398,34 @@ def download_and_extract_archive(
 
 
 def list_dir(root: StrPath, prefix: bool = False) -> list[str]:
-    """The names or paths of the folders in a folder."""
+    """The names or paths of the folders in a folder.
+
+    Args:
+        root: the folder.
+        prefix: give paths, not names.
+
+    For an example see `vision.datasets.utils.list_files`.
+    """
     found = [e.name for e in os.scandir(os.path.expanduser(root)) if e.is_dir()]
     return [os.path.join(root, name) for name in found] if prefix else found
 
 
 def list_files(root: StrPath, suffix: str, prefix: bool = False) -> list[str]:
-    """The names or paths of the files in a folder with this suffix."""
+    """The names or paths of the files in a folder with this suffix.
+
+    Args:
+        root: the folder.
+        suffix: what names end in, or a tuple of endings.
+        prefix: give paths, not names.
+
+    Example:
+        >>> import tempfile
+        >>> from rushlight.vision.datasets.utils import list_files
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     open(f"{folder}/a.txt", "w").close()
+        ...     list_files(folder, ".txt")
+        ['a.txt']
+    """
     found = [
         e.name
         for e in os.scandir(os.path.expanduser(root))
@@ -325,7 +435,16 @@ def list_files(root: StrPath, suffix: str, prefix: bool = False) -> list[str]:
 
 
 def iterable_to_str(iterable: Iterable) -> str:
-    """Items in quotation marks, with commas between them."""
+    """Items in quotation marks, with commas between them.
+
+    Args:
+        iterable: the items.
+
+    Example:
+        >>> from rushlight.vision.datasets.utils import iterable_to_str
+        >>> print(iterable_to_str(["train", "test"]))
+        'train', 'test'
+    """
     return "'" + "', '".join(str(item) for item in iterable) + "'"
 
 
@@ -335,7 +454,19 @@ def verify_str_arg(
     valid_values: Iterable[Any] | None = None,
     custom_msg: str | None = None,
 ) -> Any:
-    """`value`, a string, one of valid_values where they are given; ValueError otherwise."""
+    """`value`, a string, one of valid_values where they are given; ValueError otherwise.
+
+    Args:
+        value: the string.
+        arg: the argument's name, for the message.
+        valid_values: what it may be.
+        custom_msg: another message.
+
+    Example:
+        >>> from rushlight.vision.datasets.utils import verify_str_arg
+        >>> verify_str_arg("train", "split", ("train", "test"))
+        'train'
+    """
     if not isinstance(value, str):
         where = "" if arg is None else f" for argument {arg}"
         raise ValueError(f"Expected type str{where}, but got type {type(value)}.")

@@ -13,9 +13,25 @@ from rushlight.utils.data import DataLoader, Dataset
 
 from ..io.video import read_frames, read_timestamps
 
+__all__ = ["VideoClips", "unfold"]
+
 
 def unfold(tensor: Tensor, size: int, step: int, dilation: int = 1) -> Tensor:
-    """Windows (count, size) of a sequence (N), every `step`, of items that lie `dilation` apart."""
+    """Windows (count, size) of a sequence (N), every `step`, of items that lie `dilation` apart.
+
+    Args:
+        tensor: the sequence.
+        size: items of a window.
+        step: from the start of one window to that of the next.
+        dilation: from one item of a window to the next.
+
+    Example:
+        >>> from rushlight.vision.datasets.video_utils import unfold
+        >>> unfold(torch.arange(5), size=3, step=1)
+        tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4]])
+    """
     if tensor.dim() != 1:
         raise ValueError(f"tensor should have 1 dimension instead of {tensor.dim()}")
     count = max((len(tensor) - dilation * (size - 1) - 1) // step + 1, 0)
@@ -39,11 +55,22 @@ def _as_it_is(batch: Any) -> Any:
 
 
 class VideoClips:
-    """Clips of clip_length_in_frames frames, every frames_between_clips frames, of many videos.
+    """Clips of a number of frames, from all of many videos.
 
-    frame_rate: frames are left out or repeated so that there are as many in a second. Videos are
-    read once for their times, by num_workers processes, unless `metadata` of such an object is
-    given. output_format: "THWC" or "TCHW".
+    Videos are read once for their times, unless `metadata` of such an object is given.
+
+    Args:
+        video_paths: the files.
+        clip_length_in_frames: frames of a clip.
+        frames_between_clips: from the start of one clip to that of the next.
+        frame_rate: frames are left out or repeated so that there are as many in a second.
+        num_workers: processes that read the times.
+        output_format: of frames: "THWC" or "TCHW".
+
+    Example:
+        >>> from rushlight.vision.datasets.video_utils import VideoClips
+        >>> clips = VideoClips(["a.mp4", "b.mp4"], clip_length_in_frames=16)  # doctest: +SKIP
+        >>> frames, sound, info, video = clips.get_clip(0)  # doctest: +SKIP
     """
 
     def __init__(
@@ -150,9 +177,11 @@ class VideoClips:
         return self.num_clips()
 
     def num_videos(self) -> int:
+        """How many videos there are."""
         return len(self.video_paths)
 
     def num_clips(self) -> int:
+        """How many clips all videos have."""
         return self.cumulative_sizes[-1] if self.cumulative_sizes else 0
 
     def get_clip_location(self, idx: int) -> tuple[int, int]:

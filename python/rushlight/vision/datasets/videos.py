@@ -19,6 +19,8 @@ from .utils import (
 from .video_utils import VideoClips
 from .vision import Transform, VisionDataset
 
+__all__ = ["HMDB51", "UCF101", "Kinetics"]
+
 
 class _Clips(VisionDataset):
     """Clips of the videos of root/CLASS, of a list of samples."""

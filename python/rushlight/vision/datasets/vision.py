@@ -16,6 +16,8 @@ from ..transforms import Compose
 from ..transforms._parts import takes
 from .utils import check_integrity, download_and_extract_archive
 
+__all__ = ["StandardTransform", "VisionDataset"]
+
 Transform = Callable[..., Any] | None
 
 
@@ -54,7 +56,21 @@ def _describe(cls: type) -> None:
 
 
 def pil_loader(path: str | Path) -> Any:
-    """Load an image in RGB with Pillow; OSError with the file's name if it is none."""
+    """Load an image in RGB with Pillow; OSError with the file's name if it is none.
+
+    Args:
+        path: the file.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> from rushlight.vision.datasets.folder import pil_loader
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Image.new("L", (4, 2)).save(f"{folder}/grey.png")
+        ...     image = pil_loader(f"{folder}/grey.png")
+        >>> image.mode, image.size
+        ('RGB', (4, 2))
+    """
     return next(_files.pictures([path]))
 
 
@@ -169,6 +185,7 @@ class VisionDataset(Dataset):
         return indent.join([*head, *root, *self.extra_repr().splitlines(), *transforms])
 
     def extra_repr(self) -> str:
+        """What `repr` shows beside the folder and the length."""
         return ""
 
     def _apply(self, image: Any, target: Any) -> tuple[Any, Any]:

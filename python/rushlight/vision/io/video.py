@@ -133,7 +133,11 @@ def read_video(
         filename: its path.
         start_pts, end_pts: the interval to read; None for the end means all of the rest.
         pts_unit: "sec", or "pts", which are the video's own units of time.
-        output_format: of the  frames: "THWC" or "TCHW".
+        output_format: of the frames: "THWC" or "TCHW".
+
+    Example:
+        >>> from rushlight.vision.io import read_video
+        >>> frames, sound, info = read_video("a.mp4", pts_unit="sec")  # doctest: +SKIP
     """
     output_format = output_format.upper()
     if output_format not in ("THWC", "TCHW"):
@@ -160,6 +164,14 @@ def read_video_timestamps(
 ) -> tuple[list[int] | list[Fraction], float | None]:
     """When the frames of a video are shown, in its own units ("pts") or as fractions of seconds
     ("sec"), and how many a second has: None if there are none.
+
+    Args:
+        filename: its path.
+        pts_unit: "sec", or "pts", which are the video's own units of time.
+
+    Example:
+        >>> from rushlight.vision.io import read_video_timestamps
+        >>> times, rate = read_video_timestamps("a.mp4", pts_unit="sec")  # doctest: +SKIP
     """
     _check_unit(pts_unit)
     times, rate, unit = read_timestamps(filename)
@@ -186,6 +198,8 @@ def write_video(
         video_codec, options: a codec of FFmpeg's and its settings.
         audio_array, audio_fps, audio_codec, audio_options: sound (channels, samples) and the same
             of it.
+
+    For an example see `vision.io.VideoReader`.
     """
     av = _av()
     frames = video_array.to(rushlight.uint8).cpu().numpy()
@@ -227,7 +241,14 @@ class VideoReader:
     Args:
         src: a path, or the file's bytes, as such or (N), uint8.
         stream: "video" or "audio", or one by its number: "video:0".
-        num_threads: of the  decoder; 0 leaves it the choice.
+        num_threads: of the decoder; 0 leaves it the choice.
+
+    Example:
+        >>> import os, tempfile
+        >>> from rushlight.vision.io import VideoReader, write_video
+        >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+        ...     write_video(f"{folder}/a.mp4", torch.zeros(8, 32, 32, 3, dtype=torch.uint8), fps=8)
+        ...     [frame["pts"] for frame in VideoReader(f"{folder}/a.mp4")]
     """
 
     def __init__(

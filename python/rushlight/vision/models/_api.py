@@ -95,14 +95,17 @@ class WeightsEnum(Enum):
 
     @property
     def url(self) -> str:
+        """Where the file of weights is."""
         return self.value.url
 
     @property
     def transforms(self) -> Callable[..., Any]:
+        """What prepares an image for the network: call it to make it."""
         return self.value.transforms
 
     @property
     def meta(self) -> dict[str, Any]:
+        """What is known of the weights: classes, the number of parameters, accuracy."""
         return self.value.meta
 
 

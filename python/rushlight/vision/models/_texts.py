@@ -97,7 +97,8 @@ def of_builder(
     least = min(weights, key=lambda member: member.meta.get("min_size", (0, 0)))
     texts = {"enum": weights.__name__, "model": model}
     package = module.rpartition(".")[0].removeprefix("rushlight.")
-    shown = shown or ("weights_backbone=None" if "weights_backbone" in arguments else "")
+    has_backbone = "weights_backbone" in arguments  # its norms and heads depend on the weights
+    shown = shown or ("weights_backbone=None" if has_backbone else "")
     return "\n".join(
         [
             f"Makes {name}, a network of the class {model}.",
@@ -113,7 +114,13 @@ def of_builder(
             "Example:",
             '    >>> with torch.device("meta"):  # shapes alone: no memory, no numbers',
             f"    ...     model = torch.{package}.{name}({shown})",
-            "    >>> sum(p.numel() for p in model.parameters())",
-            f"    {least.meta['num_params']}",
+            *(
+                ("    >>> type(model).__name__", f"    {model!r}")
+                if has_backbone
+                else (
+                    "    >>> sum(p.numel() for p in model.parameters())",
+                    f"    {least.meta['num_params']}",
+                )
+            ),
         ]
     )

@@ -9,9 +9,23 @@ from typing import Any
 from rushlight import fx, nn
 from rushlight._warnings import warn
 
+__all__ = [
+    "DualGraphModule",
+    "LeafModuleAwareTracer",
+    "NodePathTracer",
+    "create_feature_extractor",
+    "get_graph_node_names",
+]
+
 
 class LeafModuleAwareTracer(fx.Tracer):
-    """A tracer that does not trace into modules of these classes: `leaf_modules=`."""
+    """A tracer that does not trace into modules of these classes: `leaf_modules=`.
+
+    Args:
+        args, kwargs: those of `fx.Tracer`, and `leaf_modules`: classes.
+
+    For an example see `vision.models.feature_extraction.get_graph_node_names`.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.leaf_modules = kwargs.pop("leaf_modules", ())
@@ -27,6 +41,11 @@ class NodePathTracer(LeafModuleAwareTracer):
 
     Names that come again get a number, "layer1.0.relu", "layer1.0.relu_1", in the place of one that
     they end in.
+
+    Args:
+        args, kwargs: those of `LeafModuleAwareTracer`.
+
+    For an example see `vision.models.feature_extraction.get_graph_node_names`.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -111,7 +130,25 @@ def get_graph_node_names(
     suppress_diff_warning: bool = False,
     concrete_args: dict[str, Any] | None = None,
 ) -> tuple[list[str], list[str]]:
-    """The names of the nodes of a model's graphs for training and for evaluation, in order."""
+    """The names of the nodes of a model's graphs for training and for evaluation, in order.
+
+    Args:
+        model: the network.
+        tracer_kwargs: those of `NodePathTracer`.
+        suppress_diff_warning: say nothing where the two graphs differ.
+        concrete_args: arguments of `forward` that are no tensors, by name.
+
+    Example:
+        >>> from rushlight.vision.models import resnet18
+        >>> from rushlight.vision.models.feature_extraction import create_feature_extractor
+        >>> from rushlight.vision.models.feature_extraction import get_graph_node_names
+        >>> net = resnet18(weights=None).eval()
+        >>> get_graph_node_names(net)[1][:3]
+        ['x', 'conv1', 'bn1']
+        >>> features = create_feature_extractor(net, {"layer1": "early", "avgpool": "late"})
+        >>> {name: tuple(x.shape) for name, x in features(torch.zeros(1, 3, 64, 64)).items()}
+        {'early': (1, 64, 16, 16), 'late': (1, 512, 1, 1)}
+    """
     train, evaluated = (
         _names(_trace(model, mode, tracer_kwargs, concrete_args)[0]) for mode in (True, False)
     )
@@ -121,7 +158,16 @@ def get_graph_node_names(
 
 
 class DualGraphModule(fx.GraphModule):
-    """A module with a graph for training and one for evaluation; `train` and `eval` choose."""
+    """A module with a graph for training and one for evaluation; `train` and `eval` choose.
+
+    Args:
+        root: the network whose parts run.
+        train_graph: what runs in training.
+        eval_graph: what runs in evaluation.
+        class_name: of the module.
+
+    For an example see `vision.models.feature_extraction.get_graph_node_names`.
+    """
 
     def __init__(
         self,
@@ -198,6 +244,17 @@ def create_feature_extractor(
     A name is that of a node (`get_graph_node_names`) or of a module, whose last node is meant. The
     model's parameters are shared. ValueError for names that are not there and for contradicting
     arguments.
+
+    Args:
+        model: the network.
+        return_nodes: names of nodes, as `get_graph_node_names` gives them, or a dict from them to
+            the names of the results.
+        train_return_nodes, eval_return_nodes: the same for training and for evaluation, instead.
+        tracer_kwargs: those of `NodePathTracer`.
+        suppress_diff_warning: say nothing where the two graphs differ.
+        concrete_args: arguments of `forward` that are no tensors, by name.
+
+    For an example see `vision.models.feature_extraction.get_graph_node_names`.
     """
     given = [
         return_nodes is not None,

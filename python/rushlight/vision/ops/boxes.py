@@ -13,6 +13,20 @@ from rushlight._table import ops as _ops
 
 from ._shared import register, widen
 
+__all__ = [
+    "batched_nms",
+    "box_area",
+    "box_convert",
+    "box_iou",
+    "clip_boxes_to_image",
+    "complete_box_iou",
+    "distance_box_iou",
+    "generalized_box_iou",
+    "masks_to_boxes",
+    "nms",
+    "remove_small_boxes",
+]
+
 _nms = register(_ops.nms)
 _UPRIGHT = ("xyxy", "xywh", "cxcywh")
 _TURNED = ("xywhr", "cxcywhr", "xyxyxyxy")

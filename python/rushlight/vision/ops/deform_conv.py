@@ -6,6 +6,8 @@ from rushlight._table import ops as _ops
 
 from ._shared import n_of, pair, register
 
+__all__ = ["DeformConv2d", "deform_conv2d"]
+
 _deform_conv2d = register(_ops.deform_conv2d)
 
 

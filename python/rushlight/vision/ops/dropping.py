@@ -5,6 +5,15 @@ import rushlight.fx
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
 
+__all__ = [
+    "DropBlock2d",
+    "DropBlock3d",
+    "StochasticDepth",
+    "drop_block2d",
+    "drop_block3d",
+    "stochastic_depth",
+]
+
 
 def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) -> Tensor:
     """Replace `input` by zeros with probability p: as a whole (mode "batch") or each sample

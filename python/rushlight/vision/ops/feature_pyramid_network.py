@@ -9,6 +9,8 @@ from rushlight import Tensor, nn
 from . import _shared
 from .misc import Conv2dNormActivation
 
+__all__ = ["ExtraFPNBlock", "FeaturePyramidNetwork", "LastLevelMaxPool", "LastLevelP6P7"]
+
 
 class ExtraFPNBlock(nn.Module):
     """Adds feature maps: from the results, the original maps and names to results and names.

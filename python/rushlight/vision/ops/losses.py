@@ -7,6 +7,13 @@ from rushlight import Tensor
 from ._shared import reduce
 from .boxes import _aspect_difference
 
+__all__ = [
+    "complete_box_iou_loss",
+    "distance_box_iou_loss",
+    "generalized_box_iou_loss",
+    "sigmoid_focal_loss",
+]
+
 
 class _Rows:
     """Rows of two tensors of boxes: their overlap and the box around both."""

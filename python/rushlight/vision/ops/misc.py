@@ -9,6 +9,17 @@ from rushlight.nn.functional import interpolate as interpolate
 
 from ._shared import n_of
 
+__all__ = [
+    "MLP",
+    "Conv2dNormActivation",
+    "Conv3dNormActivation",
+    "ConvNormActivation",
+    "FrozenBatchNorm2d",
+    "Permute",
+    "SqueezeExcitation",
+    "interpolate",
+]
+
 
 class FrozenBatchNorm2d(nn.Module):
     """Batch norm (N, C, H, W) with fixed statistics and factors, which are all buffers.

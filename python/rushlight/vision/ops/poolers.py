@@ -9,6 +9,8 @@ from ._shared import n_of
 from .boxes import box_area
 from .rois import roi_align, with_image_numbers
 
+__all__ = ["LevelMapper", "MultiScaleRoIAlign", "initLevelMapper"]
+
 
 class LevelMapper:
     """For boxes (L, 4) of each image, indices of the maps that suit their sizes, from 0.

@@ -12,6 +12,17 @@ from rushlight._table import ops as _ops
 
 from ._shared import pair, register
 
+__all__ = [
+    "PSRoIAlign",
+    "PSRoIPool",
+    "RoIAlign",
+    "RoIPool",
+    "ps_roi_align",
+    "ps_roi_pool",
+    "roi_align",
+    "roi_pool",
+]
+
 Boxes = Tensor | list[Tensor]
 _average, _max = register(_ops._roi_average), register(_ops._roi_max)
 

@@ -103,7 +103,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 
     Args:
         pic: the image, of at most four channels.
-        mode: of the  picture; found by channels and dtype if None.
+        mode: of the picture; found by channels and dtype if None.
 
     Raises:
         TypeError: it is neither a tensor nor an array, or there is no mode for its dtype.

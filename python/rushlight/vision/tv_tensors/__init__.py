@@ -29,7 +29,7 @@ def wrap(wrappee: Tensor, *, like: Any, **kwargs: Any) -> Any:
 
     Args:
         wrappee: the numbers.
-        like: of a  class that derives from TVTensor; its fields (format, canvas_size …) are kept.
+        like: of a class that derives from TVTensor; its fields (format, canvas_size …) are kept.
         kwargs: fields that are other ones.
 
     Example:

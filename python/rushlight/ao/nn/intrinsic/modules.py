@@ -36,78 +36,160 @@ class _FusedModule(nn.Sequential):
 
 
 class ConvReLU1d(_FusedModule):
-    """A 1-d convolution followed by relu."""
+    """A 1-d convolution followed by relu.
+
+    Args:
+        modules: the convolution and the `nn.ReLU`.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Conv1d, nn.ReLU)
 
 
 class ConvReLU2d(_FusedModule):
-    """A 2-d convolution followed by relu."""
+    """A 2-d convolution followed by relu.
+
+    Args:
+        modules: the convolution and the `nn.ReLU`.
+
+    Example:
+        >>> from rushlight import nn
+        >>> layer = torch.ao.nn.intrinsic.ConvReLU2d(nn.Conv2d(3, 8, 3), nn.ReLU())
+        >>> layer(torch.ones(1, 3, 8, 8)).shape
+        torch.Size([1, 8, 6, 6])
+    """
 
     _parts = (nn.Conv2d, nn.ReLU)
 
 
 class ConvReLU3d(_FusedModule):
-    """A 3-d convolution followed by relu."""
+    """A 3-d convolution followed by relu.
+
+    Args:
+        modules: the convolution and the `nn.ReLU`.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Conv3d, nn.ReLU)
 
 
 class LinearReLU(_FusedModule):
-    """A linear layer followed by relu."""
+    """A linear layer followed by relu.
+
+    Args:
+        modules: the linear layer and the `nn.ReLU`.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Linear, nn.ReLU)
 
 
 class ConvBn1d(_FusedModule):
-    """A 1-d convolution followed by its batch norm."""
+    """A 1-d convolution followed by its batch norm.
+
+    Args:
+        modules: the convolution and the batch norm.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Conv1d, nn.BatchNorm1d)
 
 
 class ConvBn2d(_FusedModule):
-    """A 2-d convolution followed by its batch norm."""
+    """A 2-d convolution followed by its batch norm.
+
+    Args:
+        modules: the convolution and the batch norm.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Conv2d, nn.BatchNorm2d)
 
 
 class ConvBn3d(_FusedModule):
-    """A 3-d convolution followed by its batch norm."""
+    """A 3-d convolution followed by its batch norm.
+
+    Args:
+        modules: the convolution and the batch norm.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Conv3d, nn.BatchNorm3d)
 
 
 class ConvBnReLU1d(_FusedModule):
-    """A 1-d convolution followed by its batch norm and relu."""
+    """A 1-d convolution followed by its batch norm and relu.
+
+    Args:
+        modules: the convolution, the batch norm and the `nn.ReLU`.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Conv1d, nn.BatchNorm1d, nn.ReLU)
 
 
 class ConvBnReLU2d(_FusedModule):
-    """A 2-d convolution followed by its batch norm and relu."""
+    """A 2-d convolution followed by its batch norm and relu.
+
+    Args:
+        modules: the convolution, the batch norm and the `nn.ReLU`.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Conv2d, nn.BatchNorm2d, nn.ReLU)
 
 
 class ConvBnReLU3d(_FusedModule):
-    """A 3-d convolution followed by its batch norm and relu."""
+    """A 3-d convolution followed by its batch norm and relu.
+
+    Args:
+        modules: the convolution, the batch norm and the `nn.ReLU`.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Conv3d, nn.BatchNorm3d, nn.ReLU)
 
 
 class BNReLU2d(_FusedModule):
-    """A 2-d batch norm followed by relu."""
+    """A 2-d batch norm followed by relu.
+
+    Args:
+        modules: the batch norm and the `nn.ReLU`.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.BatchNorm2d, nn.ReLU)
 
 
 class BNReLU3d(_FusedModule):
-    """A 3-d batch norm followed by relu."""
+    """A 3-d batch norm followed by relu.
+
+    Args:
+        modules: the batch norm and the `nn.ReLU`.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.BatchNorm3d, nn.ReLU)
 
 
 class LinearBn1d(_FusedModule):
-    """A linear layer followed by its batch norm."""
+    """A linear layer followed by its batch norm.
+
+    Args:
+        modules: the linear layer and the batch norm.
+
+    For an example see `ao.nn.intrinsic.ConvReLU2d`.
+    """
 
     _parts = (nn.Linear, nn.BatchNorm1d)

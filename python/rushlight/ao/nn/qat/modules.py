@@ -51,6 +51,15 @@ class Linear(_Rounds, nn.Linear):
         qconfig: makes the fake quantisation of the weight.
         device: the device of the parameters.
         dtype: the dtype of the parameters.
+
+    Example:
+        >>> from rushlight.ao import quantization
+        >>> config = quantization.get_default_qat_qconfig()
+        >>> layer = torch.ao.nn.qat.Linear(4, 2, qconfig=config)
+        >>> layer(torch.ones(1, 4)).shape
+        torch.Size([1, 2])
+        >>> layer.weight_fake_quant.dtype
+        torch.qint8
     """
 
     _FLOAT_MODULE = nn.Linear
@@ -174,21 +183,39 @@ def _sizes(conv: Any) -> dict[str, Any]:
 
 
 class Conv1d(_ConvNd, nn.Conv1d):
-    """`nn.Conv1d` with a rounded weight; it has the same arguments, and `qconfig`."""
+    """`nn.Conv1d` with a rounded weight; it has the same arguments, and `qconfig`.
+
+    Args:
+        qconfig: makes the fake quantisation of the weight.
+
+    For an example see `ao.nn.qat.Linear`.
+    """
 
     _FLOAT_MODULE = nn.Conv1d
     _RELU = ConvReLU1d
 
 
 class Conv2d(_ConvNd, nn.Conv2d):
-    """`nn.Conv2d` with a rounded weight; it has the same arguments, and `qconfig`."""
+    """`nn.Conv2d` with a rounded weight; it has the same arguments, and `qconfig`.
+
+    Args:
+        qconfig: makes the fake quantisation of the weight.
+
+    For an example see `ao.nn.qat.Linear`.
+    """
 
     _FLOAT_MODULE = nn.Conv2d
     _RELU = ConvReLU2d
 
 
 class Conv3d(_ConvNd, nn.Conv3d):
-    """`nn.Conv3d` with a rounded weight; it has the same arguments, and `qconfig`."""
+    """`nn.Conv3d` with a rounded weight; it has the same arguments, and `qconfig`.
+
+    Args:
+        qconfig: makes the fake quantisation of the weight.
+
+    For an example see `ao.nn.qat.Linear`.
+    """
 
     _FLOAT_MODULE = nn.Conv3d
     _RELU = ConvReLU3d
@@ -203,7 +230,13 @@ def _check_rows(qconfig: Any, name: str) -> None:
 
 
 class Embedding(_Rounds, nn.Embedding):
-    """`nn.Embedding` with a rounded weight; it has the same arguments, and `qconfig`."""
+    """`nn.Embedding` with a rounded weight; it has the same arguments, and `qconfig`.
+
+    Args:
+        qconfig: makes the fake quantisation of the weight.
+
+    For an example see `ao.nn.qat.Linear`.
+    """
 
     _FLOAT_MODULE = nn.Embedding
 
@@ -255,7 +288,13 @@ class Embedding(_Rounds, nn.Embedding):
 
 
 class EmbeddingBag(_Rounds, nn.EmbeddingBag):
-    """`nn.EmbeddingBag` with a rounded weight; it has the same arguments, and `qconfig`."""
+    """`nn.EmbeddingBag` with a rounded weight; it has the same arguments, and `qconfig`.
+
+    Args:
+        qconfig: makes the fake quantisation of the weight.
+
+    For an example see `ao.nn.qat.Linear`.
+    """
 
     _FLOAT_MODULE = nn.EmbeddingBag
 

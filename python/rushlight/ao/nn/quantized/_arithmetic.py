@@ -81,7 +81,13 @@ def float_mul_relu(x: Tensor, y: Tensor) -> Tensor:
 
 
 class FloatFunctional(nn.Module):
-    """Arithmetic as a module, so that an observer can see the results."""
+    """Arithmetic as a module, so that an observer can see the results.
+
+    Example:
+        >>> f = torch.ao.nn.quantized.FloatFunctional()
+        >>> f.add(torch.ones(2), torch.ones(2))
+        tensor([2., 2.])
+    """
 
     __module__ = "rushlight.ao.nn.quantized.modules"
 
@@ -125,7 +131,10 @@ class FloatFunctional(nn.Module):
 
 
 class FXFloatFunctional(FloatFunctional):
-    """`FloatFunctional` without observers, for graphs that have their own."""
+    """`FloatFunctional` without observers, for graphs that have their own.
+
+    For an example see `ao.nn.quantized.FloatFunctional`.
+    """
 
     __module__ = "rushlight.ao.nn.quantized.modules"
 
@@ -135,7 +144,15 @@ class FXFloatFunctional(FloatFunctional):
 
 
 class QFunctional(nn.Module):
-    """Arithmetic of quantised tensors as a module."""
+    """Arithmetic of quantised tensors as a module.
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.tensor([1.0, 2.0]), 0.1, 0, torch.quint8)
+        >>> f = torch.ao.nn.quantized.QFunctional()
+        >>> f.scale = 0.1
+        >>> f.add(x, x).dequantize()
+        tensor([2., 4.])
+    """
 
     __module__ = "rushlight.ao.nn.quantized.modules"
 

@@ -46,6 +46,11 @@ class Quantize(nn.Module):
         scale: what a step of the codes is.
         zero_point: the code of 0.
         dtype: the dtype of the codes.
+
+    Example:
+        >>> codes = torch.ao.nn.quantized.Quantize(0.1, 10, torch.quint8)(torch.tensor([0.52]))
+        >>> codes.int_repr(), torch.ao.nn.quantized.DeQuantize()(codes)
+        (tensor([15], dtype=torch.uint8), tensor([0.5000]))
     """
 
     scale: Any
@@ -71,7 +76,10 @@ class Quantize(nn.Module):
 
 
 class DeQuantize(nn.Module):
-    """Converts quantised tensors to floats."""
+    """Converts quantised tensors to floats.
+
+    For an example see `ao.nn.quantized.Quantize`.
+    """
 
     def forward(self, Xq):
         return Xq.dequantize()
@@ -233,6 +241,12 @@ class Linear(_Layer):
         out_features: size of the results.
         bias_: whether a bias is added.
         dtype: the dtype of the weight, `qint8`.
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.ones(1, 4), 0.1, 0, torch.quint8)
+        >>> y = torch.ao.nn.quantized.Linear(4, 2)(x)
+        >>> y.dtype, y.shape
+        (torch.quint8, torch.Size([1, 2]))
     """
 
     def __init__(self, in_features, out_features, bias_=True, dtype=rushlight.qint8) -> None:
@@ -395,21 +409,30 @@ class _ConvNd(_Layer):
 
 
 class Conv1d(_ConvNd):
-    """A quantised 1-d convolution; it has the arguments of `nn.Conv1d`."""
+    """A quantised 1-d convolution; it has the arguments of `nn.Conv1d`.
+
+    For an example see `ao.nn.quantized.Linear`.
+    """
 
     _call = staticmethod(nn.functional.conv1d)
     _dims = 1
 
 
 class Conv2d(_ConvNd):
-    """A quantised 2-d convolution; it has the arguments of `nn.Conv2d`."""
+    """A quantised 2-d convolution; it has the arguments of `nn.Conv2d`.
+
+    For an example see `ao.nn.quantized.Linear`.
+    """
 
     _call = staticmethod(nn.functional.conv2d)
     _dims = 2
 
 
 class Conv3d(_ConvNd):
-    """A quantised 3-d convolution; it has the arguments of `nn.Conv3d`."""
+    """A quantised 3-d convolution; it has the arguments of `nn.Conv3d`.
+
+    For an example see `ao.nn.quantized.Linear`.
+    """
 
     _call = staticmethod(nn.functional.conv3d)
     _dims = 3
@@ -419,7 +442,13 @@ class Conv3d(_ConvNd):
 
 
 class ReLU6(nn.ReLU6):
-    """Clamps codes to those of 0 and 6."""
+    """Clamps codes to those of 0 and 6.
+
+    Example:
+        >>> x = torch.quantize_per_tensor(torch.tensor([-1.0, 3.0, 9.0]), 0.1, 20, torch.quint8)
+        >>> torch.ao.nn.quantized.ReLU6()(x).dequantize()
+        tensor([0., 3., 6.])
+    """
 
     @staticmethod
     def from_float(mod, use_precomputed_fake_quant=False):
@@ -428,7 +457,10 @@ class ReLU6(nn.ReLU6):
 
 
 class Dropout(nn.Dropout):
-    """Returns its input: dropout is a no-op in evaluation."""
+    """Returns its input: dropout is a no-op in evaluation.
+
+    For an example see `ao.quantization.quantize`.
+    """
 
     def forward(self, input):
         return input
@@ -481,8 +513,14 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm, nn.BatchNorm2d):
-    """A quantised 2-d batch norm with running statistics."""
+    """A quantised 2-d batch norm with running statistics.
+
+    For an example see `ao.quantization.quantize`.
+    """
 
 
 class BatchNorm3d(_BatchNorm, nn.BatchNorm3d):
-    """A quantised 3-d batch norm with running statistics."""
+    """A quantised 3-d batch norm with running statistics.
+
+    For an example see `ao.quantization.quantize`.
+    """

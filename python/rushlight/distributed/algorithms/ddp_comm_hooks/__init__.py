@@ -37,6 +37,11 @@ def _register(hook, model, state):
 class DDPCommHookType(Enum):
     """Communication hooks by name: each registers one on a model, with a process group or None as
     state.
+
+    Example:
+        >>> from rushlight.distributed.algorithms.ddp_comm_hooks import DDPCommHookType
+        >>> DDPCommHookType.ALLREDUCE.name
+        'ALLREDUCE'
     """
 
     ALLREDUCE = partial(_register, default_hooks.allreduce_hook)
@@ -52,5 +57,13 @@ class DDPCommHookType(Enum):
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
-    """Register a communication hook on a model by its name."""
+    """Register a communication hook on a model by its name.
+
+    Args:
+        comm_hook_type: which.
+        model: a `DistributedDataParallel`.
+        state: a process group, or the state that the hook has.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook`.
+    """
     comm_hook_type.value(model=model, state=state)

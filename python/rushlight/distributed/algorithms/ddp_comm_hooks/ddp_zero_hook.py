@@ -72,10 +72,17 @@ def hook_with_zero_step(hook, ddp, zero, shard_buckets: bool = False):
 
     Raises:
         ValueError: the optimiser was made without `overlap_with_ddp`.
+
+    For an example see `distributed.optim.ZeroRedundancyOptimizer`.
     """
     return _stepping(hook, ddp, zero, shard_buckets, interleaved=False)
 
 
 def hook_with_zero_step_interleaved(hook, ddp, zero, shard_buckets: bool = False):
-    """Run `hook`, and the step of each bucket when backward reaches the next bucket."""
+    """Run `hook`, and the step of each bucket when backward reaches the next bucket.
+
+    It has the arguments of `hook_with_zero_step`.
+
+    For an example see `distributed.optim.ZeroRedundancyOptimizer`.
+    """
     return _stepping(hook, ddp, zero, shard_buckets, interleaved=True)

@@ -8,7 +8,13 @@ __all__ = ["noop_hook"]
 
 
 def noop_hook(_state, bucket):
-    """Return this process's gradients, to measure a step without communication."""
+    """Return this process's gradients, to measure a step without communication.
+
+    Args:
+        bucket: the gradients, a `GradBucket`.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook`.
+    """
     future = rushlight.futures.Future()
     future.set_result(bucket.buffer())
     return future

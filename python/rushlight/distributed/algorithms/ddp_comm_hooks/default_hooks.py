@@ -27,7 +27,23 @@ def _mean(process_group, tensor):
 
 
 def allreduce_hook(process_group, bucket):
-    """Average the gradients over all processes."""
+    """Average the gradients over all processes.
+
+    Args:
+        process_group: the processes; all if None.
+        bucket: the gradients, a `GradBucket`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(None, default_hooks.allreduce_hook)
+        >>> model(torch.ones(1, 2)).sum().backward()
+        >>> model.module.weight.grad
+        tensor([[1., 1.]])
+        >>> torch.distributed.destroy_process_group()
+    """
     return _mean(process_group, bucket.buffer())
 
 
@@ -42,12 +58,26 @@ def _compress(process_group, bucket, dtype):
 
 
 def fp16_compress_hook(process_group, bucket):
-    """Average the gradients in float16, with half of the bytes."""
+    """Average the gradients in float16, with half of the bytes.
+
+    Args:
+        process_group: the processes; all if None.
+        bucket: the gradients, a `GradBucket`.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook`.
+    """
     return _compress(process_group, bucket, rushlight.float16)
 
 
 def bf16_compress_hook(process_group, bucket):
-    """Average the gradients in bfloat16, with half of the bytes."""
+    """Average the gradients in bfloat16, with half of the bytes.
+
+    Args:
+        process_group: the processes; all if None.
+        bucket: the gradients, a `GradBucket`.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook`.
+    """
     return _compress(process_group, bucket, rushlight.bfloat16)
 
 
@@ -67,10 +97,22 @@ def _wrapper(hook, dtype):
 
 
 def fp16_compress_wrapper(hook):
-    """Run `hook` on gradients in float16."""
+    """Run `hook` on gradients in float16.
+
+    Args:
+        hook: a communication hook.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook`.
+    """
     return _wrapper(hook, rushlight.float16)
 
 
 def bf16_compress_wrapper(hook):
-    """Run `hook` on gradients in bfloat16."""
+    """Run `hook` on gradients in bfloat16.
+
+    Args:
+        hook: a communication hook.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook`.
+    """
     return _wrapper(hook, rushlight.bfloat16)

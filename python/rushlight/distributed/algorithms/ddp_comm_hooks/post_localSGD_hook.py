@@ -20,6 +20,9 @@ class PostLocalSGDState:
         subgroup: who does later; by default the processes of a machine.
         start_localSGD_iter: the iteration at which that begins.
         post_local_gradient_allreduce: whether subgroups reduce at all.
+
+    For an example see
+    `distributed.algorithms.ddp_comm_hooks.post_localSGD_hook.post_localSGD_hook`.
     """
 
     def __init__(
@@ -41,7 +44,21 @@ class PostLocalSGDState:
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket):
-    """Average gradients over all processes at first, then over the subgroup or not at all."""
+    """Average gradients over all processes at first, then over the subgroup or not at all.
+
+    Args:
+        state: who averages, from when on.
+        bucket: the gradients, a `GradBucket`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> from rushlight.distributed.algorithms.ddp_comm_hooks import post_localSGD_hook as local
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> state = local.PostLocalSGDState(None, None, start_localSGD_iter=100)
+        >>> model.register_comm_hook(state, local.post_localSGD_hook)
+        >>> torch.distributed.destroy_process_group()
+    """
     everybody = state.iter < state.start_localSGD_iter
     if everybody:
         state.maybe_increase_iter(bucket)

@@ -37,6 +37,8 @@ class PowerSGDState:
     Raises:
         ValueError: error feedback or a warm start before the third iteration: buckets are arranged
             anew after the first one.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.powerSGD_hook.powerSGD_hook`.
     """
 
     def __init__(
@@ -183,6 +185,18 @@ def powerSGD_hook(state: PowerSGDState, bucket):
 
     A gradient is the matrix of its first dimension and the rest. Vectors, and matrices that would
     not become smaller (`min_compression_rate`), travel as they are.
+
+    Args:
+        state: the settings, and what is kept between iterations.
+        bucket: the gradients, a `GradBucket`.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> from rushlight.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(power.PowerSGDState(None), power.powerSGD_hook)
+        >>> torch.distributed.destroy_process_group()
     """
     buffer = _begin(state, bucket)
     if buffer is None:
@@ -233,7 +247,14 @@ def powerSGD_hook(state: PowerSGDState, bucket):
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket):
-    """`powerSGD_hook` for the whole bucket as one square matrix: faster, and less exact."""
+    """`powerSGD_hook` for the whole bucket as one square matrix: faster, and less exact.
+
+    Args:
+        state: the settings, and what is kept between iterations.
+        bucket: the gradients, a `GradBucket`.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.powerSGD_hook.powerSGD_hook`.
+    """
     buffer = _begin(state, bucket)
     if buffer is None:
         state.maybe_increase_iter(bucket)

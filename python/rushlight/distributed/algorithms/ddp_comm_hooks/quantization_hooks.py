@@ -52,13 +52,28 @@ def _mean(process_group, rows, length):
 
 
 def quantization_pertensor_hook(process_group, bucket):
-    """Average gradients in 8 bits, with one scale for each bucket."""
+    """Average gradients in 8 bits, with one scale for each bucket.
+
+    Args:
+        process_group: the processes; all if None.
+        bucket: the gradients, a `GradBucket`.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook`.
+    """
     buffer = bucket.buffer()
     return _mean(process_group, buffer.unsqueeze(0), buffer.numel())
 
 
 def quantization_perchannel_hook(process_group, bucket, bucket_size: int = 512):
-    """Average gradients in 8 bits, with one scale for each `bucket_size` numbers."""
+    """Average gradients in 8 bits, with one scale for each `bucket_size` numbers.
+
+    Args:
+        process_group: the processes; all if None.
+        bucket: the gradients, a `GradBucket`.
+        bucket_size: numbers that share a scale.
+
+    For an example see `distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook`.
+    """
     buffer = bucket.buffer()
     rows = functional.pad(buffer, (0, -buffer.numel() % bucket_size)).view(-1, bucket_size)
     return _mean(process_group, rows, buffer.numel())

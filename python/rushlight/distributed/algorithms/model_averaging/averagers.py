@@ -14,7 +14,13 @@ __all__ = ["ModelAverager", "PeriodicModelAverager"]
 
 
 class ModelAverager(ABC):
-    """Averages parameters over the processes of a group; `step` counts its calls."""
+    """Averages parameters over the processes of a group; `step` counts its calls.
+
+    Args:
+        process_group: the processes; all by default.
+
+    For an example see `distributed.algorithms.model_averaging.averagers.PeriodicModelAverager`.
+    """
 
     def __init__(self, process_group: Any = None):
         self.process_group = _world._group(process_group)
@@ -32,6 +38,18 @@ class PeriodicModelAverager(ModelAverager):
         period: how many steps.
         warmup_steps: the steps at the beginning.
         process_group: the processes; all by default.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> from rushlight.distributed.algorithms.model_averaging.averagers import (
+        ...     PeriodicModelAverager,
+        ... )
+        >>> averager = PeriodicModelAverager(period=4)
+        >>> averager.average_parameters(torch.nn.Linear(2, 1).parameters())
+        >>> averager.step
+        1
+        >>> torch.distributed.destroy_process_group()
     """
 
     def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None):

@@ -20,6 +20,8 @@ class HierarchicalModelAverager(averagers.ModelAverager):
             all.
         warmup_steps: the steps at the beginning in which nothing is averaged.
         process_group: all processes that take part.
+
+    For an example see `distributed.algorithms.model_averaging.averagers.PeriodicModelAverager`.
     """
 
     def __init__(self, period_group_size_dict=None, warmup_steps: int = 0, process_group=None):

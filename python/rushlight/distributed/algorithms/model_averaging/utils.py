@@ -18,7 +18,14 @@ __all__ = [
 
 @rushlight.no_grad()
 def average_parameters(params: Iterable[rushlight.nn.Parameter], process_group: Any) -> None:
-    """Set parameters to their mean over the processes of a group; a no-op in other processes."""
+    """Set parameters to their mean over the processes of a group; a no-op in other processes.
+
+    Args:
+        params: the parameters.
+        process_group: the processes.
+
+    For an example see `distributed.algorithms.model_averaging.averagers.PeriodicModelAverager`.
+    """
     group = _world._group(process_group)
     if _world._rank_not_in_group(group):
         return
@@ -33,7 +40,18 @@ def average_parameters(params: Iterable[rushlight.nn.Parameter], process_group: 
 
 
 def get_params_to_average(params: Iterable[Any]) -> list[rushlight.nn.Parameter]:
-    """The parameters that have gradients, of parameters or of an optimiser's groups."""
+    """The parameters that have gradients, of parameters or of an optimiser's groups.
+
+    Args:
+        params: parameters, or the groups of an optimiser.
+
+    Example:
+        >>> from rushlight.distributed.algorithms.model_averaging.utils import get_params_to_average
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> layer(torch.ones(1, 2)).sum().backward()
+        >>> len(get_params_to_average(layer.parameters()))
+        2
+    """
     found = []
     for one in params:
         if isinstance(one, rushlight.nn.Parameter):
@@ -46,5 +64,12 @@ def get_params_to_average(params: Iterable[Any]) -> list[rushlight.nn.Parameter]
 
 
 def average_parameters_or_parameter_groups(params: Iterable[Any], process_group: Any) -> None:
-    """`average_parameters` for parameters that have gradients."""
+    """`average_parameters` for parameters that have gradients.
+
+    Args:
+        params: parameters, or the groups of an optimiser.
+        process_group: the processes.
+
+    For an example see `distributed.algorithms.model_averaging.averagers.PeriodicModelAverager`.
+    """
     average_parameters(get_params_to_average(params), process_group)

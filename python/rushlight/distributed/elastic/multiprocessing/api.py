@@ -10,7 +10,13 @@ __all__ = ["DefaultLogsSpecs", "Std", "to_map"]
 
 
 class Std(IntFlag):
-    """The output streams of a process."""
+    """The output streams of a process.
+
+    Example:
+        >>> from rushlight.distributed.elastic.multiprocessing import Std
+        >>> Std.from_str("0:1,1:3")
+        {0: <Std.OUT: 1>, 1: <Std.ALL: 3>}
+    """
 
     NONE = 0
     OUT = 1
@@ -32,7 +38,17 @@ class Std(IntFlag):
 
 
 def to_map(val_or_map: Std | dict[int, Std], local_world_size: int) -> dict[int, Std]:
-    """A dict by local rank; ranks that are not mentioned have `Std.NONE`."""
+    """A dict by local rank; ranks that are not mentioned have `Std.NONE`.
+
+    Args:
+        val_or_map: for all, or by rank.
+        local_world_size: processes of this machine.
+
+    Example:
+        >>> from rushlight.distributed.elastic.multiprocessing import Std, to_map
+        >>> to_map({0: Std.OUT}, 2)
+        {0: <Std.OUT: 1>, 1: <Std.NONE: 0>}
+    """
     if isinstance(val_or_map, Std):
         return dict.fromkeys(range(local_world_size), val_or_map)
     return {rank: val_or_map.get(rank, Std.NONE) for rank in range(local_world_size)}
@@ -46,6 +62,8 @@ class DefaultLogsSpecs:
         redirects: the streams that are written to files, for all local ranks or by rank.
         tee: the streams that are also shown, in the same form.
         local_ranks_filter: the local ranks whose output is shown; all by default.
+
+    For an example see `distributed.elastic.multiprocessing.Std`.
     """
 
     def __init__(

@@ -19,7 +19,10 @@ _FILE = "TORCHELASTIC_ERROR_FILE"
 
 
 class ErrorHandler:
-    """Writes the error of this process to the file that the launcher names."""
+    """Writes the error of this process to the file that the launcher names.
+
+    For an example see `distributed.elastic.multiprocessing.record`.
+    """
 
     def initialize(self) -> None:
         """A no-op: nothing is to be prepared."""
@@ -49,12 +52,28 @@ class ErrorHandler:
 
 
 def get_error_handler() -> ErrorHandler:
-    """The error handler of this process."""
+    """The error handler of this process.
+
+    For an example see `distributed.elastic.multiprocessing.record`.
+    """
     return ErrorHandler()
 
 
 def record(fn=None, error_handler: ErrorHandler | None = None):
-    """A decorator that lets the launcher show the traceback of an error in `fn`."""
+    """A decorator that lets the launcher show the traceback of an error in `fn`.
+
+    Args:
+        fn: the function; left out, a decorator is given.
+        error_handler: writes the error; that of this process by default.
+
+    Example:
+        >>> from rushlight.distributed.elastic.multiprocessing import record
+        >>> @record
+        ... def main():
+        ...     return "done"
+        >>> main()
+        'done'
+    """
     if fn is None:
         return functools.partial(record, error_handler=error_handler)
     handler = error_handler or get_error_handler()
@@ -83,7 +102,16 @@ def record(fn=None, error_handler: ErrorHandler | None = None):
 
 @dataclass
 class ProcessFailure:
-    """How a process failed."""
+    """How a process failed.
+
+    Args:
+        local_rank: its number on this machine.
+        pid: its number in the system.
+        exitcode: its status; negative: the signal that ended it.
+        error_file: where it wrote its error.
+
+    For an example see `distributed.elastic.multiprocessing.record`.
+    """
 
     local_rank: int
     pid: int
@@ -136,7 +164,14 @@ def _order(failure):
 
 
 class ChildFailedError(Exception):
-    """Launched processes failed: the first failure, and the others."""
+    """Launched processes failed: the first failure, and the others.
+
+    Args:
+        name: of the program.
+        failures: by rank.
+
+    For an example see `distributed.elastic.multiprocessing.record`.
+    """
 
     def __init__(self, name: str, failures: dict[int, ProcessFailure]):
         if not failures:

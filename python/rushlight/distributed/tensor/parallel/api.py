@@ -27,6 +27,21 @@ def parallelize_module(
         parallelize_plan: a style for the module itself, or styles by the names of its modules,
             whose parts may be patterns: `{"layers.*.up": ColwiseParallel()}`.
         src_data_rank: the process whose parameters the others get; None if they have them.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> from rushlight.distributed.tensor.parallel import (
+        ...     ColwiseParallel,
+        ...     RowwiseParallel,
+        ...     parallelize_module,
+        ... )
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
+        >>> _ = parallelize_module(net, mesh, {"0": ColwiseParallel(), "1": RowwiseParallel()})
+        >>> net(torch.ones(1, 4)).shape
+        torch.Size([1, 2])
+        >>> torch.distributed.destroy_process_group()
     """
     mesh = mesh_or_current(device_mesh)
     if mesh.ndim != 1:

@@ -28,6 +28,8 @@ def loss_parallel():
 
     Backward has to be called within it, too. The mesh has one dimension, the target is whole on
     every process (a plain tensor may be), and labels are not smoothed.
+
+    For an example see `distributed.tensor.parallel.parallelize_module`.
     """
     global _entered
     _entered += 1

@@ -22,7 +22,10 @@ __all__ = [
 
 
 class ParallelStyle(ABC):
-    """The base of styles; subclasses define `_apply`."""
+    """The base of styles; subclasses define `_apply`.
+
+    For an example see `distributed.tensor.parallel.parallelize_module`.
+    """
 
     src_data_rank: int | None = 0
 
@@ -96,6 +99,8 @@ class ColwiseParallel(_Layer):
         input_layouts: the placement of an input that is a plain tensor; `Replicate()` by default.
         output_layouts: the placement of the output; `Shard(-1)` by default.
         use_local_output: whether the output is this process's piece as a plain tensor.
+
+    For an example see `distributed.tensor.parallel.parallelize_module`.
     """
 
     _linear = {"weight": Shard(0), "bias": Shard(0)}  # noqa: RUF012
@@ -121,6 +126,8 @@ class RowwiseParallel(_Layer):
         input_layouts: the placement of an input that is a plain tensor; `Shard(-1)` by default.
         output_layouts: the placement of the output; `Replicate()` by default.
         use_local_output: whether the output is this process's piece as a plain tensor.
+
+    For an example see `distributed.tensor.parallel.parallelize_module`.
     """
 
     _linear = {"weight": Shard(1), "bias": Replicate()}  # noqa: RUF012
@@ -145,6 +152,8 @@ class SequenceParallel(ParallelStyle):
     Args:
         sequence_dim: the dimension of the sequence.
         use_local_output: whether the output is this process's piece as a plain tensor.
+
+    For an example see `distributed.tensor.parallel.parallelize_module`.
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False):
@@ -191,6 +200,8 @@ class PrepareModuleInput(ParallelStyle):
         input_kwarg_layouts: the same of inputs by keyword.
         desired_input_kwarg_layouts: the placements that those get.
         use_local_output: whether the module gets pieces as plain tensors.
+
+    For an example see `distributed.tensor.parallel.parallelize_module`.
     """
 
     def __init__(
@@ -262,6 +273,8 @@ class PrepareModuleOutput(ParallelStyle):
             outputs that are not changed.
         desired_output_layouts: the placements that they get.
         use_local_output: whether the outputs are pieces as plain tensors.
+
+    For an example see `distributed.tensor.parallel.parallelize_module`.
     """
 
     def __init__(
@@ -298,6 +311,14 @@ class PrepareModuleInputOutput(ParallelStyle):
     """`PrepareModuleInput` and `PrepareModuleOutput` together, with the arguments of both.
 
     `use_local_input` is the former's `use_local_output`.
+
+    It has the arguments of `PrepareModuleInput` and the arguments of `PrepareModuleOutput`.
+
+    Args:
+        use_local_input: whether the module gets pieces as plain tensors.
+        use_local_output: whether the outputs are pieces as plain tensors.
+
+    For an example see `distributed.tensor.parallel.parallelize_module`.
     """
 
     def __init__(

@@ -35,7 +35,14 @@ def pass_result_wrapper(fn: _Pass) -> _Pass:
 
 
 def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
-    """The constraint that `this` comes before `that`."""
+    """The constraint that `this` comes before `that`.
+
+    Args:
+        this: a pass.
+        that: another one.
+
+    For an example see `fx.passes.pass_manager.PassManager`.
+    """
 
     def holds(a: _Pass, b: _Pass) -> bool:
         return not (a == that and b == this)

@@ -13,7 +13,16 @@ __all__ = ["HolderModule", "compare_graphs", "lift_subgraph_as_module"]
 
 
 class HolderModule(nn.Module):
-    """A module that holds modules by name, for graphs that call them."""
+    """A module that holds modules by name, for graphs that call them.
+
+    Args:
+        d: modules by name.
+
+    Example:
+        >>> from rushlight.fx.passes.utils import HolderModule
+        >>> [name for name, _ in HolderModule({"relu": torch.nn.ReLU()}).named_children()]
+        ['relu']
+    """
 
     def __init__(self, d: dict[str, Any]) -> None:
         super().__init__()
@@ -34,6 +43,8 @@ def lift_subgraph_as_module(
 
     Returns:
         the module, and from its names, behind `comp_name`, to those in `gm`.
+
+    For an example see `fx.passes.split_module.split_module`.
     """
     root = HolderModule({})
     names = {}
@@ -45,7 +56,18 @@ def lift_subgraph_as_module(
 
 
 def compare_graphs(left: Graph, right: Graph) -> bool:
-    """Whether two graphs compute the same in the same order, regardless of the names of nodes."""
+    """Whether two graphs compute the same in the same order, regardless of the names of nodes.
+
+    Args:
+        left: a graph.
+        right: another one.
+
+    Example:
+        >>> from rushlight.fx.passes.utils import compare_graphs
+        >>> one, two = (torch.fx.symbolic_trace(torch.nn.ReLU()) for _ in range(2))
+        >>> compare_graphs(one.graph, two.graph)
+        True
+    """
     same: dict[Node, Node] = {}
     nodes = list(left.nodes), list(right.nodes)
     if len(nodes[0]) != len(nodes[1]):

@@ -65,6 +65,7 @@ class TaskSpec:
         return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{_indent(self.stmt)}"
 
     def setup_str(self):
+        """The setup, as it is shown."""
         if not self.setup or self.setup == "pass":
             return ""
         return f"setup:\n{_indent(self.setup)}" if "\n" in self.setup else f"setup: {self.setup}"
@@ -142,34 +143,42 @@ class Measurement:
 
     @property
     def title(self):
+        """The label, or the statement where there is none."""
         return self.task_spec.title
 
     @property
     def env(self):
+        """What tells environments apart: the task's `env`."""
         return "Unspecified env" if self.task_spec.env is None else self.task_spec.env
 
     @property
     def as_row_name(self):
+        """What a row of a table is called: the sub label, or the statement."""
         return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
 
     @property
     def stmt(self):
+        """The statement that is measured."""
         return self.task_spec.stmt
 
     @property
     def label(self):
+        """The heading of tables."""
         return self.task_spec.label
 
     @property
     def sub_label(self):
+        """What tells rows apart."""
         return self.task_spec.sub_label
 
     @property
     def description(self):
+        """What tells columns apart."""
         return self.task_spec.description
 
     @property
     def num_threads(self):
+        """How many threads computed."""
         return self.task_spec.num_threads
 
     def meets_confidence(self, threshold=_IQR_WARN_THRESHOLD):

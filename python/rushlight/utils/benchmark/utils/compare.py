@@ -18,7 +18,12 @@ __all__ = ["Colorize", "Compare"]
 
 
 class Colorize:
-    """How `Compare` colours times; it has no effect."""
+    """How `Compare` colours times; it has no effect.
+
+    Example:
+        >>> torch.utils.benchmark.utils.compare.Colorize.ROWWISE
+        'rowwise'
+    """
 
     NONE = "none"
     COLUMNWISE = "columnwise"

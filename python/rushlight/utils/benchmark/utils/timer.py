@@ -107,9 +107,11 @@ class Timer:
             )
 
     def repeat(self, repeat: int = -1, number: int = -1):
+        """Refused: `blocked_autorange` measures."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def autorange(self, callback=None):
+        """Refused: `blocked_autorange` measures."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time: float) -> int:
@@ -171,4 +173,5 @@ class Timer:
             return self._run_blocks(number, is_finished, callback)
 
     def collect_callgrind(self, *args, **kwargs):
+        """Refused: valgrind counts instructions of a whole program."""
         raise NotImplementedError("run the program under valgrind --tool=callgrind instead")

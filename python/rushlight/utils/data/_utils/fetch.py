@@ -114,7 +114,7 @@ class _SeededFetcher:
     """Seeds all generators anew for each sample, by its place in the epoch, and for the collation.
 
     Args:
-        fetcher: of a  dataset with indices.
+        fetcher: of a dataset with indices.
         epoch_seed: what the seeds of this epoch are made from.
     """
 

@@ -78,7 +78,7 @@ class _Epoch:
     """One epoch of a worker.
 
     Args:
-        setup: of the  worker.
+        setup: of the worker.
         seed: what the seeds of samples are made from; None without them.
         resumption: where to begin, if not at the beginning.
         place: what errors say.

@@ -23,6 +23,11 @@ class DistributedSampler(Sampler):
         rank: number of this process; that in the process group if None.
         shuffle: permute indices anew each epoch (see `set_epoch`).
         group_size: how many neighbours stay together.
+
+    Example:
+        >>> from rushlight.vision.datasets.samplers import DistributedSampler
+        >>> list(DistributedSampler(range(8), num_replicas=2, rank=1, group_size=2))
+        [2, 3, 6, 7]
     """
 
     def __init__(
@@ -89,7 +94,14 @@ class _ClipSampler(Sampler):
 
 
 class UniformClipSampler(_ClipSampler):
-    """As many clips of each video at equal distances, some of them again where it has fewer."""
+    """As many clips of each video at equal distances, some of them again where it has fewer.
+
+    Args:
+        video_clips: the clips.
+        num_clips_per_video: how many.
+
+    For an example see `vision.datasets.video_utils.VideoClips`.
+    """
 
     def __init__(self, video_clips: VideoClips, num_clips_per_video: int) -> None:
         super().__init__(video_clips)
@@ -108,7 +120,14 @@ class UniformClipSampler(_ClipSampler):
 
 
 class RandomClipSampler(_ClipSampler):
-    """At most so many clips of each video, drawn and mixed."""
+    """At most so many clips of each video, drawn and mixed.
+
+    Args:
+        video_clips: the clips.
+        max_clips_per_video: how many at most.
+
+    For an example see `vision.datasets.video_utils.VideoClips`.
+    """
 
     def __init__(self, video_clips: VideoClips, max_clips_per_video: int) -> None:
         super().__init__(video_clips)

@@ -7,12 +7,24 @@ from rushlight import Tensor, nn
 
 from .image_list import ImageList
 
+__all__ = ["AnchorGenerator", "DefaultBoxGenerator"]
+
 _CPU = torch.device("cpu")
 
 
 class AnchorGenerator(nn.Module):
     """At each position of map i, boxes of sizes[i] and aspect_ratios[i] (height over width), all
     pairs.
+
+    Args:
+        sizes: for each map the sides of boxes, in pixels.
+        aspect_ratios: for each map heights by widths.
+
+    Example:
+        >>> from rushlight.vision.models.detection.anchor_utils import AnchorGenerator
+        >>> anchors = AnchorGenerator(sizes=((32,), (64,)), aspect_ratios=((0.5, 1.0),) * 2)
+        >>> anchors.num_anchors_per_location()
+        [2, 2]
     """
 
     def __init__(self, sizes=((128, 256, 512),), aspect_ratios=((0.5, 1.0, 2.0),)) -> None:
@@ -32,6 +44,7 @@ class AnchorGenerator(nn.Module):
         return (torch.stack([-widths, -heights, widths, heights], dim=1) / 2).round()
 
     def num_anchors_per_location(self) -> list[int]:
+        """For each map the number of boxes of a position."""
         return [len(s) * len(r) for s, r in zip(self.sizes, self.aspect_ratios, strict=True)]
 
     def set_cell_anchors(self, dtype: torch.dtype, device: torch.device) -> None:
@@ -74,6 +87,15 @@ class DefaultBoxGenerator(nn.Module):
     Sizes are relative to the image: scales[i], or evenly from min_ratio to max_ratio; the second
     square is between scales[i] and the next. steps: pixels between positions, else those of the
     map. clip: no box is larger than the image.
+
+    Args:
+        aspect_ratios: for each map ratios beside 1.
+        min_ratio, max_ratio: sides of boxes of the first and the last map, by the image's.
+        scales: the sides for each map, instead.
+        steps: for each map pixels from one position to the next.
+        clip: keep boxes within the image.
+
+    For an example see `vision.models.detection.ssd300_vgg16`.
     """
 
     def __init__(
@@ -107,6 +129,7 @@ class DefaultBoxGenerator(nn.Module):
         return torch.tensor(sizes)
 
     def num_anchors_per_location(self) -> list[int]:
+        """For each map the number of boxes of a position."""
         return [len(sizes) for sizes in self._sizes]
 
     def forward(self, image_list: ImageList, feature_maps: list[Tensor]) -> list[Tensor]:

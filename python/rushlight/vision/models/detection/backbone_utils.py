@@ -12,9 +12,22 @@ from .._api import get_model_builder
 from .._utils import IntermediateLayerGetter
 from ._utils import training_layers
 
+__all__ = ["BackboneWithFPN", "mobilenet_backbone", "resnet_fpn_backbone"]
+
 
 class BackboneWithFPN(nn.Module):
-    """Feature maps of a network, {layer: name}, through a `FeaturePyramidNetwork`."""
+    """Feature maps of a network, {layer: name}, through a `FeaturePyramidNetwork`.
+
+    Args:
+        backbone: a network.
+        return_layers: a dict from names of its parts to names of maps.
+        in_channels_list: channels of these maps.
+        out_channels: channels of the maps that come out.
+        extra_blocks: what makes further maps of the last.
+        norm_layer: makes the norms; none if None.
+
+    For an example see `vision.models.detection.backbone_utils.resnet_fpn_backbone`.
+    """
 
     def __init__(
         self,
@@ -89,7 +102,22 @@ def resnet_fpn_backbone(
     returned_layers: list[int] | None = None,
     extra_blocks: ExtraFPNBlock | None = None,
 ) -> BackboneWithFPN:
-    """A ResNet, by its name, with a feature pyramid."""
+    """A ResNet, by its name, with a feature pyramid.
+
+    Args:
+        backbone_name: such as "resnet50".
+        weights: of the ResNet, or None.
+        norm_layer: makes the norms; `FrozenBatchNorm2d` by default.
+        trainable_layers: layers that learn, from the last: 0 to 5.
+        returned_layers: layers whose results become maps: 1 to 4; all if None.
+        extra_blocks: what makes further maps of the last.
+
+    Example:
+        >>> from rushlight.vision.models.detection.backbone_utils import resnet_fpn_backbone
+        >>> net = resnet_fpn_backbone(backbone_name="resnet18", weights=None)
+        >>> {name: tuple(x.shape) for name, x in net(torch.zeros(1, 3, 64, 64)).items()}["0"]
+        (1, 256, 16, 16)
+    """
     network = get_model_builder(backbone_name)(weights=weights, norm_layer=norm_layer)
     return _resnet_fpn_extractor(network, trainable_layers, returned_layers, extra_blocks)
 
@@ -104,7 +132,19 @@ def mobilenet_backbone(
     returned_layers: list[int] | None = None,
     extra_blocks: ExtraFPNBlock | None = None,
 ) -> nn.Module:
-    """A MobileNet, by its name, with a feature pyramid or one map of 256 channels."""
+    """A MobileNet, by its name, with a feature pyramid or one map of 256 channels.
+
+    Args:
+        backbone_name: such as "mobilenet_v3_large".
+        weights: of the network, or None.
+        fpn: give maps of several sizes.
+        norm_layer: makes the norms; `FrozenBatchNorm2d` by default.
+        trainable_layers: stages that learn, from the last: 0 to 6.
+        returned_layers: stages whose results become maps.
+        extra_blocks: what makes further maps of the last.
+
+    For an example see `vision.models.detection.backbone_utils.resnet_fpn_backbone`.
+    """
     network = get_model_builder(backbone_name)(weights=weights, norm_layer=norm_layer)
     return _mobilenet_extractor(network, fpn, trainable_layers, returned_layers, extra_blocks)
 

@@ -82,6 +82,37 @@ class FasterRCNN(GeneralizedRCNN):
 
     The backbone has `out_channels` and gives one map or a dict of them. Instead of num_classes
     there may be a box_predictor of one's own.
+
+    Args:
+        backbone: gives maps of an image; it has `out_channels`.
+        num_classes: classes, with the background.
+        min_size: the shorter side of images, which are resized; several: one is drawn in training.
+        max_size: the longer side at most.
+        image_mean, image_std: of the channels; those of ImageNet if None.
+        rpn_anchor_generator: makes the boxes that proposals begin with; `AnchorGenerator`.
+        rpn_head: scores and moves them; `RPNHead`.
+        rpn_pre_nms_top_n_train, rpn_pre_nms_top_n_test: boxes that are kept before overlapping ones
+            go.
+        rpn_post_nms_top_n_train, rpn_post_nms_top_n_test: proposals that are kept after that.
+        rpn_nms_thresh: overlap from which the worse of two proposals goes.
+        rpn_fg_iou_thresh, rpn_bg_iou_thresh: overlap with a thing from which, and up to which, a
+            box learns to be one, or none.
+        rpn_batch_size_per_image: boxes of an image that learn.
+        rpn_positive_fraction: share of things among them.
+        rpn_score_thresh: proposals of lower scores go.
+        box_roi_pool: cuts proposals out of maps; `MultiScaleRoIAlign`.
+        box_head: what follows.
+        box_predictor: gives scores of classes and moves of boxes.
+        box_score_thresh: boxes of lower scores go.
+        box_nms_thresh: overlap from which the worse of two boxes of a class goes.
+        box_detections_per_img: boxes of an image at most.
+        box_fg_iou_thresh, box_bg_iou_thresh: as of proposals.
+        box_batch_size_per_image: proposals of an image that learn.
+        box_positive_fraction: share of things among them.
+        bbox_reg_weights: factors of the moves along x, y, width and height.
+        kwargs: those of `GeneralizedRCNNTransform`.
+
+    For an example see `vision.models.detection.fasterrcnn_resnet50_fpn`.
     """
 
     def __init__(

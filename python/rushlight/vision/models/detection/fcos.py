@@ -137,6 +137,13 @@ class FCOS(OneStageDetector):
 
     A position learns the smallest box around it whose centre is at most center_sampling_radius
     positions away and whose sides are at distances that its map is for.
+
+    It has the arguments of `RetinaNet`, but for those of overlap.
+
+    Args:
+        center_sampling_radius: how many positions from its centre a box is learnt.
+
+    For an example see `vision.models.detection.fcos_resnet50_fpn`.
     """
 
     def __init__(

@@ -7,10 +7,20 @@ from rushlight import Tensor, nn
 
 from . import _utils
 
+__all__ = ["GeneralizedRCNN"]
+
 
 class GeneralizedRCNN(nn.Module):
     """A list of images (C, H, W) to a list of dicts; in training, with targets, to a dict of
     losses. Compiled by `jit.script` it gives both, the losses first.
+
+    Args:
+        backbone: gives maps of images.
+        rpn: gives proposals.
+        roi_heads: makes results of proposals.
+        transform: what is done to images before, and to results after.
+
+    For an example see `vision.models.detection.fasterrcnn_resnet50_fpn`.
     """
 
     def __init__(

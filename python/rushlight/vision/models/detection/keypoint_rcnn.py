@@ -57,6 +57,14 @@ class KeypointRCNNPredictor(nn.Module):
 class KeypointRCNN(FasterRCNN):
     """`FasterRCNN` with keypoints of each thing: "keypoints" (N, K, 3) of x, y and whether it is
     seen.
+
+    Args:
+        keypoint_roi_pool: cuts boxes out of maps.
+        keypoint_head: what follows.
+        keypoint_predictor: gives a heat map for each keypoint.
+        num_keypoints: keypoints of a thing.
+
+    For an example see `vision.models.detection.keypointrcnn_resnet50_fpn`.
     """
 
     @after_those_of_faster_rcnn

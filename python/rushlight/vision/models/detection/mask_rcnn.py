@@ -58,6 +58,13 @@ class MaskRCNNPredictor(nn.Sequential):
 class MaskRCNN(FasterRCNN):
     """`FasterRCNN` with a mask for each object: targets have "masks" (N, H, W), results (N, 1, H,
     W).
+
+    Args:
+        mask_roi_pool: cuts boxes out of maps.
+        mask_head: what follows.
+        mask_predictor: gives a mask for each class.
+
+    For an example see `vision.models.detection.maskrcnn_resnet50_fpn`.
     """
 
     @after_those_of_faster_rcnn

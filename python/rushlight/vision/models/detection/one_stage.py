@@ -10,6 +10,8 @@ from ...ops import boxes as box_ops
 from . import _utils
 from .transform import GeneralizedRCNNTransform
 
+__all__: list[str] = []
+
 Found = tuple[Tensor, Tensor, Tensor]  # of anchors: places, then classes and scores, or boxes
 
 

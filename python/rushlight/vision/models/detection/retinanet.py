@@ -170,6 +170,25 @@ def _default_anchorgen() -> AnchorGenerator:
 class RetinaNet(OneStageDetector):
     """RetinaNet: boxes of objects and their classes; class 0 is the background. The backbone has
     `out_channels`.
+
+    Args:
+        backbone: gives maps of an image; it has `out_channels`.
+        num_classes: classes, with the background.
+        min_size: the shorter side of images, which are resized; several: one is drawn in training.
+        max_size: the longer side at most.
+        image_mean, image_std: of the channels; those of ImageNet if None.
+        anchor_generator: makes the boxes that are scored and moved.
+        head: scores and moves them.
+        proposal_matcher: says which box learns which thing.
+        score_thresh: boxes of lower scores go.
+        nms_thresh: overlap from which the worse of two boxes of a class goes.
+        detections_per_img: boxes of an image at most.
+        fg_iou_thresh, bg_iou_thresh: overlap with a thing from which, and up to which, a box learns
+            to be one, or none.
+        topk_candidates: boxes of a map that are looked at, the best ones.
+        kwargs: those of `GeneralizedRCNNTransform`.
+
+    For an example see `vision.models.detection.retinanet_resnet50_fpn`.
     """
 
     def __init__(

@@ -8,6 +8,22 @@ from ...ops import boxes as box_ops
 from ...ops import roi_align
 from . import _utils
 
+__all__ = [
+    "RoIHeads",
+    "expand_boxes",
+    "expand_masks",
+    "fastrcnn_loss",
+    "heatmaps_to_keypoints",
+    "keypointrcnn_inference",
+    "keypointrcnn_loss",
+    "keypoints_to_heatmap",
+    "maskrcnn_inference",
+    "maskrcnn_loss",
+    "paste_mask_in_image",
+    "paste_masks_in_image",
+    "project_masks_on_boxes",
+]
+
 
 def fastrcnn_loss(
     class_logits: Tensor,
@@ -15,7 +31,16 @@ def fastrcnn_loss(
     labels: list[Tensor],
     regression_targets: list[Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """The losses of the classes and of the boxes of true classes."""
+    """The losses of the classes and of the boxes of true classes.
+
+    Args:
+        class_logits: (N, classes).
+        box_regression: moves, (N, classes * 4).
+        labels: for each image the classes of its proposals.
+        regression_targets: for each image the moves that are wanted.
+
+    For an example see `vision.models.detection.fasterrcnn_resnet50_fpn`.
+    """
     label, wanted = torch.cat(labels), torch.cat(regression_targets)
     positive = (label > 0).nonzero().squeeze(1)
     told = box_regression.reshape(len(class_logits), -1, 4)[positive, label[positive]]
@@ -27,14 +52,30 @@ def fastrcnn_loss(
 
 
 def maskrcnn_inference(x: Tensor, labels: list[Tensor]) -> list[Tensor]:
-    """Probabilities (K, 1, M, M) of the masks of each image's classes."""
+    """Probabilities (K, 1, M, M) of the masks of each image's classes.
+
+    Args:
+        x: masks for each class, (N, classes, M, M).
+        labels: for each image the classes of its boxes.
+
+    For an example see `vision.models.detection.maskrcnn_resnet50_fpn`.
+    """
     label = torch.cat(labels)
     chosen = x.sigmoid()[torch.arange(len(x), device=label.device), label][:, None]
     return list(chosen.split([len(part) for part in labels]))
 
 
 def project_masks_on_boxes(gt_masks: Tensor, boxes: Tensor, matched_idxs: Tensor, M: int) -> Tensor:
-    """Crop the masks (N, H, W) to the boxes (K, 4) that belong to them: (K, M, M)."""
+    """Crop the masks (N, H, W) to the boxes (K, 4) that belong to them: (K, M, M).
+
+    Args:
+        gt_masks: (T, H, W).
+        boxes: (N, 4).
+        matched_idxs: which mask each box has, (N).
+        M: the side of what is cut out.
+
+    For an example see `vision.models.detection.maskrcnn_resnet50_fpn`.
+    """
     rois = torch.cat([matched_idxs[:, None].to(boxes), boxes], dim=1)
     return roi_align(gt_masks[:, None].to(rois), rois, (M, M), 1.0)[:, 0]
 
@@ -46,7 +87,17 @@ def maskrcnn_loss(
     gt_labels: list[Tensor],
     mask_matched_idxs: list[Tensor],
 ) -> Tensor:
-    """The loss of masks against the true ones, cropped from their images."""
+    """The loss of masks against the true ones, cropped from their images.
+
+    Args:
+        mask_logits: (N, classes, M, M).
+        proposals: for each image its boxes.
+        gt_masks: for each image the true masks.
+        gt_labels: for each image the true classes.
+        mask_matched_idxs: for each image which thing each box has.
+
+    For an example see `vision.models.detection.maskrcnn_resnet50_fpn`.
+    """
     side = mask_logits.shape[-1]
     label = torch.cat([own[i] for own, i in zip(gt_labels, mask_matched_idxs, strict=True)])
     cut = zip(gt_masks, proposals, mask_matched_idxs, strict=True)
@@ -58,20 +109,45 @@ def maskrcnn_loss(
 
 
 def expand_boxes(boxes: Tensor, scale: float) -> Tensor:
-    """Boxes (K, 4) scaled around their centres."""
+    """Boxes (K, 4) scaled around their centres.
+
+    Args:
+        boxes: (N, 4).
+        scale: by how much they grow around their centres.
+
+    Example:
+        >>> from rushlight.vision.models.detection.roi_heads import expand_boxes
+        >>> expand_boxes(torch.tensor([[0.0, 0.0, 2.0, 2.0]]), 2.0)
+        tensor([[-1., -1.,  3.,  3.]])
+    """
     middle = (boxes[:, :2] + boxes[:, 2:]) * 0.5
     half = (boxes[:, 2:] - boxes[:, :2]) * 0.5 * scale
     return torch.cat([middle - half, middle + half], 1)
 
 
 def expand_masks(mask: Tensor, padding: int) -> tuple[Tensor, float]:
-    """Square masks (…, M, M) padded with zeros, and the factor by which they grew."""
+    """Square masks (…, M, M) padded with zeros, and the factor by which they grew.
+
+    Args:
+        mask: (N, 1, M, M).
+        padding: pixels on each side.
+
+    For an example see `vision.models.detection.roi_heads.expand_boxes`.
+    """
     side = mask.shape[-1]
     return F.pad(mask, (padding,) * 4), (side + 2 * padding) / side
 
 
 def paste_mask_in_image(mask: Tensor, box: Tensor, im_h: int, im_w: int) -> Tensor:
-    """Paste a mask (M, M) of an integer box into an image (im_h, im_w)."""
+    """Paste a mask (M, M) of an integer box into an image (im_h, im_w).
+
+    Args:
+        mask: (M, M).
+        box: (4), in pixels.
+        im_h, im_w: the image's height and width.
+
+    For an example see `vision.models.detection.roi_heads.paste_masks_in_image`.
+    """
     corners: list[int] = box.tolist()
     x1, y1, x2, y2 = corners
     size = max(y2 - y1 + 1, 1), max(x2 - x1 + 1, 1)
@@ -86,7 +162,20 @@ def paste_mask_in_image(mask: Tensor, box: Tensor, im_h: int, im_w: int) -> Tens
 def paste_masks_in_image(
     masks: Tensor, boxes: Tensor, img_shape: tuple[int, int], padding: int = 1
 ) -> Tensor:
-    """Paste masks (K, 1, M, M) of boxes (K, 4) into images: (K, 1, H, W)."""
+    """Paste masks (K, 1, M, M) of boxes (K, 4) into images: (K, 1, H, W).
+
+    Args:
+        masks: (N, 1, M, M).
+        boxes: (N, 4), in pixels.
+        img_shape: (height, width) of the image.
+        padding: pixels that are put around each mask before it is resized.
+
+    Example:
+        >>> from rushlight.vision.models.detection.roi_heads import paste_masks_in_image
+        >>> masks, boxes = torch.ones(1, 1, 4, 4), torch.tensor([[1.0, 1.0, 3.0, 3.0]])
+        >>> paste_masks_in_image(masks, boxes, (5, 5)).shape
+        torch.Size([1, 1, 5, 5])
+    """
     padded, scale = expand_masks(masks, padding)
     places = zip(padded[:, 0], expand_boxes(boxes, scale).long(), strict=True)
     pasted = [paste_mask_in_image(*place, *img_shape)[None] for place in places]
@@ -101,6 +190,13 @@ def keypoints_to_heatmap(
 ) -> tuple[Tensor, Tensor]:
     """Places (K, points) of keypoints in the square that a box is, and whether they are seen and
     inside.
+
+    Args:
+        keypoints: (N, K, 3).
+        rois: the boxes, (N, 4).
+        heatmap_size: its side.
+
+    For an example see `vision.models.detection.keypointrcnn_resnet50_fpn`.
     """
     offset, size = rois[:, None, :2], rois[:, None, 2:] - rois[:, None, :2]
     place = ((keypoints[..., :2] - offset) * (heatmap_size / size)).floor().long()
@@ -114,6 +210,12 @@ def keypoints_to_heatmap(
 def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
     """Keypoints (K, points, 3), x, y and 1, at the largest of heat maps, and the values there
     (K, points), in float32.
+
+    Args:
+        maps: (N, K, H, W).
+        rois: the boxes, (N, 4).
+
+    For an example see `vision.models.detection.keypointrcnn_resnet50_fpn`.
     """
     sizes = (rois[:, 2:] - rois[:, :2]).clamp(min=1)
     pixels: list[list[int]] = sizes.ceil().long().tolist()
@@ -134,7 +236,14 @@ def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def keypointrcnn_inference(x: Tensor, boxes: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """`heatmaps_to_keypoints` for the heat maps of the boxes of each image."""
+    """`heatmaps_to_keypoints` for the heat maps of the boxes of each image.
+
+    Args:
+        x: heat maps, (N, K, H, W).
+        boxes: for each image its boxes.
+
+    For an example see `vision.models.detection.keypointrcnn_resnet50_fpn`.
+    """
     maps = x.split([len(own) for own in boxes])
     found = [heatmaps_to_keypoints(heat, own) for heat, own in zip(maps, boxes, strict=True)]
     return [points for points, _ in found], [scores for _, scores in found]
@@ -146,7 +255,16 @@ def keypointrcnn_loss(
     gt_keypoints: list[Tensor],
     keypoint_matched_idxs: list[Tensor],
 ) -> Tensor:
-    """The loss of keypoint positions, each a choice among all positions of its box."""
+    """The loss of keypoint positions, each a choice among all positions of its box.
+
+    Args:
+        keypoint_logits: heat maps, (N, K, H, W).
+        proposals: for each image its boxes.
+        gt_keypoints: for each image the true keypoints.
+        keypoint_matched_idxs: for each image which thing each box has.
+
+    For an example see `vision.models.detection.keypointrcnn_resnet50_fpn`.
+    """
     places, valid = [], []
     for boxes, points, matched in zip(proposals, gt_keypoints, keypoint_matched_idxs, strict=True):
         place, seen = keypoints_to_heatmap(points[matched], boxes, keypoint_logits.shape[-1])
@@ -161,6 +279,22 @@ def keypointrcnn_loss(
 class RoIHeads(nn.Module):
     """Results of each image, a dict with "boxes", "labels", "scores" and what more heads there
     are; or losses.
+
+    Args:
+        box_roi_pool, box_head, box_predictor: what cuts proposals out of maps, what follows, what
+            gives results.
+        fg_iou_thresh, bg_iou_thresh: overlap from which, and up to which, a proposal learns to be a
+            thing, or none.
+        batch_size_per_image: proposals of an image that learn.
+        positive_fraction: share of things among them.
+        bbox_reg_weights: factors of the moves along x, y, width and height.
+        score_thresh: boxes of lower scores go.
+        nms_thresh: overlap from which the worse of two boxes of a class goes.
+        detections_per_img: boxes of an image at most.
+        mask_roi_pool, mask_head, mask_predictor: those of masks, or None.
+        keypoint_roi_pool, keypoint_head, keypoint_predictor: those of keypoints, or None.
+
+    For an example see `vision.models.detection.fasterrcnn_resnet50_fpn`.
     """
 
     def __init__(
@@ -205,6 +339,7 @@ class RoIHeads(nn.Module):
         self.keypoint_predictor = keypoint_predictor
 
     def has_mask(self) -> bool:
+        """Whether there is a head of masks."""
         return (
             self.mask_roi_pool is not None
             and self.mask_head is not None
@@ -212,6 +347,7 @@ class RoIHeads(nn.Module):
         )
 
     def has_keypoint(self) -> bool:
+        """Whether there is a head of keypoints."""
         return (
             self.keypoint_roi_pool is not None
             and self.keypoint_head is not None

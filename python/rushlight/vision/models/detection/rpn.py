@@ -15,9 +15,29 @@ from .anchor_utils import AnchorGenerator as AnchorGenerator
 from .image_list import ImageList
 from .one_stage import init_convs
 
+__all__ = [
+    "AnchorGenerator",
+    "RPNHead",
+    "RegionProposalNetwork",
+    "concat_box_prediction_layers",
+    "permute_and_flatten",
+]
+
 
 class RPNHead(nn.Module):
-    """For each map, scores and box deltas of the anchors at each position."""
+    """For each map, scores and box deltas of the anchors at each position.
+
+    Args:
+        in_channels: of each map.
+        num_anchors: boxes of a position.
+        conv_depth: convolutions before the scores.
+
+    Example:
+        >>> from rushlight.vision.models.detection.rpn import RPNHead
+        >>> scores, moves = RPNHead(8, 3)([torch.zeros(1, 8, 4, 4)])
+        >>> scores[0].shape, moves[0].shape
+        (torch.Size([1, 3, 4, 4]), torch.Size([1, 12, 4, 4]))
+    """
 
     _version = 2
 
@@ -47,14 +67,35 @@ def by_place(maps: Tensor, size: int) -> Tensor:
 
 
 def permute_and_flatten(layer: Tensor, N: int, A: int, C: int, H: int, W: int) -> Tensor:
-    """Maps (N, A * C, H, W) as rows (N, H * W * A, C)."""
+    """Maps (N, A * C, H, W) as rows (N, H * W * A, C).
+
+    Args:
+        layer: (N, A * C, H, W).
+        N: images.
+        A: boxes of a position.
+        C: numbers of a box.
+        H: the map's height.
+        W: its width.
+
+    Example:
+        >>> from rushlight.vision.models.detection.rpn import permute_and_flatten
+        >>> permute_and_flatten(torch.zeros(1, 6, 4, 4), 1, 3, 2, 4, 4).shape
+        torch.Size([1, 48, 2])
+    """
     return by_place(layer.view(N, A * C, H, W), C)
 
 
 def concat_box_prediction_layers(
     box_cls: list[Tensor], box_regression: list[Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Rows of all maps, images and positions: scores (…, classes) and shifts (…, 4)."""
+    """Rows of all maps, images and positions: scores (…, classes) and shifts (…, 4).
+
+    Args:
+        box_cls: scores of each map.
+        box_regression: moves of each map.
+
+    For an example see `vision.models.detection.rpn.RPNHead`.
+    """
     # Scores have A * classes channels, shifts A * 4.
     classes = [4 * c.shape[1] // s.shape[1] for c, s in zip(box_cls, box_regression, strict=True)]
     scores = [by_place(each, n) for each, n in zip(box_cls, classes, strict=True)]
@@ -65,6 +106,20 @@ def concat_box_prediction_layers(
 class RegionProposalNetwork(nn.Module):
     """Boxes (K, 4) of each image, and in training the losses "loss_objectness" and
     "loss_rpn_box_reg".
+
+    Args:
+        anchor_generator: makes the boxes that proposals begin with.
+        head: scores and moves them.
+        fg_iou_thresh, bg_iou_thresh: overlap from which, and up to which, a box learns to be a
+            thing, or none.
+        batch_size_per_image: boxes of an image that learn.
+        positive_fraction: share of things among them.
+        pre_nms_top_n, post_nms_top_n: dicts of "training" and "testing": boxes that are kept
+            before, and after, overlapping ones go.
+        nms_thresh: overlap from which the worse of two goes.
+        score_thresh: boxes of lower scores go.
+
+    For an example see `vision.models.detection.fasterrcnn_resnet50_fpn`.
     """
 
     def __init__(
@@ -94,9 +149,11 @@ class RegionProposalNetwork(nn.Module):
         self.nms_thresh, self.score_thresh, self.min_size = nms_thresh, score_thresh, 1e-3
 
     def pre_nms_top_n(self) -> int:
+        """How many boxes are kept before overlapping ones go, in this mode."""
         return self._pre_nms_top_n["training" if self.training else "testing"]
 
     def post_nms_top_n(self) -> int:
+        """How many boxes are kept after overlapping ones go, in this mode."""
         return self._post_nms_top_n["training" if self.training else "testing"]
 
     def assign_targets_to_anchors(

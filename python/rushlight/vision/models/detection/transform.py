@@ -10,12 +10,25 @@ from rushlight import Tensor, nn
 from .image_list import ImageList
 from .roi_heads import paste_masks_in_image
 
+__all__ = ["GeneralizedRCNNTransform", "resize_boxes", "resize_keypoints"]
+
 Target = dict[str, Tensor]
 COLOURS = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # mean and deviation of ImageNet's
 
 
 def resize_boxes(boxes: Tensor, original_size: list[int], new_size: list[int]) -> Tensor:
-    """Scale the boxes (N, 4) of an image to another image size."""
+    """Scale the boxes (N, 4) of an image to another image size.
+
+    Args:
+        boxes: (N, 4), in pixels.
+        original_size: (height, width) of the image that they are of.
+        new_size: that of the other one.
+
+    Example:
+        >>> from rushlight.vision.models.detection.transform import resize_boxes
+        >>> resize_boxes(torch.tensor([[1.0, 1.0, 2.0, 2.0]]), [10, 10], [20, 40])
+        tensor([[4., 2., 8., 4.]])
+    """
     height, width = (
         torch.tensor(n, dtype=torch.float32) / o
         for n, o in zip(new_size, original_size, strict=True)
@@ -24,7 +37,15 @@ def resize_boxes(boxes: Tensor, original_size: list[int], new_size: list[int]) -
 
 
 def resize_keypoints(keypoints: Tensor, original_size: list[int], new_size: list[int]) -> Tensor:
-    """Scale the keypoints (N, K, 3) of an image to another image size."""
+    """Scale the keypoints (N, K, 3) of an image to another image size.
+
+    Args:
+        keypoints: (N, K, 3), in pixels.
+        original_size: (height, width) of the image that they are of.
+        new_size: that of the other one.
+
+    For an example see `vision.models.detection.transform.resize_boxes`.
+    """
     height, width = (
         torch.tensor(n, dtype=torch.float32) / o
         for n, o in zip(new_size, original_size, strict=True)
@@ -38,6 +59,16 @@ class GeneralizedRCNNTransform(nn.Module):
 
     min_size may be several numbers, of which training draws one for each image. Sizes of the
     batch are multiples of size_divisible. fixed_size: (width, height) of all images.
+
+    Args:
+        min_size: the shorter side of images, which are resized; several: one is drawn in training.
+        max_size: the longer side at most.
+        image_mean, image_std: of the channels.
+        size_divisible: sides of the batch are multiples of it.
+        fixed_size: (width, height) of all images, instead.
+        kwargs: means nothing here.
+
+    For an example see `vision.models.detection.fasterrcnn_resnet50_fpn`.
     """
 
     def __init__(

@@ -307,6 +307,15 @@ def upsample_flow(flow: Tensor, up_mask: Tensor | None = None) -> Tensor:
 class RAFT(nn.Module):
     """Two images (N, 3, H, W), sides multiples of 8 and 128 at least, of numbers from -1 to 1, to a
     list of flows (N, 2, H, W), each better than the one before.
+
+    Args:
+        feature_encoder: gives features of both images.
+        context_encoder: gives features of the first.
+        corr_block: compares features of both at all places.
+        update_block: moves the flow.
+        mask_predictor: says how the flow is made larger; bilinear if None.
+
+    For an example see `vision.models.optical_flow.raft_small`.
     """
 
     def __init__(

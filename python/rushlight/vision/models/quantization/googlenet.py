@@ -25,7 +25,13 @@ class QuantizableInceptionAux(InceptionAux):
 
 
 class QuantizableGoogLeNet(Quantizable, GoogLeNet):
-    """`GoogLeNet` with `fuse_model`, of quantisable blocks."""
+    """`GoogLeNet` with `fuse_model`, of quantisable blocks.
+
+    Args:
+        args, kwargs: those of `GoogLeNet`.
+
+    For an example see `vision.models.quantization.googlenet`.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(

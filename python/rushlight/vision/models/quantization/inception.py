@@ -62,7 +62,13 @@ class QuantizableInceptionAux(InceptionAux):
 
 
 class QuantizableInception3(Quantizable, Inception3):
-    """`Inception3` with `fuse_model`, of quantisable blocks."""
+    """`Inception3` with `fuse_model`, of quantisable blocks.
+
+    Args:
+        args, kwargs: those of `Inception3`.
+
+    For an example see `vision.models.quantization.inception_v3`.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(

@@ -9,7 +9,10 @@ class QuantizableInvertedResidual(Quantizable, InvertedResidual):
 
 
 class QuantizableMobileNetV2(Quantizable, MobileNetV2):
-    """`MobileNetV2` with `fuse_model`."""
+    """`MobileNetV2` with `fuse_model`.
+
+    For an example see `vision.models.quantization.mobilenet_v2`.
+    """
 
 
 _KINDS: dict[type, type] = {

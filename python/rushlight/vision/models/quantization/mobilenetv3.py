@@ -24,7 +24,10 @@ class QuantizableInvertedResidual(InvertedResidual):
 
 
 class QuantizableMobileNetV3(Quantizable, MobileNetV3):
-    """`MobileNetV3` with `fuse_model`."""
+    """`MobileNetV3` with `fuse_model`.
+
+    For an example see `vision.models.quantization.mobilenet_v3_large`.
+    """
 
 
 _KINDS: dict[type, type] = {

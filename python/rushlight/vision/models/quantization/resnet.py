@@ -13,7 +13,10 @@ class QuantizableBottleneck(Quantizable, Bottleneck):
 
 
 class QuantizableResNet(Quantizable, ResNet):
-    """`ResNet` with `fuse_model`."""
+    """`ResNet` with `fuse_model`.
+
+    For an example see `vision.models.quantization.resnet18`.
+    """
 
 
 _KINDS: dict[type, type] = {

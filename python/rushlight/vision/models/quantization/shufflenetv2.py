@@ -9,7 +9,10 @@ class QuantizableInvertedResidual(InvertedResidual):
 
 
 class QuantizableShuffleNetV2(Quantizable, ShuffleNetV2):
-    """`ShuffleNetV2` with `fuse_model`."""
+    """`ShuffleNetV2` with `fuse_model`.
+
+    For an example see `vision.models.quantization.shufflenet_v2_x0_5`.
+    """
 
 
 _KINDS: dict[type, type] = {

@@ -10,6 +10,8 @@ from rushlight.nn.utils.fusion import fuse_conv_bn_eval
 
 from .._api import get_model_builder, get_weight, register, weights_enum
 
+__all__: list[str] = []
+
 
 def fuse_convolutions(model: nn.Module) -> None:
     """Fold each batch norm into the convolution before it, and replace it by an Identity.
@@ -59,5 +61,20 @@ def make(title: str, kinds: dict[type, type], module: str) -> tuple[Any, Any]:
 
     build.__name__ = build.__qualname__ = name
     build.__module__ = module
-    build.__doc__ = f"The float form of {name}: its weights or None, and its arguments."
+    build.__doc__ = f"""{title} of modules that can be fused and quantised, as floats.
+
+Args:
+    weights: those of quantised or of float networks, or None for random numbers.
+    progress: whether downloads show how far they are.
+    quantize: True raises.
+    kwargs: those of `vision.models.{name}`.
+
+Raises:
+    NotImplementedError: with `quantize`, since there is no quantised form.
+
+Example:
+    >>> from rushlight.vision.models import quantization
+    >>> hasattr(quantization.{name}(weights=None), "fuse_model")
+    True
+"""
     return weights, register(f"quantized_{name}", build, weights)

@@ -71,7 +71,15 @@ class DeepLabHead(nn.Sequential):
 
 
 class DeepLabV3(_SimpleSegmentationModel):
-    """A backbone and `DeepLabHead`."""
+    """A backbone and `DeepLabHead`.
+
+    Args:
+        backbone: gives a dict of maps: "out", and "aux" if there is a second classifier.
+        classifier: makes classes of "out".
+        aux_classifier: makes classes of "aux", for training.
+
+    For an example see `vision.models.segmentation.deeplabv3_resnet50`.
+    """
 
 
 def _on_mobilenet(

@@ -9,7 +9,15 @@ from ._base import FCNHead, _SimpleSegmentationModel, body, prepare_with_aux
 
 
 class FCN(_SimpleSegmentationModel):
-    """A backbone and `FCNHead`."""
+    """A backbone and `FCNHead`.
+
+    Args:
+        backbone: gives a dict of maps: "out", and "aux" if there is a second classifier.
+        classifier: makes classes of "out".
+        aux_classifier: makes classes of "aux", for training.
+
+    For an example see `vision.models.segmentation.fcn_resnet50`.
+    """
 
 
 def on_resnet(

@@ -44,7 +44,17 @@ class LRASPPHead(nn.Module):
 
 
 class LRASPP(nn.Module):
-    """Images (N, 3, H, W) to {"out": scores (N, num_classes, H, W)}."""
+    """Images (N, 3, H, W) to {"out": scores (N, num_classes, H, W)}.
+
+    Args:
+        backbone: gives a dict of maps: "low" and "high".
+        low_channels: channels of "low".
+        high_channels: channels of "high".
+        num_classes: classes, with the background.
+        inter_channels: channels between.
+
+    For an example see `vision.models.segmentation.lraspp_mobilenet_v3_large`.
+    """
 
     def __init__(
         self,

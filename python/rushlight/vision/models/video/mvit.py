@@ -299,7 +299,27 @@ class PositionalEncoding(nn.Module):
 
 
 class MViT(nn.Module):
-    """Videos (N, 3, T, H, W) of one size to scores (N, num_classes)."""
+    """Videos (N, 3, T, H, W) of one size to scores (N, num_classes).
+
+    Args:
+        spatial_size: (height, width) of frames.
+        temporal_size: frames of a clip.
+        block_setting: what each block is.
+        residual_pool: add the pooled queries to the result of attention.
+        residual_with_cls_embed: those of the token of the class, too.
+        rel_pos_embed: attention knows distances.
+        proj_after_attn: change the width behind attention, not behind the block.
+        dropout: before the last layer.
+        attention_dropout: within attention.
+        stochastic_depth_prob: how probably the last block is left out; the first never is.
+        num_classes: classes.
+        block: makes a block.
+        norm_layer: makes the norms.
+        patch_embed_kernel, patch_embed_stride, patch_embed_padding: of the convolution that makes
+            patches.
+
+    For an example see `vision.models.video.mvit_v2_s`.
+    """
 
     def __init__(
         self,

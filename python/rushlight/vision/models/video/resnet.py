@@ -156,7 +156,18 @@ class R2Plus1dStem(nn.Sequential):
 
 
 class VideoResNet(nn.Module):
-    """Videos (N, 3, T, H, W) to scores (N, num_classes)."""
+    """Videos (N, 3, T, H, W) to scores (N, num_classes).
+
+    Args:
+        block: the class of a block.
+        conv_makers: for each of four layers the class of its convolutions.
+        layers: for each of four layers how many blocks.
+        stem: the class of the first layer.
+        num_classes: classes.
+        zero_init_residual: begin each block as the identity.
+
+    For an example see `vision.models.video.r3d_18`.
+    """
 
     def __init__(
         self,

@@ -83,7 +83,15 @@ _BLOCKS = (
 
 
 class S3D(nn.Module):
-    """Videos (N, 3, T, H, W), of 13 frames and 193² pixels at least, to scores (N, num_classes)."""
+    """Videos (N, 3, T, H, W), of 13 frames and 193² pixels at least, to scores (N, num_classes).
+
+    Args:
+        num_classes: classes.
+        dropout: before the last layer.
+        norm_layer: makes the norms.
+
+    For an example see `vision.models.video.s3d`.
+    """
 
     def __init__(
         self, num_classes: int = 400, dropout: float = 0.2, norm_layer: _Norm | None = None

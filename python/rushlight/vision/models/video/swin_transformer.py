@@ -123,7 +123,26 @@ class PatchEmbed3d(nn.Module):
 
 
 class SwinTransformer3d(nn.Module):
-    """Videos (N, 3, T, H, W) to scores (N, num_classes)."""
+    """Videos (N, 3, T, H, W) to scores (N, num_classes).
+
+    Args:
+        patch_size: frames, rows and columns of a patch.
+        embed_dim: numbers of a patch.
+        depths: blocks of each stage.
+        num_heads: heads of each stage.
+        window_size: patches of a window along time, rows and columns.
+        mlp_ratio: the width within blocks by their own.
+        dropout: behind layers.
+        attention_dropout: within attention.
+        stochastic_depth_prob: how probably the last block is left out; the first never is.
+        num_classes: classes.
+        norm_layer: makes the norms.
+        block: makes a block.
+        downsample_layer: what stands between stages.
+        patch_embed: makes patches.
+
+    For an example see `vision.models.video.swin3d_t`.
+    """
 
     def __init__(
         self,

@@ -215,7 +215,7 @@ class Lambda(Transform):
 
     Args:
         lambd: the function.
-        types: of the  inputs that it gets; all if none are given.
+        types: of the inputs that it gets; all if none are given.
 
     Example:
         >>> from rushlight.vision.transforms import v2

@@ -32,6 +32,7 @@ class _ReLU:
     """Before another base: its results are those of that base, after relu."""
 
     def forward(self, input):
+        """The result of the other base, after relu."""
         return nn.functional.relu(super().forward(input))  # pyright: ignore
 
 
@@ -39,6 +40,12 @@ class _WithNorm(qat._Rounds, nn.Module):
     """A layer and its batch norm, in one: the weight that is rounded is the one with the norm's
     scale in it, by the running variance. In training the result is divided by that scale again
     and normalised by the batch, so that statistics are those of the float network.
+
+    Args:
+        eps: the eps of the norm.
+        momentum: the momentum of the norm.
+        freeze_bn: normalise by the running statistics.
+        qconfig: makes the fake quantisation of the weight.
     """
 
     bn: Any
@@ -169,7 +176,10 @@ class _ConvBnNd(_WithNorm, nn.modules.conv._ConvNd):
 
 
 class ConvBn1d(_ConvBnNd, nn.Conv1d):
-    """A 1-d convolution and its batch norm as one layer with a rounded weight."""
+    """A 1-d convolution and its batch norm as one layer with a rounded weight.
+
+    For an example see `ao.nn.intrinsic.qat.freeze_bn_stats`.
+    """
 
     _FLOAT_MODULE = intrinsic.ConvBn1d
     _CONV = nn.Conv1d
@@ -177,14 +187,20 @@ class ConvBn1d(_ConvBnNd, nn.Conv1d):
 
 
 class ConvBnReLU1d(_ReLU, ConvBn1d):
-    """A 1-d convolution, its batch norm and relu as one layer with a rounded weight."""
+    """A 1-d convolution, its batch norm and relu as one layer with a rounded weight.
+
+    For an example see `ao.nn.intrinsic.qat.freeze_bn_stats`.
+    """
 
     _FLOAT_MODULE = intrinsic.ConvBnReLU1d
     _RELU_KIND = intrinsic.ConvReLU1d
 
 
 class ConvBn2d(_ConvBnNd, nn.Conv2d):
-    """A 2-d convolution and its batch norm as one layer with a rounded weight."""
+    """A 2-d convolution and its batch norm as one layer with a rounded weight.
+
+    For an example see `ao.nn.intrinsic.qat.freeze_bn_stats`.
+    """
 
     _FLOAT_MODULE = intrinsic.ConvBn2d
     _CONV = nn.Conv2d
@@ -192,14 +208,20 @@ class ConvBn2d(_ConvBnNd, nn.Conv2d):
 
 
 class ConvBnReLU2d(_ReLU, ConvBn2d):
-    """A 2-d convolution, its batch norm and relu as one layer with a rounded weight."""
+    """A 2-d convolution, its batch norm and relu as one layer with a rounded weight.
+
+    For an example see `ao.nn.intrinsic.qat.freeze_bn_stats`.
+    """
 
     _FLOAT_MODULE = intrinsic.ConvBnReLU2d
     _RELU_KIND = intrinsic.ConvReLU2d
 
 
 class ConvBn3d(_ConvBnNd, nn.Conv3d):
-    """A 3-d convolution and its batch norm as one layer with a rounded weight."""
+    """A 3-d convolution and its batch norm as one layer with a rounded weight.
+
+    For an example see `ao.nn.intrinsic.qat.freeze_bn_stats`.
+    """
 
     _FLOAT_MODULE = intrinsic.ConvBn3d
     _CONV = nn.Conv3d
@@ -207,7 +229,10 @@ class ConvBn3d(_ConvBnNd, nn.Conv3d):
 
 
 class ConvBnReLU3d(_ReLU, ConvBn3d):
-    """A 3-d convolution, its batch norm and relu as one layer with a rounded weight."""
+    """A 3-d convolution, its batch norm and relu as one layer with a rounded weight.
+
+    For an example see `ao.nn.intrinsic.qat.freeze_bn_stats`.
+    """
 
     _FLOAT_MODULE = intrinsic.ConvBnReLU3d
     _RELU_KIND = intrinsic.ConvReLU3d
@@ -224,6 +249,8 @@ class LinearBn1d(_WithNorm, nn.Linear):
         momentum: the momentum of the norm.
         freeze_bn: normalise by the running statistics.
         qconfig: makes the fake quantisation of the weight.
+
+    For an example see `ao.nn.qat.Linear`.
     """
 
     def __init__(
@@ -268,36 +295,67 @@ class LinearBn1d(_WithNorm, nn.Linear):
 
 
 class ConvReLU1d(_ReLU, qat.Conv1d):
-    """A convolution with a rounded weight, and relu."""
+    """A convolution with a rounded weight, and relu.
+
+    For an example see `ao.nn.qat.Linear`.
+    """
 
     _FLOAT_MODULE = intrinsic.ConvReLU1d
 
 
 class ConvReLU2d(_ReLU, qat.Conv2d):
-    """A convolution with a rounded weight, and relu."""
+    """A convolution with a rounded weight, and relu.
+
+    For an example see `ao.nn.qat.Linear`.
+    """
 
     _FLOAT_MODULE = intrinsic.ConvReLU2d
 
 
 class ConvReLU3d(_ReLU, qat.Conv3d):
-    """A convolution with a rounded weight, and relu."""
+    """A convolution with a rounded weight, and relu.
+
+    For an example see `ao.nn.qat.Linear`.
+    """
 
     _FLOAT_MODULE = intrinsic.ConvReLU3d
 
 
 class LinearReLU(_ReLU, qat.Linear):
-    """A linear layer with a rounded weight, and relu."""
+    """A linear layer with a rounded weight, and relu.
+
+    For an example see `ao.nn.qat.Linear`.
+    """
 
     _FLOAT_MODULE = intrinsic.LinearReLU
 
 
 def update_bn_stats(mod):
-    """Let the batch norm of `mod`, if it has one, normalise by the batch; for `apply`."""
+    """Let the batch norm of `mod`, if it has one, normalise by the batch; for `apply`.
+
+    Args:
+        mod: any module, as `model.apply` gives it.
+
+    For an example see `ao.nn.intrinsic.qat.freeze_bn_stats`.
+    """
     if isinstance(mod, _WithNorm):
         mod.update_bn_stats()
 
 
 def freeze_bn_stats(mod):
-    """Let the batch norm of `mod`, if it has one, normalise by running statistics; for `apply`."""
+    """Let the batch norm of `mod`, if it has one, normalise by running statistics; for `apply`.
+
+    Args:
+        mod: any module, as `model.apply` gives it.
+
+    Example:
+        >>> from rushlight.ao import quantization
+        >>> from rushlight.ao.nn.intrinsic import qat
+        >>> config = quantization.get_default_qat_qconfig()
+        >>> layer = qat.ConvBn2d(3, 8, 3, qconfig=config)
+        >>> _ = layer.apply(qat.freeze_bn_stats)
+        >>> layer.freeze_bn, layer.bn.training
+        (True, False)
+    """
     if isinstance(mod, _WithNorm):
         mod.freeze_bn_stats()

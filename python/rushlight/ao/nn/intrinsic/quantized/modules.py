@@ -8,7 +8,10 @@ __all__ = ["BNReLU2d", "BNReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "Li
 
 
 class LinearReLU(quantized.Linear):
-    """A quantised linear layer followed by relu."""
+    """A quantised linear layer followed by relu.
+
+    For an example see `ao.quantization.quantize`.
+    """
 
     _relu = True
 
@@ -17,7 +20,10 @@ class LinearReLU(quantized.Linear):
 
 
 class ConvReLU1d(quantized.Conv1d):
-    """A quantised 1-d convolution followed by relu."""
+    """A quantised 1-d convolution followed by relu.
+
+    For an example see `ao.quantization.quantize`.
+    """
 
     _relu = True
 
@@ -26,7 +32,10 @@ class ConvReLU1d(quantized.Conv1d):
 
 
 class ConvReLU2d(quantized.Conv2d):
-    """A quantised 2-d convolution followed by relu."""
+    """A quantised 2-d convolution followed by relu.
+
+    For an example see `ao.quantization.quantize`.
+    """
 
     _relu = True
 
@@ -35,7 +44,10 @@ class ConvReLU2d(quantized.Conv2d):
 
 
 class ConvReLU3d(quantized.Conv3d):
-    """A quantised 3-d convolution followed by relu."""
+    """A quantised 3-d convolution followed by relu.
+
+    For an example see `ao.quantization.quantize`.
+    """
 
     _relu = True
 
@@ -44,14 +56,20 @@ class ConvReLU3d(quantized.Conv3d):
 
 
 class BNReLU2d(quantized.BatchNorm2d):
-    """A quantised 2-d batch norm followed by relu."""
+    """A quantised 2-d batch norm followed by relu.
+
+    For an example see `ao.quantization.quantize`.
+    """
 
     def forward(self, input):
         return super().forward(input).relu()
 
 
 class BNReLU3d(quantized.BatchNorm3d):
-    """A quantised 3-d batch norm followed by relu."""
+    """A quantised 3-d batch norm followed by relu.
+
+    For an example see `ao.quantization.quantize`.
+    """
 
     def forward(self, input):
         return super().forward(input).relu()

@@ -36,6 +36,11 @@ class Linear(quantized.Linear):
         out_features: size of the results.
         bias_: whether a bias is added.
         dtype: the dtype of the weight, `qint8`.
+
+    Example:
+        >>> from rushlight.ao.nn.quantized import dynamic
+        >>> dynamic.Linear(4, 2)(torch.ones(1, 4)).shape
+        torch.Size([1, 2])
     """
 
     def _get_name(self):
@@ -298,14 +303,20 @@ class _Layers(_Weights):
 
 
 class LSTM(_Layers):
-    """`nn.LSTM` with quantised weights; made by `from_float`."""
+    """`nn.LSTM` with quantised weights; made by `from_float`.
+
+    For an example see `ao.quantization.quantize_dynamic`.
+    """
 
     _FLOAT_MODULE = nn.LSTM
     _lstm = True
 
 
 class GRU(_Layers):
-    """`nn.GRU` with quantised weights; made by `from_float`."""
+    """`nn.GRU` with quantised weights; made by `from_float`.
+
+    For an example see `ao.quantization.quantize_dynamic`.
+    """
 
     _FLOAT_MODULE = nn.GRU
     _lstm = False
@@ -335,7 +346,10 @@ class _Cell(_Weights):
 
 
 class LSTMCell(_Cell):
-    """`nn.LSTMCell` with quantised weights; made by `from_float`."""
+    """`nn.LSTMCell` with quantised weights; made by `from_float`.
+
+    For an example see `ao.quantization.quantize_dynamic`.
+    """
 
     def forward(self, input, hx=None):
         hidden, memory = hx if hx is not None else (self._zeros(input),) * 2
@@ -343,7 +357,10 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """`nn.GRUCell` with quantised weights; made by `from_float`."""
+    """`nn.GRUCell` with quantised weights; made by `from_float`.
+
+    For an example see `ao.quantization.quantize_dynamic`.
+    """
 
     def forward(self, input, hx=None):
         hidden = self._zeros(input) if hx is None else hx
@@ -351,7 +368,10 @@ class GRUCell(_Cell):
 
 
 class RNNCell(_Cell):
-    """`nn.RNNCell` with quantised weights; made by `from_float`."""
+    """`nn.RNNCell` with quantised weights; made by `from_float`.
+
+    For an example see `ao.quantization.quantize_dynamic`.
+    """
 
     nonlinearity: str
 

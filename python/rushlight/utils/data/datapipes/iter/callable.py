@@ -45,6 +45,11 @@ class MapperIterDataPipe(IterDataPipe):
         input_col: the column or columns it is applied to; the whole item if None.
         output_col: the column for the result: the first input column if None, a new last one for
             -1.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper(range(3)).map(lambda n: n * n))
+        [0, 1, 4]
     """
 
     def __init__(self, datapipe, fn, input_col: Any = None, output_col: Any = None) -> None:
@@ -75,6 +80,11 @@ class CollatorIterDataPipe(MapperIterDataPipe):
         datapipe: the stream.
         conversion: the function that collates, `default_collate` if None.
         collate_fn: the same by another name.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper(range(4)).batch(2).collate())
+        [tensor([0, 1]), tensor([2, 3])]
     """
 
     def __init__(self, datapipe, conversion=None, collate_fn=None) -> None:

@@ -16,6 +16,11 @@ class SamplerIterDataPipe(IterDataPipe):
         datapipe: the stream.
         sampler: a class of samplers, which is called with it.
         sampler_args, sampler_kwargs: further arguments of the class.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper, Sampler
+        >>> list(Sampler(IterableWrapper([1, 2])))
+        [0, 1]
     """
 
     def __init__(
@@ -41,6 +46,11 @@ class ShufflerIterDataPipe(ShuffledPipe):
         datapipe: the stream.
         buffer_size: from how many items the next is drawn.
         unbatch_level: how many levels of lists are taken apart before.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> sorted(IterableWrapper(range(3)).shuffle())
+        [0, 1, 2]
     """
 
     def __init__(self, datapipe, *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:

@@ -29,7 +29,16 @@ def _check_pipes(datapipes):
 
 @functional_datapipe("concat")
 class ConcaterIterDataPipe(IterDataPipe):
-    """Concatenates streams."""
+    """Concatenates streams.
+
+    Args:
+        datapipes: the streams.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import Concater, IterableWrapper
+        >>> list(Concater(IterableWrapper("ab"), IterableWrapper("c")))
+        ['a', 'b', 'c']
+    """
 
     def __init__(self, *datapipes) -> None:
         self.datapipes = _check_pipes(datapipes)
@@ -44,7 +53,16 @@ class ConcaterIterDataPipe(IterDataPipe):
 
 @functional_datapipe("mux")
 class MultiplexerIterDataPipe(IterDataPipe):
-    """Takes one item of each stream in turn, until one ends."""
+    """Takes one item of each stream in turn, until one ends.
+
+    Args:
+        datapipes: the streams.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper("ab").mux(IterableWrapper("xy")))
+        ['a', 'x', 'b', 'y']
+    """
 
     def __init__(self, *datapipes) -> None:
         self.datapipes = datapipes
@@ -66,7 +84,16 @@ class MultiplexerIterDataPipe(IterDataPipe):
 
 @functional_datapipe("zip")
 class ZipperIterDataPipe(IterDataPipe):
-    """Takes tuples of one item of each stream, until one ends."""
+    """Takes tuples of one item of each stream, until one ends.
+
+    Args:
+        datapipes: the streams.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper("ab").zip(IterableWrapper(range(3))))
+        [('a', 0), ('b', 1)]
+    """
 
     def __init__(self, *datapipes) -> None:
         self.datapipes = _check_pipes(datapipes)
@@ -180,6 +207,12 @@ class ForkerIterDataPipe(IterDataPipe):
         num_instances: how many.
         buffer_size: the number of items that one pipe may be ahead of another; -1 for no limit.
         copy: "shallow" or "deep": each gets copies of the items.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> first, second = IterableWrapper(range(2)).fork(2)
+        >>> list(first), list(second)
+        ([0, 1], [0, 1])
     """
 
     def __new__(cls, datapipe, num_instances: int, buffer_size: int = 1000, copy=None):
@@ -212,6 +245,12 @@ class DemultiplexerIterDataPipe(IterDataPipe):
         classifier_fn: a function that gives the number of the stream for an item.
         drop_none: leave out items for which it gives None.
         buffer_size: how many items may wait; -1: any number.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> even, odd = IterableWrapper(range(5)).demux(2, lambda n: n % 2)
+        >>> list(even), list(odd)
+        ([0, 2, 4], [1, 3])
     """
 
     def __new__(

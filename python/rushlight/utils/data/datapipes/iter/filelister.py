@@ -22,6 +22,14 @@ class FileListerIterDataPipe(IterDataPipe):
         abspath: give absolute names.
         non_deterministic: in the order of the system, which may change.
         length: what `len` says; -1: nothing.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from rushlight.utils.data.datapipes.iter import FileLister
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = pathlib.Path(folder, "a.txt").write_text("hello")
+        ...     [pathlib.Path(name).name for name in FileLister(folder, "*.txt")]
+        ['a.txt']
     """
 
     def __init__(
@@ -70,6 +78,14 @@ class FileOpenerIterDataPipe(IterDataPipe):
         datapipe: a stream of names.
         mode, encoding: as `open` has them.
         length: what `len` says; -1: nothing.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from rushlight.utils.data.datapipes.iter import FileLister, FileOpener, StreamReader
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = pathlib.Path(folder, "a.txt").write_text("hello")
+        ...     [text for _, text in StreamReader(FileOpener(FileLister(folder)))]
+        ['hello']
     """
 
     def __init__(self, datapipe, mode: str = "r", encoding=None, length: int = -1) -> None:
@@ -99,6 +115,8 @@ class StreamReaderIterDataPipe(IterDataPipe):
     Args:
         datapipe: a stream of pairs of a name and an open file, which is closed at its end.
         chunk: bytes or characters in a piece; all if None.
+
+    For an example see `utils.data.datapipes.iter.FileOpener`.
     """
 
     def __init__(self, datapipe, chunk: int | None = None) -> None:

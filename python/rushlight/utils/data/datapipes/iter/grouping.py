@@ -19,6 +19,11 @@ class BatcherIterDataPipe(BatchedPipe, IterDataPipe):
         batch_size: the number of samples in a batch.
         drop_last: leave out a last list that is shorter.
         wrapper_class: the type of the lists.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper(range(5)).batch(2))
+        [[0, 1], [2, 3], [4]]
     """
 
     def __iter__(self):
@@ -39,6 +44,11 @@ class UnBatcherIterDataPipe(IterDataPipe):
     Args:
         datapipe: a stream of lists.
         unbatch_level: how many levels of lists are taken apart; -1: all.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper([[1, 2], [3]]).unbatch())
+        [1, 2, 3]
     """
 
     def __init__(self, datapipe, unbatch_level: int = 1) -> None:
@@ -77,6 +87,11 @@ class GrouperIterDataPipe(IterDataPipe):
         guaranteed_group_size: the least number of items in a list that is returned because the
             buffer is full.
         drop_remaining: leave out the lists that are too short for that.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper(["ape", "bee", "ant"]).groupby(lambda word: word[0]))
+        [['ape', 'ant'], ['bee']]
     """
 
     def __init__(

@@ -16,6 +16,11 @@ class FilterIterDataPipe(IterDataPipe):
         datapipe: the stream.
         filter_fn: the function.
         input_col: the column or columns it looks at; the whole item if None.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper(range(5)).filter(lambda n: n > 2))
+        [3, 4]
     """
 
     def __init__(self, datapipe, filter_fn, input_col=None) -> None:

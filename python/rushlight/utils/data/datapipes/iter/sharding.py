@@ -11,7 +11,13 @@ __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
 
 
 class SHARDING_PRIORITIES(enum.IntEnum):
-    """The groups over which a stream is sharded."""
+    """The groups over which a stream is sharded.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter.sharding import SHARDING_PRIORITIES
+        >>> [group.name for group in SHARDING_PRIORITIES]
+        ['DEFAULT', 'DISTRIBUTED', 'MULTIPROCESSING']
+    """
 
     DEFAULT = 1
     DISTRIBUTED = 2
@@ -25,6 +31,15 @@ class ShardingFilterIterDataPipe(IterDataPipe):
     Args:
         source_datapipe: the stream.
         sharding_group_filter: the only group it minds; any if None.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.graph_settings import apply_sharding
+        >>> pipe = IterableWrapper(range(5)).sharding_filter()
+        >>> apply_sharding(pipe, 2, 0)
+        ShardingFilterIterDataPipe
+        >>> list(pipe)
+        [0, 2, 4]
     """
 
     def __init__(self, source_datapipe, sharding_group_filter=None) -> None:

@@ -17,6 +17,11 @@ class IterableWrapperIterDataPipe(IterDataPipe):
     Args:
         iterable: anything that can be iterated over.
         deepcopy: iterate over a copy each time.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper([1, 2]))
+        [1, 2]
     """
 
     def __init__(self, iterable, deepcopy: bool = True) -> None:

@@ -23,6 +23,11 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
     Args:
         sequence: the sequence or mapping to index.
         deepcopy: look into a copy.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper({"a": 1})["a"]
+        1
     """
 
     def __init__(self, sequence, deepcopy: bool = True) -> None:
@@ -44,6 +49,11 @@ class BatcherMapDataPipe(BatchedPipe, MapDataPipe):
         batch_size: the number of samples in a batch.
         drop_last: leave out a last list that is shorter.
         wrapper_class: the type of the lists.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper(range(5)).batch(2)[1]
+        [2, 3]
     """
 
     def __getitem__(self, index):
@@ -67,7 +77,16 @@ class _Joined(MapDataPipe):
 
 @functional_datapipe("concat")
 class ConcaterMapDataPipe(_Joined):
-    """Concatenates datasets."""
+    """Concatenates datasets.
+
+    Args:
+        datapipes: the datasets.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper("ab").concat(SequenceWrapper("c"))[2]
+        'c'
+    """
 
     def __getitem__(self, index):
         before = 0
@@ -83,7 +102,17 @@ class ConcaterMapDataPipe(_Joined):
 
 @functional_datapipe("map")
 class MapperMapDataPipe(MapDataPipe):
-    """Applies a function to each sample."""
+    """Applies a function to each sample.
+
+    Args:
+        datapipe: the samples.
+        fn: the function.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper(range(5)).map(lambda n: n * n)[3]
+        9
+    """
 
     def __init__(self, datapipe, fn=lambda sample: sample) -> None:
         self.datapipe = datapipe
@@ -98,7 +127,16 @@ class MapperMapDataPipe(MapDataPipe):
 
 @functional_datapipe("zip")
 class ZipperMapDataPipe(_Joined):
-    """Takes tuples of the samples of several datasets at one index."""
+    """Takes tuples of the samples of several datasets at one index.
+
+    Args:
+        datapipes: the datasets.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper("ab").zip(SequenceWrapper("xy"))[1]
+        ('b', 'y')
+    """
 
     def __getitem__(self, index):
         return tuple(pipe[index] for pipe in self.datapipes)
@@ -113,6 +151,11 @@ class ShufflerIterDataPipe(ShuffledPipe):
     Args:
         datapipe: the samples.
         indices: of those that are wanted; 0, 1, 2, … if None.
+
+    Example:
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
+        >>> sorted(SequenceWrapper(range(3)).shuffle())
+        [0, 1, 2]
     """
 
     def __init__(self, datapipe, *, indices=None) -> None:

@@ -15,7 +15,7 @@ from rushlight.vision.tv_tensors import Image
 
 from ... import _pictures, _tensors
 from ... import functional as F
-from ._registry import IMAGES, call, kernel, rename_input
+from ._registry import IMAGES, Input, call, kernel, rename_input
 
 _STILLS = (Tensor, Picture, Image)  # videos pass transforms between grey and colours as they are
 
@@ -32,9 +32,22 @@ def _place(image: Any) -> Any:
     return _tensors if isinstance(image, Tensor) else _pictures
 
 
-def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
+def rgb_to_grayscale(inpt: Input, num_output_channels: int = 1) -> Input:
     """Convert to grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal
     ones.
+
+    Args:
+        inpt: an image, a tensor of 1 or 3 channels, or a picture of Pillow; videos stay as they
+            are.
+        num_output_channels: 1 or 3.
+
+    Raises:
+        ValueError: other numbers of channels.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.rgb_to_grayscale(torch.tensor([[[255]], [[0]], [[0]]], dtype=torch.uint8))
+        tensor([[[76]]], dtype=torch.uint8)
     """
     return call(rgb_to_grayscale, inpt, num_output_channels=num_output_channels)
 
@@ -52,8 +65,17 @@ def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
     return _place(image).to_grayscale(image, num_output_channels)
 
 
-def grayscale_to_rgb(inpt: Any) -> Any:
-    """Convert to three channels; images that have three stay as they are."""
+def grayscale_to_rgb(inpt: Input) -> Input:
+    """Convert to three channels; images that have three stay as they are.
+
+    Args:
+        inpt: an image; videos stay as they are.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.grayscale_to_rgb(torch.zeros(1, 4, 4)).shape
+        torch.Size([3, 4, 4])
+    """
     return call(grayscale_to_rgb, inpt)
 
 
@@ -65,8 +87,18 @@ def grayscale_to_rgb_image(image: Any) -> Any:
     return image if image.shape[-3] >= 3 else rgb_to_grayscale_image(image, 3)
 
 
-def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
-    """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness."""
+def adjust_brightness(inpt: Input, brightness_factor: float) -> Input:
+    """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness.
+
+    Args:
+        inpt: an image or a video.
+        brightness_factor: a number, 0 or more.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.adjust_brightness(torch.tensor([[[0.0, 0.2, 0.6]]]), 2)
+        tensor([[[0.0000, 0.4000, 1.0000]]])
+    """
     return call(adjust_brightness, inpt, brightness_factor=brightness_factor)
 
 
@@ -79,8 +111,19 @@ def adjust_brightness_image(image: Any, brightness_factor: float) -> Any:
 adjust_brightness_video = rename_input(adjust_brightness_image, "video")
 
 
-def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
-    """Change the saturation: 0 gives grey, 1 the image."""
+def adjust_saturation(inpt: Input, saturation_factor: float) -> Input:
+    """Change the saturation: 0 gives grey, 1 the image.
+
+    Args:
+        inpt: an image or a video.
+        saturation_factor: a number, 0 or more.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> red = torch.tensor([[[255]], [[0]], [[0]]], dtype=torch.uint8)
+        >>> F.adjust_saturation(red, 0).flatten()
+        tensor([76, 76, 76], dtype=torch.uint8)
+    """
     return call(adjust_saturation, inpt, saturation_factor=saturation_factor)
 
 
@@ -93,8 +136,18 @@ def adjust_saturation_image(image: Any, saturation_factor: float) -> Any:
 adjust_saturation_video = rename_input(adjust_saturation_image, "video")
 
 
-def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
-    """Change the contrast: 0 gives the mean grey, 1 the image."""
+def adjust_contrast(inpt: Input, contrast_factor: float) -> Input:
+    """Change the contrast: 0 gives the mean grey, 1 the image.
+
+    Args:
+        inpt: an image or a video.
+        contrast_factor: a number, 0 or more.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.adjust_contrast(torch.tensor([[[0.0, 1.0]]]), 0.5)
+        tensor([[[0.2500, 0.7500]]])
+    """
     return call(adjust_contrast, inpt, contrast_factor=contrast_factor)
 
 
@@ -107,8 +160,20 @@ def adjust_contrast_image(image: Any, contrast_factor: float) -> Any:
 adjust_contrast_video = rename_input(adjust_contrast_image, "video")
 
 
-def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
-    """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness."""
+def adjust_sharpness(inpt: Input, sharpness_factor: float) -> Input:
+    """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness.
+
+    Args:
+        inpt: an image or a video.
+        sharpness_factor: a number, 0 or more.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> image = torch.zeros(1, 3, 3)
+        >>> image[0, 1, 1] = 1
+        >>> F.adjust_sharpness(image, 0)[0, 1]
+        tensor([0.0000, 0.3846, 0.0000])
+    """
     return call(adjust_sharpness, inpt, sharpness_factor=sharpness_factor)
 
 
@@ -121,8 +186,19 @@ def adjust_sharpness_image(image: Any, sharpness_factor: float) -> Any:
 adjust_sharpness_video = rename_input(adjust_sharpness_image, "video")
 
 
-def adjust_hue(inpt: Any, hue_factor: float) -> Any:
-    """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError)."""
+def adjust_hue(inpt: Input, hue_factor: float) -> Input:
+    """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError).
+
+    Args:
+        inpt: an image or a video.
+        hue_factor: from -0.5 to 0.5, where 1 were the whole circle.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> red = torch.tensor([[[1.0]], [[0.0]], [[0.0]]])
+        >>> F.adjust_hue(red, 1 / 3).flatten()  # green
+        tensor([0., 1., 0.])
+    """
     return call(adjust_hue, inpt, hue_factor=hue_factor)
 
 
@@ -135,8 +211,19 @@ def adjust_hue_image(image: Any, hue_factor: float) -> Any:
 adjust_hue_video = rename_input(adjust_hue_image, "video")
 
 
-def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
-    """Gamma correction: gain * image ** gamma, with white at 1; ValueError for a negative gamma."""
+def adjust_gamma(inpt: Input, gamma: float, gain: float = 1) -> Input:
+    """Gamma correction: gain * image ** gamma, with white at 1; ValueError for a negative gamma.
+
+    Args:
+        inpt: an image or a video.
+        gamma: more than 1 makes dark pixels darker, less than 1 makes them lighter.
+        gain: the factor in front.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.adjust_gamma(torch.tensor([[[0.0, 0.5, 1.0]]]), 2)
+        tensor([[[0.0000, 0.2500, 1.0000]]])
+    """
     return call(adjust_gamma, inpt, gamma=gamma, gain=gain)
 
 
@@ -151,8 +238,18 @@ def adjust_gamma_image(image: Any, gamma: float, gain: float = 1) -> Any:
 adjust_gamma_video = rename_input(adjust_gamma_image, "video")
 
 
-def posterize(inpt: Any, bits: int) -> Any:
-    """Keep only the highest bits, 0 to 8."""
+def posterize(inpt: Input, bits: int) -> Input:
+    """Keep only the highest bits, 0 to 8.
+
+    Args:
+        inpt: an image or a video.
+        bits: how many of 8 bits stay.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.posterize(torch.tensor([[[1, 100, 255]]], dtype=torch.uint8), 1)
+        tensor([[[  0,   0, 128]]], dtype=torch.uint8)
+    """
     return call(posterize, inpt, bits=bits)
 
 
@@ -168,8 +265,18 @@ def posterize_image(image: Any, bits: int) -> Any:
 posterize_video = rename_input(posterize_image, "video")
 
 
-def solarize(inpt: Any, threshold: float) -> Any:
-    """Invert the pixels at or above the threshold."""
+def solarize(inpt: Input, threshold: float) -> Input:
+    """Invert the pixels at or above the threshold.
+
+    Args:
+        inpt: an image or a video.
+        threshold: in the units of the image: 0 to 255 of bytes, 0 to 1 of floats.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.solarize(torch.tensor([[[1, 100, 255]]], dtype=torch.uint8), 100)
+        tensor([[[  1, 155,   0]]], dtype=torch.uint8)
+    """
     return call(solarize, inpt, threshold=threshold)
 
 
@@ -183,8 +290,17 @@ def solarize_image(image: Any, threshold: float) -> Any:
 solarize_video = rename_input(solarize_image, "video")
 
 
-def autocontrast(inpt: Any) -> Any:
-    """Stretch each channel from black to white."""
+def autocontrast(inpt: Input) -> Input:
+    """Stretch each channel from black to white.
+
+    Args:
+        inpt: an image or a video.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.autocontrast(torch.tensor([[[100, 150, 200]]], dtype=torch.uint8))
+        tensor([[[  0, 127, 255]]], dtype=torch.uint8)
+    """
     return call(autocontrast, inpt)
 
 
@@ -199,8 +315,18 @@ def autocontrast_image(image: Any) -> Any:
 autocontrast_video = rename_input(autocontrast_image, "video")
 
 
-def equalize(inpt: Any) -> Any:
-    """Equalise the histogram of each channel."""
+def equalize(inpt: Input) -> Input:
+    """Equalise the histogram of each channel.
+
+    Args:
+        inpt: an image or a video.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> greys = torch.arange(100, 104, dtype=torch.uint8)
+        >>> F.equalize(greys.repeat_interleave(256).reshape(1, 32, 32)).unique()
+        tensor([  0,  85, 171, 255], dtype=torch.uint8)
+    """
     return call(equalize, inpt)
 
 
@@ -216,8 +342,17 @@ def equalize_image(image: Any) -> Any:
 equalize_video = rename_input(equalize_image, "video")
 
 
-def invert(inpt: Any) -> Any:
-    """Invert the colours: white less the image."""
+def invert(inpt: Input) -> Input:
+    """Invert the colours: white less the image.
+
+    Args:
+        inpt: an image or a video.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.invert(torch.tensor([[[0, 100, 255]]], dtype=torch.uint8))
+        tensor([[[255, 155,   0]]], dtype=torch.uint8)
+    """
     return call(invert, inpt)
 
 
@@ -231,8 +366,18 @@ def invert_image(image: Any) -> Any:
 invert_video = rename_input(invert_image, "video")
 
 
-def permute_channels(inpt: Any, permutation: Sequence[int]) -> Any:
-    """Permute the channels."""
+def permute_channels(inpt: Input, permutation: Sequence[int]) -> Input:
+    """Permute the channels.
+
+    Args:
+        inpt: an image or a video.
+        permutation: for each channel of the result the number of the channel that it was.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.permute_channels(torch.tensor([[[1]], [[2]], [[3]]]), [2, 0, 1]).flatten()
+        tensor([3, 1, 2])
+    """
     return call(permute_channels, inpt, permutation=permutation)
 
 

@@ -138,6 +138,11 @@ def convert_bounding_box_format(
         old_format: the old format of a plain tensor.
         new_format: a BoundingBoxFormat or its name; turned boxes stay turned boxes (ValueError).
         inplace: whether numbers may be written into the tensor, where as many are needed.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.convert_bounding_box_format(torch.tensor([[1, 2, 11, 22]]), "xyxy", "xywh")
+        tensor([[ 1,  2, 10, 20]])
     """
     if new_format is None:
         raise TypeError("convert_bounding_box_format() missing 1 required argument: 'new_format'")
@@ -193,6 +198,13 @@ def clamp_bounding_boxes(
         inpt: BoundingBoxes, or a tensor.
         format, canvas_size: of a plain tensor.
         clamping_mode: "soft", "hard", None for no change, or "auto": the one of BoundingBoxes.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> boxes = tv_tensors.BoundingBoxes([[-5, 2, 11, 40]], format="XYXY", canvas_size=(32, 32))
+        >>> F.clamp_bounding_boxes(boxes).tolist()
+        [[0, 2, 11, 32]]
     """
     if clamping_mode not in (None, "soft", "hard", "auto"):
         raise ValueError(f"clamping_mode is 'soft', 'hard', 'auto' or None, not {clamping_mode!r}")
@@ -221,6 +233,11 @@ def clamp_keypoints(inpt: Tensor, canvas_size: Any = None) -> Tensor:
     Args:
         inpt: KeyPoints, or a tensor.
         canvas_size: the canvas size of a plain tensor.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.clamp_keypoints(torch.tensor([[-5, 40]]), canvas_size=(32, 32))
+        tensor([[ 0, 31]])
     """
     kept = isinstance(inpt, KeyPoints)
     if not kept and not is_pure_tensor(inpt):
@@ -287,6 +304,12 @@ def sanitize_bounding_boxes(
         format, canvas_size: of a plain tensor.
         min_size: the least width and height.
         min_area: the least area.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> boxes = torch.tensor([[0, 0, 10, 10], [5, 5, 5, 9]])
+        >>> F.sanitize_bounding_boxes(boxes, format="XYXY", canvas_size=(32, 32))
+        (tensor([[ 0,  0, 10, 10]]), tensor([ True, False]))
     """
     if isinstance(bounding_boxes, Tensor) and bounding_boxes.ndim != 2:
         raise ValueError(f"expected boxes (N, K), but got shape {tuple(bounding_boxes.shape)}")
@@ -320,6 +343,11 @@ def sanitize_keypoints(key_points: Tensor, canvas_size: Any = None) -> tuple[Ten
     Args:
         key_points: KeyPoints, or a tensor.
         canvas_size: the canvas size of a plain tensor.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.sanitize_keypoints(torch.tensor([[1, 1], [40, 1]]), canvas_size=(32, 32))
+        (tensor([[1, 1]]), tensor([ True, False]))
     """
     if is_pure_tensor(key_points):
         if canvas_size is None:

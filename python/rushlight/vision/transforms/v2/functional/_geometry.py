@@ -18,7 +18,7 @@ from ... import _pictures, _tensors
 from ... import functional as F
 from ..._modes import InterpolationMode, mode_of_name
 from . import _places as P
-from ._registry import IMAGES, call, kernel, rename_input
+from ._registry import IMAGES, Input, call, kernel, rename_input
 from ._warps import (  # noqa: F401  # torchvision has them here
     elastic,
     elastic_image,
@@ -37,8 +37,18 @@ _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 # ---- flips ----
 
 
-def horizontal_flip(inpt: Any) -> Any:
-    """Flip horizontally."""
+def horizontal_flip(inpt: Input) -> Input:
+    """Flip horizontally.
+
+    Args:
+        inpt: an input of any kind.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.horizontal_flip(torch.tensor([[[1, 2], [3, 4]]]))
+        tensor([[[2, 1],
+                 [4, 3]]])
+    """
     return call(horizontal_flip, inpt)
 
 
@@ -54,8 +64,18 @@ kernel(horizontal_flip, KeyPoints)(P.horizontal_flip_keypoints)
 kernel(horizontal_flip, BoundingBoxes)(P.horizontal_flip_bounding_boxes)
 
 
-def vertical_flip(inpt: Any) -> Any:
-    """Flip vertically."""
+def vertical_flip(inpt: Input) -> Input:
+    """Flip vertically.
+
+    Args:
+        inpt: an input of any kind.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.vertical_flip(torch.tensor([[[1, 2], [3, 4]]]))
+        tensor([[[3, 4],
+                 [1, 2]]])
+    """
     return call(vertical_flip, inpt)
 
 
@@ -77,12 +97,12 @@ hflip, vflip = horizontal_flip, vertical_flip
 
 
 def resize(
-    inpt: Any,
+    inpt: Input,
     size: Any,
     interpolation: Any = _BILINEAR,
     max_size: int | None = None,
     antialias: bool | None = True,
-) -> Any:
+) -> Input:
     """Resize the input.
 
     Args:
@@ -91,6 +111,13 @@ def resize(
         interpolation: a mode or its name; of masks, nearest or nearest-exact.
         max_size: the longer edge is never longer.
         antialias: whether tensors are smoothed where they get smaller.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.resize(torch.zeros(3, 100, 200), 50).shape  # the shorter edge
+        torch.Size([3, 50, 100])
+        >>> F.resize(torch.zeros(3, 100, 200), (64, 64)).shape
+        torch.Size([3, 64, 64])
     """
     return call(
         resize,
@@ -148,7 +175,7 @@ kernel(resize, BoundingBoxes)(P.resize_bounding_boxes)
 
 
 def affine(
-    inpt: Any,
+    inpt: Input,
     angle: float,
     translate: Any,
     scale: float,
@@ -156,7 +183,7 @@ def affine(
     interpolation: Any = _NEAREST,
     fill: Any = None,
     center: Any = None,
-) -> Any:
+) -> Input:
     """Rotate, translate, scale and shear the input around its centre; its size stays.
 
     Args:
@@ -168,6 +195,11 @@ def affine(
         interpolation: nearest or bilinear, a mode or its name; of masks it is nearest.
         fill: the value of pixels from outside: one, or one for each channel.
         center: (x, y) of the fixed point, from the top left corner; the middle if None.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.affine(torch.tensor([[[1, 2, 3]]]), angle=0, translate=[1, 0], scale=1, shear=0)
+        tensor([[[0, 1, 2]]])
     """
     return call(
         affine,
@@ -220,16 +252,28 @@ kernel(affine, BoundingBoxes)(P.affine_bounding_boxes)
 
 
 def rotate(
-    inpt: Any,
+    inpt: Input,
     angle: float,
     interpolation: Any = _NEAREST,
     expand: bool = False,
     center: Any = None,
     fill: Any = None,
-) -> Any:
+) -> Input:
     """Rotate the input by an angle in degrees, counter-clockwise.
 
-    With `expand` the result is as large as the turned image. Other arguments are those of `affine`.
+    Args:
+        inpt: an input of any kind.
+        angle: in degrees.
+        interpolation: nearest or bilinear, a mode or its name; of masks it is nearest.
+        expand: whether the result is as large as the turned image; else its size stays.
+        center: (x, y) of the fixed point, from the top left corner; the middle if None.
+        fill: the value of pixels from outside: one, or one for each channel.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.rotate(torch.tensor([[[1, 2], [3, 4]]]), 90)
+        tensor([[[2, 4],
+                 [1, 3]]])
     """
     return call(
         rotate,
@@ -288,6 +332,13 @@ def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant
             right, bottom.
         fill: the value of new pixels in mode "constant": one, or one for each channel of images.
         padding_mode: "constant", "edge", "reflect" or "symmetric"; of boxes and points "constant".
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.pad(torch.ones(1, 1, 2), 1)
+        tensor([[[0., 0., 0., 0.],
+                 [0., 1., 1., 0.],
+                 [0., 0., 0., 0.]]])
     """
     return call(pad, inpt, padding=padding, fill=fill, padding_mode=padding_mode)
 
@@ -325,8 +376,22 @@ kernel(pad, KeyPoints)(P.pad_keypoints)
 kernel(pad, BoundingBoxes)(P.pad_bounding_boxes)
 
 
-def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
-    """Crop the input at a position and to a size; pixels outside of the image are 0."""
+def crop(inpt: Input, top: int, left: int, height: int, width: int) -> Input:
+    """Crop the input at a position and to a size; pixels outside of the image are 0.
+
+    Args:
+        inpt: an input of any kind.
+        top: the row of the top left corner.
+        left: its column.
+        height: that of the result.
+        width: that of the result.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.crop(torch.arange(9).reshape(1, 3, 3), top=1, left=1, height=2, width=2)
+        tensor([[[4, 5],
+                 [7, 8]]])
+    """
     return call(crop, inpt, top=top, left=left, height=height, width=width)
 
 
@@ -342,9 +407,18 @@ kernel(crop, KeyPoints)(P.crop_keypoints)
 kernel(crop, BoundingBoxes)(P.crop_bounding_boxes)
 
 
-def center_crop(inpt: Any, output_size: Any) -> Any:
+def center_crop(inpt: Input, output_size: Any) -> Input:
     """Crop the centre of the input; it is padded with zeros if it is smaller than (height,
     width).
+
+    Args:
+        inpt: an input of any kind.
+        output_size: (height, width), or one number for both.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.center_crop(torch.arange(9).reshape(1, 3, 3), 1)
+        tensor([[[4]]])
     """
     return call(center_crop, inpt, output_size=output_size)
 
@@ -362,7 +436,7 @@ kernel(center_crop, BoundingBoxes)(P.center_crop_bounding_boxes)
 
 
 def resized_crop(
-    inpt: Any,
+    inpt: Input,
     top: int,
     left: int,
     height: int,
@@ -370,8 +444,24 @@ def resized_crop(
     size: Any,
     interpolation: Any = _BILINEAR,
     antialias: bool | None = True,
-) -> Any:
-    """Crop the input and resize the result."""
+) -> Input:
+    """Crop the input and resize the result.
+
+    Args:
+        inpt: an input of any kind.
+        top: the row of the top left corner.
+        left: its column.
+        height: that of the part.
+        width: that of the part.
+        size: (height, width) of the result, or its shorter edge.
+        interpolation: a mode or its name; of masks, nearest.
+        antialias: whether tensors are smoothed where they get smaller.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.resized_crop(torch.zeros(3, 100, 100), 10, 10, 50, 50, size=(32, 32)).shape
+        torch.Size([3, 32, 32])
+    """
     return call(
         resized_crop,
         inpt,
@@ -417,7 +507,17 @@ kernel(resized_crop, BoundingBoxes)(P.resized_crop_bounding_boxes)
 
 
 def five_crop(inpt: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Crop the four corners, row by row, and then the centre."""
+    """Crop the four corners, row by row, and then the centre.
+
+    Args:
+        inpt: an image or a video.
+        size: (height, width) of each part, or one number for both.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> [part.item() for part in F.five_crop(torch.arange(9).reshape(1, 3, 3), 1)]
+        [0, 2, 6, 8, 4]
+    """
     return call(five_crop, inpt, size=size)
 
 
@@ -431,7 +531,18 @@ five_crop_video = rename_input(five_crop_image, "video")
 
 
 def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> tuple:
-    """`five_crop` of an image and of the flipped image."""
+    """`five_crop` of an image and of the flipped image.
+
+    Args:
+        inpt: an image or a video.
+        size: (height, width) of each part, or one number for both.
+        vertical_flip: flip top to bottom, not left to right.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> len(F.ten_crop(torch.zeros(3, 32, 32), 24))
+        10
+    """
     return call(ten_crop, inpt, size=size, vertical_flip=vertical_flip)
 
 

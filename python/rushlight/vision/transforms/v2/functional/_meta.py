@@ -14,7 +14,16 @@ from ._registry import IMAGES, call, kernel, rename_input
 
 
 def get_dimensions(inpt: Any) -> list[int]:
-    """The channels, height and width of an image or a video."""
+    """The channels, height and width of an image or a video.
+
+    Args:
+        inpt: an image or a video.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.get_dimensions(torch.zeros(3, 32, 64))
+        [3, 32, 64]
+    """
     return call(get_dimensions, inpt)
 
 
@@ -34,7 +43,16 @@ kernel(get_dimensions, Picture)(F.get_dimensions)
 
 
 def get_num_channels(inpt: Any) -> int:
-    """The number of channels of an image or a video."""
+    """The number of channels of an image or a video.
+
+    Args:
+        inpt: an image or a video.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.get_num_channels(torch.zeros(3, 32, 64))
+        3
+    """
     return call(get_num_channels, inpt)
 
 
@@ -49,7 +67,16 @@ get_image_num_channels = get_num_channels
 
 
 def get_size(inpt: Any) -> list[int]:
-    """The height and width of an input; for boxes and points, those of their image."""
+    """The height and width of an input; for boxes and points, those of their image.
+
+    Args:
+        inpt: an input of any kind.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.get_size(torch.zeros(3, 32, 64))
+        [32, 64]
+    """
     return call(get_size, inpt)
 
 
@@ -64,12 +91,24 @@ get_size_mask = rename_input(get_size_image, "mask")
 
 
 def get_size_bounding_boxes(bounding_box: BoundingBoxes) -> list[int]:
-    """Those of the boxes' image."""
+    """Those of the boxes' image.
+
+    Args:
+        bounding_box: boxes, which know the size of their image.
+
+    For an example see `get_size`.
+    """
     return list(bounding_box.canvas_size)
 
 
 def get_size_keypoints(keypoints: KeyPoints) -> list[int]:
-    """Those of the points' image."""
+    """Those of the points' image.
+
+    Args:
+        keypoints: points, which know the size of their image.
+
+    For an example see `get_size`.
+    """
     return list(keypoints.canvas_size)
 
 
@@ -80,7 +119,16 @@ def _canvas(places: Tensor, canvas_size: tuple[int, int]) -> list[int]:
 
 
 def get_num_frames(inpt: Any) -> int:
-    """The number of frames of a video."""
+    """The number of frames of a video.
+
+    Args:
+        inpt: a video, (..., T, C, H, W).
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.get_num_frames(torch.zeros(16, 3, 32, 64))
+        16
+    """
     return call(get_num_frames, inpt)
 
 

@@ -22,7 +22,7 @@ from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, V
 
 from ... import _tensors
 from ... import functional as F
-from ._registry import IMAGES, call, kernel, rename_input
+from ._registry import IMAGES, Input, call, kernel, rename_input
 
 to_pil_image = F.to_pil_image
 pil_to_tensor = F.pil_to_tensor
@@ -31,9 +31,22 @@ pil_to_tensor = F.pil_to_tensor
 # ---- values ----
 
 
-def normalize(inpt: Any, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Any:
+def normalize(
+    inpt: Input, mean: Sequence[float], std: Sequence[float], inplace: bool = False
+) -> Input:
     """Normalise channels: (image - mean) / std, with a mean and a deviation for each; tensors
     only.
+
+    Args:
+        inpt: an image or a video, a tensor of floating-point numbers.
+        mean: of each channel.
+        std: of each channel.
+        inplace: whether the input itself is changed.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.normalize(torch.tensor([[[0.0, 0.5, 1.0]]]), mean=[0.5], std=[0.5])
+        tensor([[[-1.,  0.,  1.]]])
     """
     return call(normalize, inpt, mean=mean, std=std, inplace=inplace)
 
@@ -49,13 +62,18 @@ def normalize_image(
 normalize_video = rename_input(normalize_image, "video")
 
 
-def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> Any:
+def gaussian_blur(inpt: Input, kernel_size: Any, sigma: Any = None) -> Input:
     """Blur the image with a Gaussian; its edges are mirrored.
 
     Args:
         inpt: an image or a video.
         kernel_size: odd width, or (width, height), in pixels.
         sigma: deviation in pixels, one or (x, y); 0.15 times the kernel's size + 0.35 if None.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.gaussian_blur(torch.tensor([[[0.0, 0.0, 1.0, 0.0, 0.0]]]), [3, 1], 1.0)
+        tensor([[[0.0000, 0.2741, 0.4519, 0.2741, 0.0000]]])
     """
     return call(gaussian_blur, inpt, kernel_size=kernel_size, sigma=sigma)
 
@@ -69,14 +87,20 @@ def gaussian_blur_image(image: Any, kernel_size: Any, sigma: Any = None) -> Any:
 gaussian_blur_video = rename_input(gaussian_blur_image, "video")
 
 
-def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
+def gaussian_noise(inpt: Input, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Input:
     """Add normal noise to the image.
 
     Args:
         inpt: an image or a video, of floating-point numbers or bytes; no picture of Pillow.
-        mean: of the  noise, where white is 1.
+        mean: of the noise, where white is 1.
         sigma: its standard deviation.
         clip: whether numbers beyond black and white become these.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> noisy = F.gaussian_noise(torch.full((1, 64, 64), 0.5), sigma=0.1)
+        >>> 0.09 < noisy.std().item() < 0.11
+        True
     """
     return call(gaussian_noise, inpt, mean=mean, sigma=sigma, clip=clip)
 
@@ -109,8 +133,19 @@ def _no_noise(image: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = Tr
     raise ValueError("Gaussian Noise is not implemented for PIL images.")
 
 
-def to_dtype(inpt: Any, dtype: Any = rushlight.float32, scale: bool = False) -> Any:
-    """Convert the input to another dtype; with `scale`, white of images stays white."""
+def to_dtype(inpt: Input, dtype: Any = rushlight.float32, scale: bool = False) -> Input:
+    """Convert the input to another dtype; with `scale`, white of images stays white.
+
+    Args:
+        inpt: an input of any kind.
+        dtype: the new dtype.
+        scale: whether values of images and videos are scaled, so that white stays white.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.to_dtype(torch.tensor([[[0, 255]]], dtype=torch.uint8), torch.float32, scale=True)
+        tensor([[[0., 1.]]])
+    """
     return call(to_dtype, inpt, dtype=dtype, scale=scale)
 
 
@@ -131,15 +166,38 @@ def _to_dtype(inpt: Tensor, dtype: Any = rushlight.float32) -> Tensor:
 
 
 def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor:
-    """Run `to_dtype` with `scale` on a plain tensor."""
+    """Run `to_dtype` with `scale` on a plain tensor.
+
+    Args:
+        image: a plain tensor.
+        dtype: the new dtype.
+
+    For an example see `to_dtype`.
+    """
     return to_dtype_image(image, dtype, scale=True)
 
 
 # ---- parts and compression ----
 
 
-def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Any:
-    """Replace the region whose top left corner is (i, j) by v."""
+def erase(inpt: Input, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Input:
+    """Replace the region whose top left corner is (i, j) by v.
+
+    Args:
+        inpt: an image or a video.
+        i: the row of the region's top left corner.
+        j: its column.
+        h: the region's height.
+        w: its width.
+        v: the new values, of a shape that broadcasts to that of the region.
+        inplace: whether the input itself is changed; not of pictures of Pillow.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.erase(torch.ones(1, 2, 3), 0, 1, 1, 2, torch.zeros(1, 1, 1))
+        tensor([[[1., 0., 0.],
+                 [1., 1., 1.]]])
+    """
     return call(erase, inpt, i=i, j=j, h=h, w=w, v=v, inplace=inplace)
 
 
@@ -157,7 +215,17 @@ erase_video = rename_input(erase_image, "video")
 
 
 def jpeg(image: Any, quality: int) -> Any:
-    """Compress the image as JPEG with a quality of 1 to 100, and decode it; tensors are bytes."""
+    """Compress the image as JPEG with a quality of 1 to 100, and decode it; tensors are bytes.
+
+    Args:
+        image: an image or a video of bytes.
+        quality: 1 to 100.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.jpeg(torch.zeros(3, 16, 16, dtype=torch.uint8), quality=50).shape
+        torch.Size([3, 16, 16])
+    """
     return call(jpeg, image, quality=quality)
 
 
@@ -183,8 +251,18 @@ jpeg_video = rename_input(jpeg_image, "video")
 # ---- frames ----
 
 
-def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
-    """Choose frames of a video at equal distances."""
+def uniform_temporal_subsample(inpt: Input, num_samples: int) -> Input:
+    """Choose frames of a video at equal distances.
+
+    Args:
+        inpt: a video, (..., T, C, H, W).
+        num_samples: how many frames.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.uniform_temporal_subsample(torch.zeros(16, 3, 8, 8), 4).shape
+        torch.Size([4, 3, 8, 8])
+    """
     return call(uniform_temporal_subsample, inpt, num_samples=num_samples)
 
 
@@ -202,6 +280,15 @@ def uniform_temporal_subsample_video(video: Tensor, num_samples: int) -> Tensor:
 def to_image(inpt: Any) -> Image:
     """Convert a tensor, an array (H, W, C) or (H, W), or a Pillow image to an Image; TypeError for
     anything else.
+
+    Args:
+        inpt: what becomes an image; tensors are (..., C, H, W).
+
+    Example:
+        >>> import numpy as np
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.to_image(np.zeros((32, 64, 3), dtype=np.uint8)).shape
+        torch.Size([3, 32, 64])
     """
     if isinstance(inpt, Tensor | Picture):
         return tv_tensors.Image(inpt)
@@ -212,7 +299,17 @@ def to_image(inpt: Any) -> Image:
 
 
 def to_tensor(inpt: Any) -> Tensor:
-    """Deprecated: run `to_image` and `to_dtype` with `scale`; warns."""
+    """Deprecated: run `to_image` and `to_dtype` with `scale`; warns.
+
+    Args:
+        inpt: a picture of Pillow, or an array (H, W, C).
+
+    Example:
+        >>> import numpy as np
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.to_tensor(np.full((1, 2, 1), 255, dtype=np.uint8))
+        tensor([[[1., 1.]]])
+    """
     warn(
         "The function `to_tensor(...)` is deprecated: to_image(x), and then "
         "to_dtype(x, torch.float32, scale=True), do what it does",
@@ -221,7 +318,13 @@ def to_tensor(inpt: Any) -> Tensor:
 
 
 def get_image_size(inpt: Any) -> list[int]:
-    """Deprecated: the width and height; warns that `get_size` gives (height, width)."""
+    """Deprecated: the width and height; warns that `get_size` gives (height, width).
+
+    Args:
+        inpt: an image or a video.
+
+    For an example see `get_size`.
+    """
     warn(
         "The function `get_image_size(...)` is deprecated: get_size(x) says the height first and "
         "then the width",

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL.Image import Image as Picture
 
 from rushlight import Tensor
+from rushlight._texts.docstrings import arguments, with_arguments
 from rushlight.vision import tv_tensors
 from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video
+
+Input = TypeVar("Input")  # of any kind; the result is of the same
 
 _KERNELS: dict[Callable, dict[type, Callable]] = {}
 
@@ -29,7 +33,18 @@ _OURS = {BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video}
 
 
 def is_pure_tensor(inpt: Any) -> bool:
-    """Whether it is a tensor that does not know what it is."""
+    """Whether it is a tensor that does not know what it is.
+
+    Args:
+        inpt: any object.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> image = torch.ones(3, 2, 2)
+        >>> F.is_pure_tensor(image), F.is_pure_tensor(tv_tensors.Image(image))
+        (True, False)
+    """
     return isinstance(inpt, Tensor) and not isinstance(inpt, TVTensor)
 
 
@@ -62,6 +77,24 @@ def _of_kind(functional: Callable, kernel: Callable, kind: Any) -> Callable:
     return run
 
 
+# What kernels of boxes and points take beside the function's arguments.
+_FIELD_TEXTS = {
+    "format": "what the numbers of a box say: a `BoundingBoxFormat`.",
+    "canvas_size": "(height, width) of the image.",
+    "clamping_mode": '"soft", "hard" or None: how boxes stay within the image.',
+}
+
+
+def _describe(found: Callable, functional: Callable) -> None:
+    """A kernel's docstring goes on with the function's arguments, and says where its example is."""
+    lines = arguments(inspect.cleandoc(functional.__doc__ or ""))
+    said = {name: line.partition(": ")[2] for name, line in lines.items()}
+    first = next(iter(inspect.signature(found).parameters))
+    kind = "a plain tensor, or a picture of Pillow." if first == "image" else "a plain tensor."
+    with_arguments(found, {**_FIELD_TEXTS, **said, first: kind})
+    found.__doc__ = f"{found.__doc__}\n\nFor an example see `{functional.__name__}`."
+
+
 def rename_input(found: Callable, kind: str) -> Callable:
     """A kernel of images under the names, its own and that of its input, of another kind's."""
     first, *rest = inspect.signature(found).parameters.values()
@@ -72,6 +105,8 @@ def rename_input(found: Callable, kind: str) -> Callable:
 
     run.__name__ = run.__qualname__ = found.__name__.replace("image", kind)
     run.__signature__ = inspect.Signature([first.replace(name=kind), *rest])  # type: ignore
+    run.__doc__ = re.sub(r"(?m)^    image: .*", f"    {kind}: a plain tensor.", found.__doc__ or "")
+    run.__doc__ = run.__doc__.replace(" of an image", f" of a {kind}", 1)
     return run
 
 
@@ -80,6 +115,8 @@ def kernel(functional: Callable, *kinds: type) -> Callable:
 
     def decorate(found: Callable) -> Callable:
         place = _KERNELS.setdefault(functional, {})
+        if not found.__name__.startswith("_") and "For an example" not in (found.__doc__ or ""):
+            _describe(found, functional)
         for kind in kinds:
             ours = issubclass(kind, TVTensor)
             place[kind] = _of_kind(functional, found, kind) if ours else found
@@ -97,6 +134,15 @@ def register_kernel(functional: Any, tv_tensor_cls: Any) -> Callable:
 
     Raises:
         ValueError: there is no such function, or the kind is none of one's own.
+
+    Example:
+        >>> from rushlight.vision import tv_tensors
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> class Depth(tv_tensors.TVTensor):
+        ...     pass
+        >>> @F.register_kernel(F.horizontal_flip, Depth)
+        ... def flip_depth(inpt, *args, **kwargs):
+        ...     return inpt.flip(-1)
     """
     if isinstance(functional, str):
         functions = sys.modules[__name__.rpartition(".")[0]]

@@ -12,21 +12,34 @@ from ... import functional as F
 from ..._kinds import place
 from ..._modes import InterpolationMode, mode_of_name
 from . import _places as P
-from ._registry import IMAGES, call, kernel, rename_input
+from ._registry import IMAGES, Input, call, kernel, rename_input
 
 _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 
 
 def perspective(
-    inpt: Any,
+    inpt: Input,
     startpoints: Any,
     endpoints: Any,
     interpolation: Any = _BILINEAR,
     fill: Any = None,
     coefficients: Any = None,
-) -> Any:
-    """The input seen from elsewhere: its points (x, y) `startpoints`, four of them, come to lie at
-    `endpoints`; or by the eight `coefficients` of where pixels come from.
+) -> Input:
+    """Show the input from elsewhere: four of its points come to lie at four others.
+
+    Args:
+        inpt: an input of any kind.
+        startpoints: four points (x, y) of the input.
+        endpoints: where they come to lie.
+        interpolation: a mode or its name; of masks, nearest.
+        fill: the value of pixels from outside: one, or one for each channel.
+        coefficients: in the place of points: the eight numbers that say where pixels come from.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> corners = [[0, 0], [31, 0], [31, 31], [0, 31]]
+        >>> F.perspective(torch.rand(3, 32, 32), corners, [[4, 4], *corners[1:]]).shape
+        torch.Size([3, 32, 32])
     """
     return call(
         perspective,
@@ -69,9 +82,22 @@ kernel(perspective, BoundingBoxes)(P.perspective_bounding_boxes)
 
 
 def elastic(
-    inpt: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
-) -> Any:
-    """Move every pixel by `displacement`, (1, H, W, 2), where 2 is the size of the image."""
+    inpt: Input, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
+) -> Input:
+    """Move every pixel by its own displacement.
+
+    Args:
+        inpt: an input of any kind.
+        displacement: (1, H, W, 2): how far along x and y pixels come from, where 2 is the size of
+            the image.
+        interpolation: a mode or its name; of masks, nearest.
+        fill: the value of pixels from outside: one, or one for each channel.
+
+    Example:
+        >>> from rushlight.vision.transforms.v2 import functional as F
+        >>> F.elastic(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]]))
+        tensor([[[2., 0.]]])
+    """
     return call(elastic, inpt, displacement=displacement, interpolation=interpolation, fill=fill)
 
 
