@@ -29,20 +29,20 @@ op(f"_int8_convolution(Tensor input, float scale, int zero_point, {_WEIGHT}, boo
        "a linear layer. A weight (taps, C) that is not packed is that of one group a channel.")
 op("_codes_of(Tensor self, float scale, int zero_point, ScalarType dtype) -> Tensor",
    kernel=custom(), variants="function", grad="none", own=True,
-   batch="slices: quantised tensors are not batched",
+   batch="leading",
    doc="The nearest codes of float32 numbers, of int8 or uint8: self / scale + zero_point, rounded "
        "to even. Too large numbers and NaN have the last one.")
 op("_numbers_of_codes(Tensor codes, float scale, int zero_point) -> Tensor",
    kernel=custom(), variants="function", grad="none", own=True,
-   batch="slices: quantised tensors are not batched",
+   batch="leading",
    doc="What codes of int8 or uint8 stand for: (codes - zero_point) * scale in float32.")
 op("_combine_codes(Tensor self, float self_scale, int self_zero_point, Tensor other, "
    "float other_scale, int other_zero_point, str how, bool relu, float scale, int zero_point)"
    " -> Tensor",
    kernel=custom(), variants="function", grad="none", own=True,
-   batch="slices: quantised tensors are not batched",
+   batch="aligned",
    doc="The codes of the sum (`how` is \"add\") or the product (\"mul\") of the numbers that codes "
-       "of one dtype and shape stand for, and of its relu.")
+       "of one dtype stand for, and of its relu.")
 op("_block_linear(Tensor input, Tensor weight, Tensor scales, Tensor? zeros, Tensor? bias, "
    "int group, int bits) -> Tensor",
    kernel=custom(place="once"), variants="function", grad="missing", own=True,

@@ -175,13 +175,15 @@ OutSpec _combine_codes(Tensor& self, double& /*self_scale*/, int64_t& self_zero_
                        std::string& how, bool& /*relu*/, double& /*scale*/, int64_t& zero_point) {
   constexpr const char* op = "_combine_codes";
   check_codes(op, "self", self);
-  RL_CHECK(other.dtype() == self.dtype() && other.sizes() == self.sizes(), op,
-           ": other must be of ", self.dtype(), " and of size ", self.sizes(), " as self, not of ",
-           other.dtype(), " and size ", other.sizes());
+  RL_CHECK(other.dtype() == self.dtype(), op, ": other must be of ", self.dtype(),
+           " as self, not of ", other.dtype());
   check_zero_point(op, "self_zero_point", self_zero_point, self.dtype());
   check_zero_point(op, "other_zero_point", other_zero_point, self.dtype());
   check_zero_point(op, "zero_point", zero_point, self.dtype());
   RL_CHECK(how == "add" || how == "mul", op, ": how must be add or mul, not ", how);
+  const DimVector sizes = broadcast_sizes(self.sizes(), other.sizes());
+  self = expand_raw(self, sizes);
+  other = expand_raw(other, sizes);
   if (other.strides() != self.strides()) {
     self = contiguous_raw(self);
     other = contiguous_raw(other);

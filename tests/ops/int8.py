@@ -63,6 +63,7 @@ SAMPLES = {
           for how, scale in (("add", 0.3), ("mul", 4.0)) for relu in (True, False)),
         f"ints(4, 6, {_INT8}.t(), 0.1, -3, ints(6, 4, {_INT8}, 0.2, 30, 'add', False, 0.3, -128",
         f"ints(4, 6, {_INT8}[:, ::2], 0.1, -3, ints(4, 3, {_INT8}, 0.2, 30, 'mul', False, 0.3, 5",
+        f"ints(4, 1, 6, {_INT8}, 0.1, -3, ints(3, 1, {_INT8}, 0.2, 30, 'mul', False, 0.3, 5",
         f"ints(0, 6, {_INT8}, 0.1, -3, ints(0, 6, {_INT8}, 0.2, 30, 'add', True, 0.3, 5",
     ],
     "_block_linear": [
@@ -109,7 +110,7 @@ ERRORS = {
     ],
     "_numbers_of_codes": [("x(3), 0.1, 3", RuntimeError, "codes must be of int8 or uint8"), (f"ints(3, {_INT8}, 0.1, 130", RuntimeError, "zero_point must be")],
     "_combine_codes": [
-        (f"ints(3, {_INT8}, 0.1, 3, ints(4, {_INT8}, 0.1, 3, 'add', True, 0.1, 3", RuntimeError, r"of size \[3\] as self"),
+        (f"ints(3, {_INT8}, 0.1, 3, ints(4, {_INT8}, 0.1, 3, 'add', True, 0.1, 3", RuntimeError, "do not broadcast"),
         (f"ints(3, {_INT8}, 0.1, 3, ints(3, {_UINT8}, 0.1, 3, 'add', True, 0.1, 3", RuntimeError, "other must be of int8"),
         (f"ints(3, {_INT8}, 0.1, 3, ints(3, {_INT8}, 0.1, 3, 'sub', True, 0.1, 3", RuntimeError, "how must be add or mul"),
         (f"ints(3, {_INT8}, 0.1, 3, ints(3, {_INT8}, 0.1, 300, 'add', True, 0.1, 3", RuntimeError, "other_zero_point must be"),

@@ -156,6 +156,7 @@ def _add_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         return out
 
     wrapper.hooked = True  # type: ignore
+    wrapper.__doc__ = step.__doc__ or Optimizer.step.__doc__
     return wrapper
 
 

@@ -300,6 +300,10 @@ class MpiOf : public Mpi {
     RL_CHECK_AS(BackendError, ended == 0, "MPI was finalized before");
     check(Initialized_(&begun));
     if (begun == 0) {
+      if (getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
+        // A process alone needs no daemon of Open MPI, whose program may not be installed.
+        setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+      }
       check(Init_thread_(nullptr, nullptr, thread_multiple, &level));
       own_ = true;
     } else {
