@@ -60,11 +60,9 @@ class SobolEngine:
         ValueError: for a dimension that there are no numbers for.
 
     Example:
-        >>> engine = torch.quasirandom.SobolEngine(dimension=2)
-        >>> engine.draw(3)
-        tensor([[0.0000, 0.0000],
-                [0.5000, 0.5000],
-                [0.7500, 0.2500]])
+        >>> points = torch.quasirandom.SobolEngine(dimension=3)
+        >>> points.draw(4)[-1]
+        tensor([0.2500, 0.7500, 0.7500])
     """
 
     MAXBIT = _BITS

@@ -23,7 +23,8 @@ class verbose:
         enable: means nothing here.
 
     Example:
-        >>> with torch.backends.mkl.verbose(torch.backends.mkl.VERBOSE_ON):
+        >>> level = torch.backends.mkl.VERBOSE_OFF
+        >>> with torch.backends.mkl.verbose(level):
         ...     _ = torch.ones(2, 2) @ torch.ones(2, 2)
     """
 

@@ -48,7 +48,8 @@ class verbose:
         level: means nothing here.
 
     Example:
-        >>> with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
+        >>> level = torch.backends.mkldnn.VERBOSE_OFF
+        >>> with torch.backends.mkldnn.verbose(level):
         ...     _ = torch.ones(2, 2) @ torch.ones(2, 2)
     """
 

@@ -38,9 +38,9 @@ class ModuleTracker:
 
     Example:
         >>> from rushlight.utils.module_tracker import ModuleTracker
-        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2))
-        >>> with ModuleTracker() as tracker:
-        ...     hook = net[0].register_forward_hook(lambda *_: print(sorted(tracker.parents)))
+        >>> running, net = ModuleTracker(), torch.nn.Sequential(torch.nn.Linear(2, 2))
+        >>> hook = net[0].register_forward_hook(lambda *_: print(sorted(running.parents)))
+        >>> with running:
         ...     _ = net(torch.ones(1, 2))
         ['Global', 'Sequential']
     """

@@ -479,13 +479,13 @@ def get_state_dict(
         options: `StateDictOptions`.
 
     Example:
-        >>> from rushlight.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
-        >>> model = torch.nn.Linear(2, 1)
-        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        >>> weights, state = get_state_dict(model, optimizer)
+        >>> from rushlight.distributed.checkpoint import state_dict as states
+        >>> net = torch.nn.Linear(2, 1)
+        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        >>> weights, rest = states.get_state_dict(net, sgd)
         >>> sorted(weights)
         ['bias', 'weight']
-        >>> _ = set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=state)
+        >>> _ = states.set_state_dict(net, sgd, model_state_dict=weights, optim_state_dict=rest)
     """
     optimizers = _as_list(optimizers)
     return (

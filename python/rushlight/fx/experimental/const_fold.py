@@ -104,14 +104,12 @@ def split_const_subgraphs(
 
     Example:
         >>> from rushlight.fx.experimental.const_fold import split_const_subgraphs
-        >>> class Net(torch.nn.Module):
-        ...     def __init__(self):
-        ...         super().__init__()
-        ...         self.weight = torch.nn.Parameter(torch.ones(2))
-        ...
+        >>> class Shifted(torch.nn.Linear):
         ...     def forward(self, x):
-        ...         return x + (self.weight + 1)
-        >>> folded = split_const_subgraphs(Net())
+        ...         return x + (self.bias + 1)
+        >>> shifted = Shifted(1, 2)
+        >>> _ = torch.nn.init.ones_(shifted.bias)
+        >>> folded = split_const_subgraphs(shifted)
         >>> folded(torch.zeros(2))
         tensor([2., 2.], grad_fn=<AddBackward0>)
     """

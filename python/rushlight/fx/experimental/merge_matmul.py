@@ -72,10 +72,11 @@ def merge_matmul(in_mod: nn.Module) -> GraphModule:
 
     Example:
         >>> from rushlight.fx.experimental.merge_matmul import merge_matmul
-        >>> class Net(torch.nn.Module):
-        ...     def forward(self, a, b, c):
-        ...         return torch.matmul(a, c) + torch.matmul(b, c)
-        >>> merged = merge_matmul(Net())
+        >>> class Products(torch.nn.Module):
+        ...     def forward(self, upper, lower, right):
+        ...         first = torch.matmul(upper, right)
+        ...         return first + torch.matmul(lower, right)
+        >>> merged = merge_matmul(Products())
         >>> sum(node.target is torch.matmul for node in merged.graph.nodes)
         1
     """

@@ -78,14 +78,10 @@ def and_masks(*mask_mods):
 
     Example:
         >>> from rushlight.nn.attention.flex_attention import and_masks, create_mask
-        >>> def causal(b, h, q_idx, kv_idx):
-        ...     return q_idx >= kv_idx
-        >>> def near(b, h, q_idx, kv_idx):
-        ...     return q_idx - kv_idx < 2
-        >>> create_mask(and_masks(causal, near), None, None, 3, 3)[0, 0].int()
-        tensor([[1, 0, 0],
-                [1, 1, 0],
-                [0, 1, 1]], dtype=torch.int32)
+        >>> before = lambda batch, head, query, key: query >= key
+        >>> near = lambda batch, head, query, key: query - key < 2
+        >>> create_mask(and_masks(before, near), None, None, 5, 5).sum(-1)
+        tensor([[[1, 2, 2, 2, 2]]])
     """
     return _join_masks(mask_mods, lambda a, b: a & b)
 

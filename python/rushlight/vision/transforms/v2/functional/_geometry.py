@@ -335,10 +335,8 @@ def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant
 
     Example:
         >>> from rushlight.vision.transforms.v2 import functional as F
-        >>> F.pad(torch.ones(1, 1, 2), 1)
-        tensor([[[0., 0., 0., 0.],
-                 [0., 1., 1., 0.],
-                 [0., 0., 0., 0.]]])
+        >>> F.pad(torch.tensor([[[7, 8]]]), [1, 0], fill=3)
+        tensor([[[3, 7, 8, 3]]])
     """
     return call(pad, inpt, padding=padding, fill=fill, padding_mode=padding_mode)
 

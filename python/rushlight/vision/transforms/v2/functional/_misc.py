@@ -72,8 +72,8 @@ def gaussian_blur(inpt: Input, kernel_size: Any, sigma: Any = None) -> Input:
 
     Example:
         >>> from rushlight.vision.transforms.v2 import functional as F
-        >>> F.gaussian_blur(torch.tensor([[[0.0, 0.0, 1.0, 0.0, 0.0]]]), [3, 1], 1.0)
-        tensor([[[0.0000, 0.2741, 0.4519, 0.2741, 0.0000]]])
+        >>> F.gaussian_blur(torch.tensor([[[4.0, 8.0, 6.0]]]), [3, 1], 1.0)
+        tensor([[[6.1925, 6.3556, 7.0963]]])
     """
     return call(gaussian_blur, inpt, kernel_size=kernel_size, sigma=sigma)
 

@@ -95,8 +95,10 @@ def elastic(
 
     Example:
         >>> from rushlight.vision.transforms.v2 import functional as F
-        >>> F.elastic(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]]))
-        tensor([[[2., 0.]]])
+        >>> shift = torch.zeros(1, 1, 2, 2)
+        >>> shift[..., 0] = 1
+        >>> F.elastic(torch.tensor([[[5.0, 8.0]]]), shift)
+        tensor([[[8., 0.]]])
     """
     return call(elastic, inpt, displacement=displacement, interpolation=interpolation, fill=fill)
 
