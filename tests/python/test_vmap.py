@@ -222,6 +222,16 @@ def test_random_numbers():
     assert torch.equal(vmap(torch.rand_like, randomness="same")(x)[2], wanted)
 
 
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_random_slopes_of_batches(randomness):
+    x = torch.randn(3, 4)
+    x[:, 0] = -1  # slopes of these are drawn in each row
+    y = torch.vmap(lambda t: torch.nn.functional.rrelu(t, training=True), randomness=randomness)(x)
+    slopes = (y / x)[x < 0]
+    assert torch.equal(y[x >= 0], x[x >= 0])
+    assert ((slopes >= 1 / 8) & (slopes <= 1 / 3)).all() and slopes.unique().numel() > 1
+
+
 def test_random_numbers_that_vmap_cannot_draw():
     x = torch.zeros(3, 4)
     with pytest.raises(RuntimeError, match="different inplace randomness on an unbatched tensor"):
