@@ -332,10 +332,12 @@ struct PaddedImages {
 // Weights that stay in the second-level cache, as each row of a result reads all of them.
 constexpr int64_t most_weight_bytes = int64_t{512} << 10;
 
-// Whether windows of a row of results are read where they lie, without rows of their codes.
+// Whether windows of a row of results are read where they lie, without rows of their codes. The
+// image with what is around it is at most nine times the image.
 bool reads_in_place(const Window& w, const Int8Gemm& g, int64_t groups) {
   return groups == 1 && w.kernel[0] == 1 && w.in[0] == 1 && w.padding[0] == 0 && w.taps() > 1 &&
-         w.out[2] >= int8_panel && w.channels % int8_group == 0 &&
+         w.padding[1] <= w.in[1] && w.padding[2] <= w.in[2] && w.out[2] >= int8_panel &&
+         w.channels > 0 && w.channels % int8_group == 0 &&
          int8_kernels().takes_runs(w.channels / int8_group) &&
          int8_panels(g.columns) * int8_panel_bytes(g.groups) <= most_weight_bytes;
 }

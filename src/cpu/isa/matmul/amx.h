@@ -33,7 +33,8 @@ inline bool has_amx() {
 // again when it goes, so that threads that sleep keep nothing.
 class AmxShapes {
  public:
-  AmxShapes() = default;
+  // Of rows of so many bytes of codes.
+  explicit AmxShapes(int64_t bytes = amx_bytes) : bytes_(bytes) {}
   AmxShapes(const AmxShapes&) = delete;
   AmxShapes& operator=(const AmxShapes&) = delete;
   ~AmxShapes() {
@@ -42,9 +43,8 @@ class AmxShapes {
     }
   }
 
-  // Registers 0, 1 and 4 belong to `upper` rows and 2, 3 and 5 to `lower` ones, 1 to 16 each, of
-  // `bytes` codes.
-  void set(int64_t upper, int64_t lower, int64_t bytes) {
+  // Registers 0, 1 and 4 belong to `upper` rows and 2, 3 and 5 to `lower` ones, 1 to 16 each.
+  void set(int64_t upper, int64_t lower) {
     if (upper == upper_ && lower == lower_) {
       return;
     }
@@ -57,15 +57,16 @@ class AmxShapes {
       uint16_t row_bytes[16] = {};
       uint8_t rows[16] = {};
     } shapes;
-    const int64_t rows[] = {upper, upper, lower, lower, upper, lower, bytes / 4, bytes / 4};
+    const int64_t rows[] = {upper, upper, lower, lower, upper, lower, bytes_ / 4, bytes_ / 4};
     for (int i = 0; i < 8; i++) {
       shapes.rows[i] = static_cast<uint8_t>(rows[i]);
-      shapes.row_bytes[i] = static_cast<uint16_t>(i == 4 || i == 5 ? bytes : amx_bytes);
+      shapes.row_bytes[i] = static_cast<uint16_t>(i == 4 || i == 5 ? bytes_ : amx_bytes);
     }
     asm volatile("ldtilecfg %0" ::"m"(shapes));
   }
 
  private:
+  int64_t bytes_;
   int64_t upper_ = 0;
   int64_t lower_ = 0;
 };
@@ -81,8 +82,9 @@ class AmxPartSums {
     return part % int8_group == 0 && (part <= amx_bytes || part % amx_bytes == 0);
   }
 
-  explicit AmxPartSums(int64_t part) : part_(part), bytes_(std::min(part, amx_bytes)) {
-    shapes_.set(amx_rows, amx_rows, bytes_);
+  explicit AmxPartSums(int64_t part)
+      : part_(part), bytes_(std::min(part, amx_bytes)), shapes_(bytes_) {
+    shapes_.set(amx_rows, amx_rows);
   }
 
   // Calls f(i, sums) for each of some parts in their order, where sums are 16 x 16. They wait for
@@ -152,9 +154,9 @@ class AmxPartSums {
                  : "memory");
   }
 
-  AmxShapes shapes_;
   int64_t part_;
   int64_t bytes_;
+  AmxShapes shapes_;
 };
 
 // So many of some rows are multiplied by it, the others by vectors.

@@ -13,7 +13,7 @@ class AmxPairs {
   // alpha is 1, and `from` nothing or c with a beta of 1. E is a pair.
   template <class E>
   void multiply(const Micro<E>& z, int64_t rows) {
-    shapes_.set(std::min(rows, amx_rows), std::max<int64_t>(rows - amx_rows, 1), amx_bytes);
+    shapes_.set(std::min(rows, amx_rows), std::max<int64_t>(rows - amx_rows, 1));
     rows > amx_rows ? multiply_halves<2>(z, rows) : multiply_halves<1>(z, rows);
   }
 

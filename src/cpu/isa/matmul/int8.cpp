@@ -291,7 +291,7 @@ class AmxSums {
 
   // Rows of sums are as long as two panels.
   void add_up(const uint8_t* a, int64_t rows, int32_t* sums) {
-    shapes_.set(std::min(rows, amx_rows), std::max<int64_t>(rows - amx_rows, 1), amx_bytes);
+    shapes_.set(std::min(rows, amx_rows), std::max<int64_t>(rows - amx_rows, 1));
     if (rows > amx_rows) {
       count_ == 1 ? add_up_parts<2, 1>(a, rows, sums) : add_up_parts<2, 2>(a, rows, sums);
     } else {
@@ -402,11 +402,11 @@ void multiply(const Int8Gemm& g, int64_t first_row, int64_t last_row, int64_t fi
 }
 
 // Whether rows may lie in runs of so many groups.
-bool takes_runs(int64_t groups) {
+bool takes_runs([[maybe_unused]] int64_t groups) {
 #if defined(__AVX512BW__)
   return !has_amx() || groups % AmxSums::groups_at_once == 0;
 #else
-  return groups > 0;
+  return true;
 #endif
 }
 
