@@ -83,10 +83,10 @@ class _Converter:
         elif node.name in self.plan.quantised:
             self._quantised(node)
         elif node.name in self.plan.on_codes:
-            first, *others = node.args
-            copy = self.graph.node_copy(node, self.form_of)
-            copy.args = (self.codes_of(first), *map_arg(tuple(others), self.form_of))
-            self.codes[node] = copy
+            moved = node.args[0]
+            self.codes[node] = self.graph.node_copy(
+                node, lambda n: self.codes_of(n) if n is moved else self.form_of(n)
+            )
         elif node.name in self.plan.code_inputs:
             self.codes[node] = self.graph.node_copy(node)
         elif _kinds.reads_metadata(node, self.modules):
@@ -108,15 +108,17 @@ class _Converter:
         self.graph.output(type(given)(made) if several else made[0], type_expr=node.type)
 
     def _swap(self, node: Node, mapping: dict[Any, Any]) -> None:
-        parent, _, own = node.target.rpartition(".")
-        made = swap_module(self.modules[node.target], mapping, {})
-        setattr(self.root.get_submodule(parent), own, made)
+        """Once for all calls of a layer: what is quantised has no qconfig."""
+        layer: Any = self.root.get_submodule(node.target)
+        if getattr(layer, "qconfig", None) is None:
+            return
+        if node.name in self.plan.observers:
+            layer.activation_post_process = self.root.get_submodule(self.plan.observers[node.name])
+        self.root.set_submodule(node.target, swap_module(layer, mapping, {}))
 
     def _quantised(self, node: Node) -> None:
         function = _kinds.arithmetic(node, self.modules)
         if function is None:
-            layer: Any = self.modules[node.target]
-            layer.activation_post_process = self.root.get_submodule(self.plan.observers[node.name])
             self._swap(node, mappings.get_default_static_quant_module_mappings())
             self.codes[node] = self.graph.node_copy(node, self.codes_of)
             return

@@ -56,11 +56,6 @@ def _only_user(node: Node) -> Node | None:
     return next(iter(node.users)) if len(node.users) == 1 else None
 
 
-def _set_module(root: nn.Module, name: str, module: nn.Module) -> None:
-    parent, _, own = name.rpartition(".")
-    setattr(root.get_submodule(parent), own, module)
-
-
 def _chain(head: Node, modules: dict[str, nn.Module], calls: Counter[Any]) -> list[Node]:
     """A layer, and the batch norm and the relu that follow and are all that read it."""
     chain = [head]
@@ -94,7 +89,7 @@ def _fuse_layer(graph: GraphModule, chain: list[Node], modules: Any, is_qat: boo
     while len(chain) > 1:
         parts = _modules_of(chain, modules)
         if tuple(type(p) for p in parts) in _METHODS:
-            _set_module(graph, chain[0].target, fuse_known_modules(parts, is_qat)[0])
+            graph.set_submodule(chain[0].target, fuse_known_modules(parts, is_qat)[0])
             for follower in reversed(chain[1:]):
                 _bypass(graph, follower)
             return

@@ -60,7 +60,8 @@ _NAMES_ON_CODES = frozenset({
     "unflatten", "unsqueeze", "view", "view_as",
 })
 # fmt: on
-_METADATA: frozenset[Any] = frozenset({getattr, "size", "dim", "stride", "numel", "is_contiguous"})
+_METADATA = frozenset({"size", "dim", "stride", "numel", "is_contiguous"})
+_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "device", "layout", "requires_grad"})
 
 
 def kind(node: Node, modules: dict[str, nn.Module]) -> Any:
@@ -107,7 +108,13 @@ def takes_codes_as_they_are(node: Node, modules: dict[str, nn.Module]) -> bool:
 
 def reads_metadata(node: Node, modules: dict[str, nn.Module]) -> bool:
     """Whether a node asks a tensor for what codes tell as well."""
-    return kind(node, modules) in _METADATA
+    called = kind(node, modules)
+    return called in _METADATA or (called is getattr and node.args[1] in _ATTRIBUTES)
+
+
+def gives_part(node: Node, modules: dict[str, nn.Module]) -> bool:
+    """Whether a node takes a part of a value, which may be a tuple."""
+    return kind(node, modules) is operator.getitem
 
 
 # Convolutions with their batch norm are layers while they are trained.

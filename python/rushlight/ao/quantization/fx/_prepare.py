@@ -61,8 +61,8 @@ class _Qconfigs:
         return mapping.object_type_qconfigs.get(called, mapping.global_qconfig)
 
 
-def _is_dynamic(qconfig: QConfigAny) -> bool:
-    return qconfig is not None and bool(getattr(qconfig.activation(), "is_dynamic", False))
+def _is_dynamic(qconfig: Any) -> bool:
+    return bool(getattr(qconfig.activation(), "is_dynamic", False))
 
 
 # ---- what works on codes ----
@@ -74,29 +74,44 @@ class _Flow:
     def __init__(self, graph: GraphModule, mapping: QConfigMapping, plan: Plan) -> None:
         self.modules = dict(graph.named_modules())
         self.plan = plan
+        self.numbers: set[Node] = set()  # sizes and what is computed of them alone
         qconfigs = _Qconfigs(graph, mapping)
         self.qconfigs = {node: qconfigs.of(node) for node in graph.graph.nodes}
         for node in graph.graph.nodes:
-            self._decide(node)
+            inputs = node.all_input_nodes
+            of_numbers = bool(inputs) and self.numbers.issuperset(inputs)
+            if of_numbers or _kinds.reads_metadata(node, self.modules):
+                self.numbers.add(node)
+            else:
+                self._decide(node)
         for node in reversed(graph.graph.nodes):
             if self._moves_codes(node):
                 plan.on_codes.add(node.name)
 
     def _decide(self, node: Node) -> None:
         qconfig = self.qconfigs[node]
-        if qconfig is None:
+        layer, dynamic = (f(node, self.modules) for f in (_kinds.is_layer, _kinds.is_dynamic_layer))
+        tensors = self.numbers.isdisjoint(node.all_input_nodes)
+        static = layer or (tensors and _kinds.arithmetic(node, self.modules) is not None)
+        if qconfig is None or not (static or dynamic):
             return
-        if _is_dynamic(qconfig):
-            if _kinds.is_dynamic_layer(node, self.modules):
-                self.plan.dynamic.add(node.name)
-        elif _kinds.is_layer(node, self.modules) or _kinds.arithmetic(node, self.modules):
-            self.plan.quantised.add(node.name)
+        if not _is_dynamic(qconfig):
+            if static:
+                self.plan.quantised.add(node.name)
+        elif dynamic:
+            self.plan.dynamic.add(node.name)
 
     def _moves_codes(self, node: Node) -> bool:
-        """Whether the input of a node is codes, or a user, which is decided, wants some."""
-        if not _kinds.takes_codes_as_they_are(node, self.modules):
+        """Whether the input of a node is codes, or a user, which is decided, wants some.
+
+        What a part is taken of may be a tuple of floats, which has no observer.
+        """
+        if node in self.numbers or not _kinds.takes_codes_as_they_are(node, self.modules):
             return False
-        return any(self.wants_codes(user) for user in node.users) or self._comes_from_codes(node)
+        if self._comes_from_codes(node):
+            return True
+        wanted = any(self.wants_codes(user) for user in node.users)
+        return wanted and not _kinds.gives_part(node, self.modules)
 
     def _comes_from_codes(self, node: Node) -> bool:
         while _kinds.takes_codes_as_they_are(node, self.modules):
@@ -130,10 +145,13 @@ def _insert_observers(graph: GraphModule, flow: _Flow) -> None:
             for value in flow.code_operands(node):
                 if (source := flow.source(value)).name not in plan.code_inputs:
                     wanted.setdefault(source, flow.qconfigs[node])
-    training = graph.training
+    training, of_layers = graph.training, {}  # calls of one layer have one scale
     for n, (value, qconfig) in enumerate(wanted.items()):
         name = f"activation_post_process_{n}"
-        graph.add_submodule(name, qconfig.activation().train(training))
+        if value.name in plan.quantised and value.op == "call_module":
+            name = of_layers.setdefault(value.target, name)
+        if name not in graph._modules:
+            graph.add_submodule(name, qconfig.activation().train(training))
         plan.observers[value.name] = name
         whole = value.name in plan.quantised
         readers = [u for u in value.users if whole or value in flow.code_operands(u)]
@@ -147,9 +165,8 @@ def _swap_for_training(graph: GraphModule, flow: _Flow) -> None:
     chosen = mappings.get_default_qat_module_mappings()
     for node in graph.graph.nodes:
         if node.name in flow.plan.quantised and node.op == "call_module":
-            parent, _, own = node.target.rpartition(".")
-            made = swap_module(flow.modules[node.target], chosen, {})
-            setattr(graph.get_submodule(parent), own, made)
+            layer = graph.get_submodule(node.target)
+            graph.set_submodule(node.target, swap_module(layer, chosen, {}))
 
 
 def prepare(
