@@ -12,44 +12,23 @@
 #include "cpu/isa/matmul/amx.h"
 #include "cpu/scratch.h"
 #endif
-#include "cpu/isa/matmul/byte_products.h"
-#include "cpu/isa/simd.h"
+#include "cpu/isa/matmul/block_products.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-using F = Simd<float>;
-constexpr int vectors = int8_panel / lanes;
-
 #if defined(__AVX512BW__)
 constexpr int64_t most_rows = 8;
-F::V to_floats(V x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
 V subtract(V a, V b) { return _mm512_sub_epi32(a, b); }
-V multiply_lanes(V a, V b) { return _mm512_mullo_epi32(a, b); }
 V upper_halves(V x) { return _mm512_srli_epi16(x, 4); }
-V widened(const uint8_t* p) {
-  return _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-}
 #elif defined(__AVX2__)
 constexpr int64_t most_rows = 4;
-F::V to_floats(V x) { return _mm256_cvtepi32_ps(x); }
 V subtract(V a, V b) { return _mm256_sub_epi32(a, b); }
-V multiply_lanes(V a, V b) { return _mm256_mullo_epi32(a, b); }
 V upper_halves(V x) { return _mm256_srli_epi16(x, 4); }
-V widened(const uint8_t* p) {
-  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-}
 #else
 constexpr int64_t most_rows = 2;
-F::V to_floats(V x) { return _mm_cvtepi32_ps(x); }
 V subtract(V a, V b) { return _mm_sub_epi32(a, b); }
-V multiply_lanes(V a, V b) { return _mm_mullo_epi32(a, b); }
 V upper_halves(V x) { return _mm_srli_epi16(x, 4); }
-V widened(const uint8_t* p) {
-  int32_t four;
-  std::memcpy(&four, p, sizeof(four));
-  return _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four));
-}
 #endif
 
 // ---- the input ----
@@ -208,22 +187,6 @@ void add_block(const BlockGemm& g, int64_t row, const uint8_t* panel, int64_t bl
   }
 }
 
-inline void write_results(const BlockGemm& g, int64_t row, int64_t rows, int64_t p,
-                          const F::V* totals) {
-  const int64_t column = p * int8_panel;
-  const int64_t n = std::min(int8_panel, g.columns - column);
-  for (int64_t r = 0; r < rows; r++) {
-    float y[int8_panel];
-    for (int v = 0; v < vectors; v++) {
-      F::store(y + v * lanes, totals[r * vectors + v]);
-    }
-    float* const to = g.out + (row + r) * g.columns + column;
-    for (int64_t j = 0; j < n; j++) {
-      to[j] = g.bias == nullptr ? y[j] : y[j] + g.bias[column + j];
-    }
-  }
-}
-
 // The results of some rows and a panel.
 template <class Way, int bits, int rows>
 void multiply_panel(const BlockGemm& g, int64_t row, int64_t p) {
@@ -238,7 +201,7 @@ void multiply_panel(const BlockGemm& g, int64_t row, int64_t p) {
     add_block<Way, bits, rows>(g, row, panel + b * block_bytes, b, weights_of(g, b, column),
                                totals);
   }
-  write_results(g, row, rows, p, totals);
+  write_results(g, row, rows, column, totals);
 }
 
 using Multiply = void (*)(const BlockGemm&, int64_t row, int64_t panel);
@@ -337,7 +300,7 @@ void multiply_unpacked(const AmxPartSums& parts, const BlockGemm& g, int64_t row
   for (int64_t r = 0; r < amx_rows; r++) {
     results[r] = totals[r];
   }
-  write_results(g, row, amx_rows, p, results);
+  write_results(g, row, amx_rows, p * int8_panel, results);
 }
 
 bool can_be_unpacked(const BlockGemm& g) {

@@ -11,20 +11,15 @@
 #include "cpu/isa/matmul/amx.h"
 #include "cpu/scratch.h"
 #endif
-#include "cpu/isa/matmul/byte_products.h"
-#include "cpu/isa/simd.h"
+#include "cpu/isa/matmul/block_products.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-using F = Simd<float>;
-constexpr int vectors = int8_panel / lanes;
 constexpr int64_t most_rows = 16;
 constexpr int64_t unit_bytes = int8_panel * int8_group;
 
 #if defined(__AVX512BW__)
-F::V to_floats(V x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
-V multiply_lanes(V a, V b) { return _mm512_mullo_epi32(a, b); }
 V either(V a, V b) { return _mm512_or_si512(a, b); }
 V differing(V a, V b) { return _mm512_xor_si512(a, b); }
 template <int n>
@@ -36,15 +31,7 @@ V right(V x) {
   return _mm512_srli_epi16(x, n);
 }
 V upper_words(V x) { return _mm512_maskz_slli_epi32(0xffff, x, 16); }
-V widened(const uint8_t* p) {
-  return _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-}
-V widened(const int8_t* p) {
-  return _mm512_maskz_cvtepi8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-}
 #elif defined(__AVX2__)
-F::V to_floats(V x) { return _mm256_cvtepi32_ps(x); }
-V multiply_lanes(V a, V b) { return _mm256_mullo_epi32(a, b); }
 V either(V a, V b) { return _mm256_or_si256(a, b); }
 V differing(V a, V b) { return _mm256_xor_si256(a, b); }
 template <int n>
@@ -56,15 +43,7 @@ V right(V x) {
   return _mm256_srli_epi16(x, n);
 }
 V upper_words(V x) { return _mm256_slli_epi32(x, 16); }
-V widened(const uint8_t* p) {
-  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-}
-V widened(const int8_t* p) {
-  return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-}
 #else
-F::V to_floats(V x) { return _mm_cvtepi32_ps(x); }
-V multiply_lanes(V a, V b) { return _mm_mullo_epi32(a, b); }
 V either(V a, V b) { return _mm_or_si128(a, b); }
 V differing(V a, V b) { return _mm_xor_si128(a, b); }
 template <int n>
@@ -76,13 +55,6 @@ V right(V x) {
   return _mm_srli_epi16(x, n);
 }
 V upper_words(V x) { return _mm_slli_epi32(x, 16); }
-V four_bytes(const void* p) {
-  int32_t four;
-  std::memcpy(&four, p, sizeof(four));
-  return _mm_cvtsi32_si128(four);
-}
-V widened(const uint8_t* p) { return _mm_cvtepu8_epi32(four_bytes(p)); }
-V widened(const int8_t* p) { return _mm_cvtepi8_epi32(four_bytes(p)); }
 #endif
 
 V lower_half(V x) { return both(x, broadcast(0x0f0f0f0f)); }
@@ -359,21 +331,6 @@ inline __attribute__((always_inline)) void fetch_next_panel(const uint8_t* panel
   const uint8_t* const next = panel + (blocks + block) * bytes;
   for (int64_t i = 0; i < bytes; i += 64) {
     __builtin_prefetch(next + i);
-  }
-}
-
-void write_results(const GgufGemm& g, int64_t row, int64_t rows, int64_t column,
-                   const F::V* totals) {
-  const int64_t n = std::min(int8_panel, g.columns - column);
-  for (int64_t r = 0; r < rows; r++) {
-    float y[int8_panel];
-    for (int v = 0; v < vectors; v++) {
-      F::store(y + v * lanes, totals[r * vectors + v]);
-    }
-    float* const to = g.out + (row + r) * g.columns + column;
-    for (int64_t j = 0; j < n; j++) {
-      to[j] = g.bias == nullptr ? y[j] : y[j] + g.bias[column + j];
-    }
   }
 }
 
