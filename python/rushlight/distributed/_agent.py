@@ -7,6 +7,7 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 import string
 import subprocess
 import sys
@@ -43,7 +44,7 @@ class Settings:
     role: str = "default"
     host: str = "127.0.0.1"
     port: int = 0
-    hosts_store: bool | None = None  # None: whoever can
+    hosts_store: bool | None = None  # None: the first on the machine that `host` names
     max_restarts: int = 0
     interval: float = 0.1
     last_call: float = 30.0
@@ -66,11 +67,13 @@ class Settings:
     label: str = "[${role_name}${local_rank}]:"
 
     def wait_as(self, conf: dict[str, Any]) -> None:
-        """How long machines are waited for, as the options of a rendezvous say."""
+        """How long machines are waited for, and who holds the store, as a rendezvous's options say."""
         self.beat = float(conf.get("keep_alive_interval", 5))
         self.silence = self.beat * float(conf.get("keep_alive_max_attempt", 3))
         self.join_timeout = float(conf.get("join_timeout", conf.get("timeout", 600)))
         self.last_call = float(conf.get("last_call_timeout", 30))
+        if "is_host" in conf:  # for a host whose address a router translates
+            self.hosts_store = str(conf["is_host"]).lower() in ("1", "true", "t", "yes", "y")
 
     def meet_at(
         self, backend: str, endpoint: str, rank: int, address: str = "127.0.0.1", port: int = 29500
@@ -93,6 +96,19 @@ class Settings:
             self.port = int(number) if host else 29400
         else:
             raise ValueError(f"rdzv_backend {backend} is not one of: static, c10d")
+
+
+def _is_own_address(host: str) -> bool:
+    """Whether a host's name stands for an address of this machine."""
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+    except socket.gaierror:
+        return False
+    for family, kind, protocol, _, address in found:
+        with contextlib.suppress(OSError), socket.socket(family, kind, protocol) as trial:
+            trial.bind(address)
+            return True
+    return False
 
 
 class _Signal(SystemExit):
@@ -170,7 +186,8 @@ class Agent:
         s = self.settings
         timeout = timedelta(seconds=s.join_timeout)
         store = None
-        if s.hosts_store is not False:
+        hosts = _is_own_address(s.host) if s.hosts_store is None else s.hosts_store
+        if hosts:
             try:
                 store = _types.TCPStore(s.host, s.port, None, True, timeout)
                 s.port = store.port

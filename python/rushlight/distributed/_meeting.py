@@ -18,7 +18,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from rushlight import _C
+
 __all__ = ["Meeting"]
+
+_types: Any = _C._load_distributed()
 
 # How long the machine with the store waits for the others to read what it has written last.
 READING_SECONDS = 10
@@ -129,7 +133,7 @@ class Meeting:
                 return False
             time.sleep(0.1)
             state = self._change(lambda _: False)
-        self._part(len(state.members))
+        self._part(state)
         return True
 
     def give_up(self, why: str) -> None:
@@ -139,7 +143,7 @@ class Meeting:
             state.end = state.end or f"{why} on {socket.gethostname()}"
             return True
 
-        self._part(len(self._change(change).members))
+        self._part(self._change(change))
 
     def close(self) -> None:
         """Beat no more."""
@@ -187,15 +191,22 @@ class Meeting:
 
     def _raise_end(self, state: _State) -> None:
         if state.end:
-            self._store.add("parted", 1)
+            self._say_parted()
             raise RuntimeError(f"the launch {self._settings.run_id} has ended: {state.end}")
 
-    def _part(self, machines: int) -> None:
-        """The store stays until all have read the state: it ends with its launcher."""
-        self._store.add("parted", 1)
+    def _part(self, state: _State) -> None:
+        """Leave; the machine with the store, which ends with it, once all members have read `state`."""
+        self._say_parted()
         end = time.monotonic() + READING_SECONDS
-        while self._serves and self._store.add("parted", 0) < machines and time.monotonic() < end:
+        while self._serves and time.monotonic() < end:
+            if all(self._store.add(f"parted/{name}", 0) for name in state.members):
+                return
             time.sleep(0.02)
+
+    def _say_parted(self) -> None:
+        """The machine with the store may hear this and be gone before it has answered."""
+        with contextlib.suppress(_types.DistNetworkError):
+            self._store.add(f"parted/{self.name}", 1)
 
     # ---- who is gone ----
 
