@@ -67,7 +67,7 @@ class Settings:
     label: str = "[${role_name}${local_rank}]:"
 
     def wait_as(self, conf: dict[str, Any]) -> None:
-        """How long machines are waited for, and who holds the store, as a rendezvous's options say."""
+        """Set how long machines are waited for, and who holds the store, by options."""
         self.beat = float(conf.get("keep_alive_interval", 5))
         self.silence = self.beat * float(conf.get("keep_alive_max_attempt", 3))
         self.join_timeout = float(conf.get("join_timeout", conf.get("timeout", 600)))

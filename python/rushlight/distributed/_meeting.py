@@ -195,7 +195,7 @@ class Meeting:
             raise RuntimeError(f"the launch {self._settings.run_id} has ended: {state.end}")
 
     def _part(self, state: _State) -> None:
-        """Leave; the machine with the store, which ends with it, once all members have read `state`."""
+        """Leave; the machine with the store not before all members have read `state`."""
         self._say_parted()
         end = time.monotonic() + READING_SECONDS
         while self._serves and time.monotonic() < end:
