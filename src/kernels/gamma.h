@@ -109,6 +109,9 @@ RL_INLINE float digamma_single(float argument) {
 // whose coefficients are (2k)! / B(2k).
 RL_INLINE double zeta_above(double s, double q) {
   double sum = math::pow(q, -s);
+  if (sum == 0) {  // nor is any other term as large as the smallest number
+    return 0;
+  }
   double a = q;
   double b = 0;
   for (int i = 0; i < 9 || a <= 9; i++) {

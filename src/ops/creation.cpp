@@ -186,21 +186,24 @@ Tensor arithmetic_range(const char* op, const Scalar& start, const Scalar& end, 
                         bool with_end, ScalarType dtype, Device device) {
   RL_CHECK(!start.is_complex() && !end.is_complex() && !step.is_complex(), op,
            ": complex bounds are not supported");
-  const bool integral = is_integral(dtype) && start.is_integral(true) && end.is_integral(true) &&
-                        step.is_integral(true);
+  // Integers cut the bounds first; but `arange` of less than 64 bits counts before.
+  const bool integral =
+      is_integral(dtype) &&
+      (with_end || dtype == kInt64 ||
+       (start.is_integral(true) && end.is_integral(true) && step.is_integral(true)));
   const double from = start.as<double>();
   const double to = end.as<double>();
   const double by = step.as<double>();
-  RL_CHECK(by != 0, "step must be nonzero");
+  RL_CHECK(by != 0 && (!integral || step.as<int64_t>() != 0), "step must be nonzero");
   RL_CHECK(std::isfinite(from) && std::isfinite(to), "unsupported range: ", from, " -> ", to);
   RL_CHECK((by > 0 && to >= from) || (by < 0 && to <= from), "a step of ", by,
            " does not lead from ", from, " to ", to, ": its sign is inconsistent with the bounds");
   double count = 0;
-  if (integral && !with_end) {
+  if (integral) {
     const auto wide = [](const Scalar& s) { return static_cast<__int128>(s.as<int64_t>()); };
     const __int128 span = wide(end) - wide(start);
     const __int128 s = wide(step);
-    const __int128 steps = (span + s + (s > 0 ? -1 : 1)) / s;
+    const __int128 steps = with_end ? span / s + 1 : (span + s + (s > 0 ? -1 : 1)) / s;
     count = static_cast<double>(steps);
   } else {
     count = with_end ? std::floor((to - from) / by + 1) : std::ceil((to - from) / by);

@@ -341,10 +341,10 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
 Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
   RL_CHECK(self.dim() == other.dim(), "linalg.cross: both inputs need as many dimensions, not ",
            self.dim(), " and ", other.dim());
+  RL_CHECK_INDEX(self.dim() > 0, "linalg.cross: a 0-d tensor has no dimension ", dim);
   const int64_t d = wrap_dim(dim, self.dim());
-  RL_CHECK(self.dim() > 0 && self.size(d) == 3 && other.size(d) == 3,
-           "linalg.cross: inputs dimension ", dim, " must have length 3. Got ",
-           self.dim() > 0 ? self.size(d) : 1, " and ", other.dim() > 0 ? other.size(d) : 1);
+  RL_CHECK(self.size(d) == 3 && other.size(d) == 3, "linalg.cross: inputs dimension ", dim,
+           " must have length 3. Got ", self.size(d), " and ", other.size(d));
   const DimVector sizes = broadcast_sizes(self.sizes(), other.sizes());
   const Tensor a = self.expand(sizes);
   const Tensor b = other.expand(sizes);

@@ -260,7 +260,11 @@ Tensor _multinomial(const Tensor& p, int64_t num_samples, bool replacement,
   if (p.numel() == 0) {
     DimVector sizes(p.sizes());
     sizes[sizes.size() - 1] = num_samples;
-    return make_empty(sizes, kInt64, p.device());
+    const Tensor none = make_empty(sizes, kInt64, p.device());
+    RL_CHECK(
+        none.numel() == 0,
+        "invalid multinomial distribution (sum of probabilities <= 0): it has no probabilities");
+    return none;
   }
   RL_CHECK(p.is_meta() || p.isfinite().logical_and(p.ge(0)).all().item().toBool(),
            "probability tensor contains either `inf`, `nan` or element < 0");

@@ -152,3 +152,26 @@ def test_the_class_called_with_a_tensor_gives_a_view():
     z = torch.zeros(2)
     torch.Tensor(z).add_(1)
     assert z.tolist() == [1, 1] and z._version == 1
+
+
+def test_ranges_of_integers_with_bounds_that_are_none():
+    """int64 cuts bounds and step first; smaller integers count before that, and cut where they begin."""
+    cases = [
+        ((-1, 0.5), [-1], [-1, 0]),
+        ((0, 2.5), [0, 1], [0, 1, 2]),
+        ((5, 0, -1.5), [5, 4, 3, 2, 1], [5, 4, 3, 2]),
+        ((0, 5, 2.5), [0, 2, 4], [0, 2]),
+        ((-0.5, 0.5), [], [0]),
+        ((0, 2**40 + 0.5, 2**39), [0, 2**39], None),
+    ]
+    for bounds, whole, narrow in cases:
+        assert torch.arange(*bounds, dtype=torch.int64).tolist() == whole
+        assert torch.arange(*bounds, out=torch.empty(0, dtype=torch.int64)).tolist() == whole
+        if narrow is not None:
+            assert torch.arange(*bounds, dtype=torch.int32).tolist() == narrow
+    with pytest.raises(RuntimeError, match="step must be nonzero"):
+        torch.arange(0, 3, 0.5, dtype=torch.int64)
+    with pytest.warns(UserWarning, match="deprecated"):
+        for dtype in (torch.int64, torch.int32):
+            assert torch.range(5, 0, -1.5, dtype=dtype).tolist() == [5, 4, 3, 2, 1, 0]
+            assert torch.range(-1, 0.5, dtype=dtype).tolist() == [-1, 0]

@@ -44,3 +44,13 @@ def test_workers_know_their_share():
     assert list(DataLoader(Shares(), batch_size=None)) == ["alone"]
     loader = DataLoader(Shares(), batch_size=None, num_workers=2)
     assert list(loader) == ["0 of 2", "1 of 2"]
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+def test_nothing_is_drawn_from_nothing(replacement):
+    for weights in (torch.ones(0), torch.ones(2, 0)):
+        with pytest.raises(RuntimeError, match="multinomial|without replacement"):
+            torch.multinomial(weights, 2, replacement)
+    assert torch.multinomial(torch.ones(0, 3), 2, replacement).shape == (0, 2)
+    with pytest.raises(RuntimeError, match="multinomial|without replacement"):
+        list(WeightedRandomSampler([], 2, replacement))

@@ -163,3 +163,13 @@ def test_equal_middle_elements_share_the_gradient():
     x = torch.tensor([1.0, math.nan, math.nan], requires_grad=True)
     x.median().backward()
     assert x.grad.tolist() == [0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("dim", [0, -1])
+def test_a_number_has_no_slices(dim):
+    for op in (torch.unique, torch.unique_consecutive):
+        with pytest.raises(IndexError, match="0-d"):
+            op(torch.tensor(3.0), dim=dim)
+        assert op(torch.tensor(3.0)).tolist() == [3]
+    with pytest.raises(IndexError, match="0-d"):
+        torch.linalg.cross(torch.tensor(3.0), torch.tensor(3.0), dim=dim)

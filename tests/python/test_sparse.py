@@ -775,3 +775,25 @@ def test_specified_elements_are_filled():
         assert t.to_dense().tolist() == [[0, 2], [2, 2]]
     with pytest.raises(NotImplementedError, match="fill_"):
         dense.to_sparse().fill_(2)
+
+
+def test_one_number_for_both_sides_of_blocks():
+    x = torch.arange(16.0).view(4, 4)
+    for made in (
+        x.to_sparse_bsr(2),
+        x.to_sparse_bsc(2),
+        x.to_sparse(layout=torch.sparse_bsr, blocksize=2),
+    ):
+        assert made.values().shape == (4, 2, 2) and torch.equal(made.to_dense(), x)
+    with pytest.raises(RuntimeError, match="blocksize is two numbers"):
+        x.to_sparse_bsr((2, 2, 2))
+
+
+def test_kinds_of_errors_of_sparse_ops():
+    with pytest.raises(RuntimeError, match="hspmm: mat1 has to be sparse in both"):
+        torch.hspmm(torch.ones(3, 3).to_sparse(1), torch.ones(3, 2))
+    for op in (torch.sparse.softmax, torch.sparse.log_softmax):
+        for x in (torch.eye(2).long(), torch.eye(2).bool()):
+            with pytest.raises(NotImplementedError, match="softmax"):
+                op(x.to_sparse(), 0)
+        assert op(torch.eye(2).long().to_sparse(), 0, dtype=torch.float64).dtype is torch.float64

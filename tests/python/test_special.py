@@ -109,3 +109,11 @@ def test_incomplete_gamma_functions_of_large_numbers(a):
     np.testing.assert_allclose(upper + lower, 1, rtol=1e-15)
     far = np.array([a / 2, 2 * a])
     assert run("gammaincc", np.full(2, a), far).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("s", [200.0, 1e30, 1e300])
+def test_zeta_of_large_exponents(s):
+    """The first term decides: none is left from 10 on; below 0 the largest is infinite."""
+    q = [10.0, 1e30, 2.5e300, 0.02, -0.02]
+    got = run("zeta", np.full(5, s), np.array(q))
+    assert got.tolist() == pytest.approx([10.0**-s if s < 300 else 0, 0, 0, np.inf, np.inf])

@@ -486,7 +486,11 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
                (is_sparse(self) && !blocksize.has_value() && layout_of(self) == wanted),
            "to_sparse: conversion from ", layout_text(layout_of(self)), " to ", layout_text(wanted),
            blocks ? " requires blocksize" : " does not take blocksize");
-  RL_CHECK(!blocksize.has_value() || (*blocksize).size() == 2,
+  DimVector block(blocksize.value_or(IntArrayRef()));
+  if (block.size() == 1) {  // one number stands for both
+    block.push_back(block[0]);
+  }
+  RL_CHECK(!blocksize.has_value() || block.size() == 2,
            "to_sparse: blocksize is two numbers, but got ", *blocksize);
   const int64_t dense = dense_dim.value_or(is_sparse(self) ? sparse::dense_dims(self) : 0);
   RL_CHECK(dense >= 0 && dense <= self.dim(), "to_sparse: dense_dim out of range");
@@ -509,8 +513,8 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
       return sparse::is_coo(self) ? made : sparse::with_indices_as(made, self);
     }
   }
-  const Tensor made = sparse::compress_dense(
-      sparse::as_dense(self), wanted, blocks ? IntArrayRef(*blocksize) : IntArrayRef(), dense);
+  const Tensor made =
+      sparse::compress_dense(sparse::as_dense(self), wanted, IntArrayRef(block), dense);
   return is_sparse(self) && !sparse::is_coo(self) ? sparse::with_indices_as(made, self) : made;
 }
 Tensor to_sparse_sparse_dim(const Tensor& self, int64_t sparse_dim) {

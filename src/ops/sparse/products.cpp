@@ -352,6 +352,9 @@ Tensor softmax_of_entries(const Tensor& self, int64_t dim, std::optional<ScalarT
   if (dtype.has_value()) {
     values = values.to(*dtype);
   }
+  if (!is_floating(values.dtype()) && !is_complex(values.dtype())) {
+    dtype_not_implemented(log ? "sparse.log_softmax" : "sparse.softmax", values.dtype());
+  }
   if (d >= n) {
     const Tensor made = log ? rushlight::log_softmax(values, d - n + 1, {})
                             : rushlight::softmax(values, d - n + 1, {});
@@ -429,6 +432,10 @@ Tensor smm(const Tensor& self, const Tensor& mat2) {
 Tensor hspmm(const Tensor& mat1, const Tensor& mat2) {
   sparse::check_matrices("hspmm", mat1, mat2);
   const Tensor coo = sparse::as_coo(mat1);
+  RL_CHECK(sparse::sparse_dims(coo) == 2,
+           "hspmm: mat1 has to be sparse in both dimensions, but is "
+           "in ",
+           sparse::sparse_dims(coo));
   const Tensor& indices = sparse::sparse_impl(coo).first();
   const sparse::Unique rows = sparse::unique_columns(indices.narrow(0, 0, 1), {mat1.size(0)});
   const Tensor product =

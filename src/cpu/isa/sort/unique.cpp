@@ -71,7 +71,7 @@ Tensor with_sizes(const Tensor& t, IntArrayRef sizes) {
 
 // Slices along `dim` as contiguous rows: [n][the rest].
 Tensor slices_of(const char* op, const Tensor& t, int64_t dim) {
-  RL_CHECK(t.dim() > 0, op, ": a 0-d tensor has no dimension to be unique along");
+  RL_CHECK_INDEX(t.dim() > 0, op, ": a 0-d tensor has no dimension to be unique along");
   check_unique_slices(op, t.sizes()[dim], t.numel());
   DimVector sizes = t.sizes();
   DimVector strides = t.strides();
