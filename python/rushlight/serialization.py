@@ -391,6 +391,8 @@ def load(
             "file that is open, like io.BytesIO"
         )
     pickle_load_args.setdefault("encoding", "utf-8")
+    if pickle_module in (None, pickle):
+        pickle.Unpickler(io.BytesIO(), **pickle_load_args)  # TypeError for what it does not take
     if is_path and _is_pipe(f):
         if mmap:
             raise ValueError(f"load: {f} is a pipe, which cannot be mapped (mmap=True)")

@@ -1,6 +1,8 @@
 """Datasets, samplers, collation and the loader."""
 
+import copy
 import itertools
+import pickle
 from collections import namedtuple
 
 import pytest
@@ -183,3 +185,13 @@ def test_iterators_take_loaders_of_others(workers):
     kinds = dataloader._SingleProcessDataLoaderIter, dataloader._MultiProcessingDataLoaderIter
     got = [x.tolist() for x in kinds[workers > 0](Loader())]
     assert got == [[1, 1], [0, 0]] if not workers else sorted(got) == [[0, 0]] * 2 + [[1, 1]] * 2
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_iterators_are_not_copied(workers):
+    """A copy would share the workers, or the place in what is read."""
+    iterator = iter(data.DataLoader(range(3), num_workers=workers))
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(NotImplementedError, match="cannot be pickled"):
+            copied(iterator)
+    assert [int(x) for x in iterator] == [0, 1, 2]

@@ -1,6 +1,7 @@
 """Fake tensors: known values, one fake for one tensor, the mode that compares with real ones."""
 
 import contextlib
+import copy
 import gc
 import weakref
 
@@ -321,3 +322,38 @@ def test_random_slopes_of_fakes(inplace):
         y = torch.nn.functional.rrelu(x * 1, training=True, inplace=inplace)
         y.sum().backward()
         assert y.shape == x.grad.shape == (3, 4)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_copies_are_fakes_of_the_same_mode(within):
+    """In the mode or outside of it, with what programs have attached, and without the values that nobody has."""
+    mode = FakeTensorMode()
+    with mode:
+        layer = torch.nn.Linear(2, 3)
+        layer.tied = layer.weight
+        layer.weight.note = ["mine"]
+        layer(torch.ones(1, 2)).sum().backward()
+        part = torch.ones(3, 2).t()
+    with mode if within else contextlib.nullcontext():
+        copied = copy.deepcopy(layer)
+        assert copied.tied is copied.weight and copied.weight is not layer.weight
+        assert len(list(copied.parameters())) == 2 and copied.weight.fake_mode is mode
+        assert copied.weight.note == ["mine"] and copied.weight.note is not layer.weight.note
+        assert copied.weight.grad.shape == (3, 2) and copied.weight.device.type == "cpu"
+        for t in (copy.copy(part), copy.deepcopy(part)):
+            assert t.fake_mode is mode and t.stride() == (1, 2) and (t + part).shape == (2, 3)
+        leaf = copy.copy(part.clone().requires_grad_())
+        assert leaf.requires_grad and leaf.is_leaf
+        with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+            copy.deepcopy(leaf * 2)
+
+
+def test_the_innermost_of_fake_modes_makes_tensors():
+    outer, inner = FakeTensorMode(), FakeTensorMode()
+    with outer:
+        with outer:
+            assert (torch.ones(2) + 1).fake_mode is outer
+        with inner:
+            assert (torch.ones(2) + 1).fake_mode is inner
+            torch.nn.Linear(2, 2)(torch.ones(1, 2)).sum().backward()
+        assert (torch.ones(2) + 1).fake_mode is outer

@@ -435,3 +435,32 @@ def test_modules_with_two_names_keep_their_tensors(tie, rows):
         now = dict(module.named_parameters(remove_duplicate=False))
         now |= dict(module.named_buffers(remove_duplicate=False))
         assert now.keys() == own.keys() and all(now[name] is own[name] for name in own)
+
+
+@pytest.mark.parametrize(
+    "differentiate",
+    [
+        lambda f, x: func.grad(lambda y: f(y).sum())(x),
+        lambda f, x: func.grad_and_value(lambda y: f(y).sum())(x),
+        lambda f, x: (func.vjp(f, x)[0], func.vjp(f, x)[1](x)[0]),
+        lambda f, x: (func.linearize(f, x)[0], func.linearize(f, x)[1](x)),
+        lambda f, x: func.jacrev(f)(x),
+        lambda f, x: func.jacfwd(f)(x),
+        lambda f, x: func.hessian(lambda y: f(y).sum())(x),
+    ],
+    ids=["grad", "grad_and_value", "vjp", "linearize", "jacrev", "jacfwd", "hessian"],
+)
+def test_without_grad_results_are_not_recorded(differentiate):
+    """Neither by the argument nor by what the function holds; with it they are."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    weight = torch.tensor([3.0, 4.0], requires_grad=True)
+
+    def results():
+        return torch.utils._pytree.tree_leaves(differentiate(lambda y: weight * y**3, x))
+
+    recorded = results()
+    with torch.no_grad():
+        alone = results()
+    assert all(t.requires_grad for t in recorded) and not any(t.requires_grad for t in alone)
+    for a, b in zip(recorded, alone, strict=True):
+        torch.testing.assert_close(a, b)

@@ -113,3 +113,11 @@ def test_gradients(name):
     assert rl.autograd.gradcheck(
         lambda t: getattr(masked, name)(t, *args, mask=mask), (x.requires_grad_(),)
     )
+
+
+@pytest.mark.parametrize("name", ["sum", "amax", "mean", "argmin", "softmax", "cumsum", "var"])
+def test_a_sparse_mask_of_a_dense_input(name):
+    x, mask = data()
+    operation = getattr(masked, name)
+    expected = operation(x, 1, mask=mask)
+    rl.testing.assert_close(operation(x, 1, mask=mask.to_sparse()), expected, equal_nan=True)

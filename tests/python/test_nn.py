@@ -567,3 +567,16 @@ def test_a_subclass_is_asked_for_what_modules_own():
         assert asked == ["first", "mean", "first"]
         with pytest.raises(AttributeError, match="no attribute 'third'"):
             _ = net.third
+
+
+def test_lazy_modules_move_to_meta():
+    lazy = nn.LazyLinear(2).to("meta")
+    assert nn.parameter.is_lazy(lazy.weight) and lazy.weight.device.type == "meta"
+    assert lazy(torch.ones(1, 3, device="meta")).shape == (1, 2)
+    assert lazy.weight.is_meta and lazy.weight.shape == (2, 3)
+
+
+def test_an_unexpected_key_is_told_once():
+    net = nn.Sequential(OrderedDict(a=nn.Sequential(OrderedDict(b=nn.Linear(1, 1)))))
+    for key in ("a.", "a.b.", "a.b", "a.c", "a.b.weight.x", "x", ""):
+        assert net.load_state_dict({**net.state_dict(), key: 1}, strict=False) == ([], [key])

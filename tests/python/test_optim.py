@@ -356,3 +356,41 @@ def test_states_go_on_in_parameters_of_other_dtypes(name, dtype):
     other.step()
     torch.testing.assert_close(parameter.float(), source, rtol=2e-2, atol=1e-2)
     assert other.state[parameter]["step"].dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.bfloat16, int, float])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Adam",
+        "AdamW",
+        "NAdam",
+        "RAdam",
+        "Adamax",
+        "Adagrad",
+        "RMSprop",
+        "ASGD",
+        "Adadelta",
+        "Rprop",
+    ],
+)
+def test_loaded_counts_of_any_dtype(name, dtype):
+    """PyTorch's have the default dtype of the program that saved them; old files have numbers."""
+
+    def made():
+        parameter = nn.Parameter(torch.ones(3))
+        parameter.grad = torch.tensor([1.0, -2, 3])
+        return parameter, getattr(optim, name)([parameter])
+
+    parameter, optimizer = made()
+    optimizer.step()
+    state = copy.deepcopy(optimizer.state_dict())
+    count = state["state"][0]["step"]
+    state["state"][0]["step"] = dtype(count) if isinstance(dtype, type) else count.to(dtype)
+    other_parameter, other = made()
+    other_parameter.data.copy_(parameter.data)
+    other.load_state_dict(state)
+    optimizer.step()
+    other.step()
+    assert torch.equal(parameter, other_parameter)
+    assert other.state[other_parameter]["step"].item() == 2

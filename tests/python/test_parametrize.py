@@ -186,3 +186,13 @@ def test_what_is_trained_keeps_its_dtype(unsafe):
     with pytest.raises(ValueError, match=r"may not change the dtype: .*float32 became .*int32"):
         parametrize.register_parametrization(layer, "weight", wrong, unsafe=unsafe)
     assert not parametrize.is_parametrized(layer)
+
+
+def test_lengths_along_a_dimension_that_is_not_there():
+    for dim in (2, -3):
+        layer = rl.nn.Linear(3, 2)
+        with pytest.raises(IndexError, match="out of range"):
+            parametrizations.weight_norm(layer, dim=dim)
+        with pytest.warns(FutureWarning), pytest.raises(IndexError, match="out of range"):
+            rl.nn.utils.weight_norm(layer, dim=dim)
+        assert sorted(layer.state_dict()) == ["bias", "weight"]

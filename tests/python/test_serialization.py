@@ -634,3 +634,38 @@ def test_a_pipe_is_read_once(tmp_path, legacy):
     writer.join()
     with pytest.raises(ValueError, match="a pipe, which cannot be mapped"):
         torch.load(pipe, mmap=True)
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+
+class SlottedAndMore(Slotted):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Slotted, SlottedAndMore])
+def test_slots_are_read_as_data(kind):
+    saved = kind()
+    saved.a = torch.ones(2)
+    if kind is SlottedAndMore:
+        saved.more = 3
+    file = io.BytesIO()
+    torch.save(saved, file)
+    file.seek(0)
+    with torch.serialization.safe_globals([kind]):
+        loaded = torch.load(file)
+    assert loaded.a.tolist() == [1, 1] and not hasattr(loaded, "b")
+    assert getattr(loaded, "more", 3) == 3
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="not an allowed global"):
+        torch.load(file)
+
+
+def test_what_no_unpickler_takes():
+    file = io.BytesIO()
+    torch.save(1, file)
+    for options in ({}, {"weights_only": False}, {"pickle_module": pickle}):
+        file.seek(0)
+        with pytest.raises(TypeError, match="pickle_protocol"):
+            torch.load(file, pickle_protocol=2, **options)

@@ -273,6 +273,10 @@ _REBUILT = {
 }
 
 
+def _names_attributes(state):
+    return isinstance(state, dict) and all(isinstance(key, str) for key in state)
+
+
 def _rebuilds(item):
     modules = {name.rpartition(".")[2]: sys.modules.get(at) for name, at in _REBUILT.items()}
     return any(item is getattr(module, name, None) for name, module in modules.items() if module)
@@ -362,11 +366,18 @@ class SafeObjects:
                 "Can only build OrderedDict, Counter or types allowed by `add_safe_globals`, "
                 f"but got {type(obj).__name__}"
             )
-        if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
-            raise pickle.UnpicklingError(
-                f"the state of a {type(obj).__name__} is no dict of attributes"
-            )
-        obj.__dict__.update(state)
+        # As pickle has it: attributes, or a pair of them and of what lies in slots.
+        parts = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        for part in parts:
+            if part is not None and not _names_attributes(part):
+                raise pickle.UnpicklingError(
+                    f"the state of a {type(obj).__name__} is no dict of attributes"
+                )
+        attributes, slots = parts
+        if attributes:
+            obj.__dict__.update(attributes)
+        for name, value in (slots or {}).items():
+            setattr(obj, name, value)
 
     def old_string(self, data):
         return data if self.encoding == "bytes" else data.decode(self.encoding)

@@ -7,6 +7,7 @@ tensors; what comes out is fake again, on the device where it would be.
 from __future__ import annotations
 
 import contextlib
+import copy
 import weakref
 
 import rushlight
@@ -17,6 +18,7 @@ from rushlight.utils import _pytree
 from rushlight.utils._python_dispatch import (
     TorchDispatchMode,
     _disable_current_modes,
+    _get_current_dispatch_mode_stack,
     return_and_correct_aliasing,
 )
 
@@ -107,6 +109,24 @@ class FakeTensor(Tensor):
         )
         with mode:
             return func(*args, **(kwargs or {}))
+
+    def __deepcopy__(self, memo):
+        """A fake tensor of the same mode, which is not copied."""
+        if id(self) in memo or not self.is_leaf:
+            return super().__deepcopy__(memo)
+        copied = self.detach().clone().requires_grad_(self.requires_grad)
+        memo[id(self)] = copied
+        copied.grad = copy.deepcopy(self.grad, memo)
+        vars(copied).update(copy.deepcopy(self._attributes_of_programs(), memo))
+        return copied
+
+    def __copy__(self):
+        copied = self.detach().requires_grad_(self.requires_grad)
+        vars(copied).update(self._attributes_of_programs())
+        return copied
+
+    def _attributes_of_programs(self):
+        return {k: v for k, v in vars(self).items() if k not in FakeTensor.__annotations__}
 
     def untyped_storage(self):
         """The storage on the meta device."""
@@ -402,7 +422,8 @@ class FakeTensorMode(TorchDispatchMode):
         try:
             made = self.of_unknown_size(func, *on_meta)
             if made is NotImplemented:
-                made = func(*_without_masks(func, on_meta[0]), **on_meta[1])
+                with self._others_disabled():
+                    made = func(*_without_masks(func, on_meta[0]), **on_meta[1])
         except NotImplementedError as error:
             if "depends on values" in str(error):
                 raise DynamicOutputShapeException(func) from error
@@ -415,6 +436,11 @@ class FakeTensorMode(TorchDispatchMode):
                 if fake.constant is not value:
                     self._constants.add(fake, value)
         return self._with_real(result, real)
+
+    def _others_disabled(self):
+        """No mode, if this one is within a fake mode: the innermost alone makes fakes."""
+        fakes = [m for m in _get_current_dispatch_mode_stack() if isinstance(m, FakeTensorMode)]
+        return _disable_current_modes() if len(fakes) > 1 else contextlib.nullcontext()
 
     def unknown_number(self, func, tensor):
         """The number in a tensor whose value is not known."""

@@ -131,13 +131,14 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         >>> value, product(torch.tensor(1.0))
         (tensor(9.), tensor(6.))
     """
+    recorded = rushlight.is_grad_enabled()
     with rushlight.enable_grad():
         inputs = Inputs(primals)
         outputs, form = _pytree.tree_flatten(call(func, *inputs.tree()))
         check_outputs(outputs, "linearize(f, *primals)")
         open_vectors = Inputs([rushlight.zeros_like(o) for o in outputs])
         rows, _ = _pytree.tree_flatten(inputs.gradients(outputs, open_vectors.tree(), True))
-        output = inputs.detach_results(form.unflatten(outputs))
+        output = inputs.detach_results(form.unflatten(outputs), recorded)
 
     def product(*tangents):
         directions, given = _pytree.tree_flatten(tangents)
@@ -153,9 +154,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                         f"linearize: tangent {i} in flattened pytree doesn't match the {what} of "
                         f"its primal: {getattr(t, what)} instead of {getattr(p, what)}"
                     )
+        recorded = rushlight.is_grad_enabled()
         with rushlight.enable_grad():
             found = open_vectors.gradients(rows, directions, True)
-            return inputs.detach_results(form.unflatten(_pytree.tree_leaves(found)))
+            return inputs.detach_results(form.unflatten(_pytree.tree_leaves(found)), recorded)
 
     return output, product
 

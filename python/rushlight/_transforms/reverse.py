@@ -69,12 +69,13 @@ class Inputs:
             for g, t in zip(found, self.flat, strict=True)
         )
 
-    def detach_results(self, tree):
-        """Results without the graph that only this transform needed."""
+    def detach_results(self, tree, recorded: bool):
+        """Results without the graph that only this transform needed; with none if around it nothing
+        is `recorded`."""
 
         def one(t: Tensor) -> Tensor:
-            alone = t.requires_grad and not _C._depends_on_others([t], self.nodes)
-            return _C._without_graph(t) if alone else t
+            kept = recorded and _C._depends_on_others([t], self.nodes)
+            return t if kept or not t.requires_grad else _C._without_graph(t)
 
         return _pytree.tree_map_only(_C.TensorBase, one, tree)
 
@@ -160,6 +161,7 @@ def grad_and_value(
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
+        recorded = rushlight.is_grad_enabled()
         with rushlight.enable_grad():
             picked, replaced = select_arguments(args, argnums)
             inputs = Inputs(picked)
@@ -176,7 +178,7 @@ def grad_and_value(
                     f"with {output.dim()} dims: vjp or jacrev take those"
                 )
             found = inputs.gradients([output], [rushlight.ones_like(output)])
-            found, output, aux = inputs.detach_results((found, output, aux))
+            found, output, aux = inputs.detach_results((found, output, aux), recorded)
         return found, ((output, aux) if has_aux else output)
 
     return wrapper
@@ -223,14 +225,16 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
         (tensor(2.),)
     """
     what = "vjp(f, *primals)"
+    recorded = rushlight.is_grad_enabled()
     with rushlight.enable_grad():
         inputs = Inputs(primals)
         output, aux = split_aux(call(func, *inputs.tree()), has_aux, what)
         outputs, spec = _pytree.tree_flatten(output)
         check_outputs(outputs, what)
-        shown, aux = inputs.detach_results((output, aux))
+        shown, aux = inputs.detach_results((output, aux), recorded)
 
     def product(cotangents, retain_graph: bool = True, create_graph=None):
+        recorded = rushlight.is_grad_enabled()
         with rushlight.enable_grad():
             vectors, form = _pytree.tree_flatten(cotangents)
             if form != spec:
@@ -246,7 +250,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
                     )
             found = inputs.gradients(outputs, vectors, retain_graph)
             # Vectors may be what a transform differentiates by that began after this one.
-            return found if any(v.requires_grad for v in vectors) else inputs.detach_results(found)
+            later = recorded and any(v.requires_grad for v in vectors)
+            return found if later else inputs.detach_results(found, recorded)
 
     return (shown, product, aux) if has_aux else (shown, product)
 

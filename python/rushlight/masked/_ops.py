@@ -97,6 +97,8 @@ def _input_mask(input, *args, **kwargs):
     mask = kwargs.get("mask")
     if mask is None:
         raise ValueError("input mask is not given")
+    if mask.layout is not rushlight.strided:
+        mask = mask.to_dense()
     if mask.shape != input.shape:
         if mask.ndim > input.ndim:
             raise IndexError(

@@ -126,8 +126,11 @@ class StatewiseOptimizer(Optimizer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for own in self.state.values():
-            if "step" in own and not isinstance(own["step"], Tensor):  # as old files have it
-                own["step"] = _counter().fill_(float(own["step"]))
+            step = own.get("step")
+            if isinstance(step, Tensor):  # PyTorch's has the dtype that is the default
+                own["step"] = step.to(rushlight.float32)
+            elif step is not None:  # as old files have it
+                own["step"] = _counter().fill_(float(step))
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """A parameter's state before its first step."""

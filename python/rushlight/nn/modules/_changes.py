@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rushlight.nn.modules.module import Module
     from rushlight.types import Device
 
-from ..parameter import Parameter, clear_grads
+from ..parameter import Parameter, clear_grads, is_lazy
 from ._to import _parse_to
 from ._tree import ModuleTree
 
@@ -123,6 +123,8 @@ class ModuleChanges(ModuleTree):
             __future__.get_overwrite_module_params_on_conversion()
         ):
             parameter.data = applied
+        elif is_lazy(applied):
+            parameter = applied
         else:
             parameter = Parameter(applied, parameter.requires_grad)
         if grad is not None and applied_grad is not None:

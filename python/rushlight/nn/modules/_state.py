@@ -112,8 +112,8 @@ def load_own(
         for key in state_dict:
             if not key.startswith(prefix) or key == prefix + EXTRA_STATE_KEY:
                 continue
-            head, _, tail = key[len(prefix) :].partition(".")
-            known = head in self._modules if tail else head in own
+            head, dot, _ = key[len(prefix) :].partition(".")
+            known = head in self._modules if dot else head in own
             if not known:
                 unexpected_keys.append(key)
 

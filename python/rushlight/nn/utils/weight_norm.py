@@ -19,6 +19,10 @@ def norm_except(weight, dim: int | None):
     """The norms of the slices along `dim` (None: of all as one), of a shape that broadcasts."""
     if dim is None:
         return weight.norm(2)
+    if dim not in range(-weight.dim(), weight.dim()):
+        raise IndexError(
+            f"Dimension out of range: {dim}, for a weight of {weight.dim()} dimensions"
+        )
     dim %= weight.dim()
     return weight.norm(2, [d for d in range(weight.dim()) if d != dim], keepdim=True)
 
@@ -75,8 +79,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
+    norm = norm_except(weight, hook.dim)
     del module._parameters[name]
-    module.register_parameter(name + "_g", Parameter(norm_except(weight, hook.dim).data))
+    module.register_parameter(name + "_g", Parameter(norm.data))
     module.register_parameter(name + "_v", Parameter(weight.data))
     setattr(module, name, hook.compute_weight(module))
     module.register_forward_pre_hook(hook)

@@ -294,6 +294,12 @@ class _BaseDataLoaderIter:
         self._torn = False
         return batch
 
+    def __getstate__(self):
+        raise NotImplementedError(
+            f"{type(self).__name__} cannot be pickled or copied: its place is in "
+            "DataLoader.state_dict()"
+        )
+
     _on_length = ""
 
 
