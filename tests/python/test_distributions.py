@@ -594,3 +594,16 @@ def test_growth_with_parameters_is_exact():
     assert abs(growth[0] / growth[1] - 1) < 1e-5
     growth = torch._dirichlet_grad(torch.tensor(0.5001).double(), near, 2 * near) * near
     assert abs(growth[0] / growth[1] - 1) < 1e-4
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_samples_of_none(name, case):
+    """None of them, in one dimension or among others, is a sample, and has densities."""
+    made = make(torch, name, case)
+    batch = made.batch_shape
+    for shape in ((0,), (2, 0), (0, 3)):
+        draws = [made.sample(torch.Size(shape))]
+        draws += [made.rsample(torch.Size(shape))] if made.has_rsample else []
+        for x in draws:
+            assert x.shape == shape + batch + made.event_shape
+            assert made.log_prob(x).shape == shape + batch

@@ -40,6 +40,12 @@ def distances(out):
     out.copy_(torch.cdist(x, x, p=1.5))
 
 
+def long_row(out):
+    """One channel of a long signal, which threads share out."""
+    signal_, taps = torch.zeros(()).expand(1, 1, len(out) + 1999), torch.zeros(1, 1, 2000)
+    out.copy_(torch.nn.functional.conv1d(signal_, taps)[0, 0])
+
+
 @pytest.mark.parametrize(
     ("work", "out"),
     [
@@ -47,8 +53,9 @@ def distances(out):
         (sums_of_products, (1, 7000, 7000)),
         (sums, (7000,)),
         (distances, (20_000, 20_000)),
+        (long_row, (20_000_000,)),
     ],
-    ids=["mm", "baddbmm", "logsumexp", "cdist"],
+    ids=["mm", "baddbmm", "logsumexp", "cdist", "conv1d"],
 )
 def test_ctrl_c_ends_an_op_in_its_midst(work, out):
     """Some of the result is not there yet."""

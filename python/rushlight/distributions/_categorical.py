@@ -107,8 +107,9 @@ class Categorical(ProbsOrLogits, Distribution):
         sample_shape = Size(sample_shape)
         with rushlight.no_grad():
             rows = self.probs.reshape(-1, self._num_events)
-            drawn = rushlight.multinomial(rows, sample_shape.numel(), True)
-            return drawn.T.reshape(self._extended_shape(sample_shape))
+            # One at least, of which a sample of none takes none.
+            drawn = rushlight.multinomial(rows, max(sample_shape.numel(), 1), True)
+            return drawn.T[: sample_shape.numel()].reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_value(value)

@@ -164,7 +164,7 @@ class _DependentProperty(property, _Dependent):
 
 def _all_of_last(check: Tensor, dims: int) -> Tensor:
     """Whether all of the last `dims` dimensions hold."""
-    return check.reshape((*check.shape[: check.dim() - dims], -1)).all(-1)
+    return check.flatten(-dims).all(-1) if dims else check
 
 
 class _IndependentConstraint(Constraint):

@@ -69,9 +69,7 @@ def uniform_from(low: float, like: Tensor, shape: Sequence[int]) -> Tensor:
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
     """The sum over the last `dim` dimensions."""
-    if dim == 0:
-        return value
-    return value.reshape((*value.shape[: value.dim() - dim], -1)).sum(-1)
+    return value.flatten(-dim).sum(-1) if dim else value
 
 
 def clamp_probs(probs: Tensor) -> Tensor:

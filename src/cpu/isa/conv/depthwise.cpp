@@ -3,6 +3,7 @@
 // outputs of a part of the image are one run of vectors, however narrow its rows are, and the
 // few numbers between the rows are thrown away. Strides split the frame, so that neighbouring
 // outputs read neighbouring elements.
+#include <span>
 #include <vector>
 
 #include "cpu/isa/conv/axes.h"
@@ -60,7 +61,7 @@ class Frames {
       for (const ConvAxis& h : axes[1]) {
         for (const ConvAxis& w : axes[2]) {
           add_phase({&d, &h, &w}, {rows_of(d, split == 0, r0, r1), rows_of(h, split == 1, r0, r1),
-                                   rows_of(w, false, r0, r1)});
+                                   rows_of(w, split == 2, r0, r1)});
         }
       }
     }
@@ -164,13 +165,16 @@ void for_rows(const Frames& frames, const Frames::Phase& p, const Images& image,
   for (int64_t d = 0; d < p.rows[0].count(); d++) {
     for (int64_t h = 0; h < p.rows[1].count(); h++) {
       f(d * frames.row_step(0) + h * frames.row_step(1),
-        place(0, p.rows[0].begin + d) + place(1, p.rows[1].begin + h) + place(2, 0));
+        place(0, p.rows[0].begin + d) + place(1, p.rows[1].begin + h) + place(2, p.rows[2].begin));
     }
   }
 }
 
-// How the output is cut into parts whose frames stay in the first-level cache.
+// How the output is cut into parts whose frames stay in the first-level cache. A single row is cut
+// into few enough that what each knows of the taps takes little memory.
 struct Cut {
+  static constexpr int64_t most_of_row = 256;
+
   int split;
   int64_t rows;  // of a part
   int64_t parts;
@@ -183,12 +187,14 @@ struct Cut {
       }
       return n;
     };
-    split = count(0) > 1 ? 0 : 1;
+    split = count(0) > 1 ? 0 : count(1) > 1 ? 1 : 2;
     int64_t row = c.in_channels * axes[split][0].stride;
     for (int d = split + 1; d < 3; d++) {
       row *= axes[d][0].size;
     }
-    rows = std::clamp<int64_t>(8192 / std::max<int64_t>(1, row), 1, count(split));
+    const int64_t least = split == 2 ? (count(2) + most_of_row - 1) / most_of_row : 1;
+    rows = std::max(least, 8192 / std::max<int64_t>(1, row));
+    rows = std::clamp<int64_t>(rows, 1, count(split));
     parts = (count(split) + rows - 1) / rows;
   }
 };
@@ -335,11 +341,11 @@ void weight_run(const T* gradient, const T* frame, const std::vector<int64_t>& o
   }
 }
 
-// The gradient of one group's weight for some images, [output channel, input channel, tap].
-// Between the rows of a run gradients are 0, which an infinite element of the image turns into
-// NaN: `by_rows` leaves these places out.
+// The gradient of one group's weight for some images and the parts of these frames, [output
+// channel, input channel, tap]. Between the rows of a run gradients are 0, which an infinite
+// element of the image turns into NaN: `by_rows` leaves these places out.
 template <class S, class T>
-void group_gradient(const Conv& c, const std::vector<Frames>& frames, int64_t group, int64_t n0,
+void group_gradient(const Conv& c, std::span<const Frames> frames, int64_t group, int64_t n0,
                     int64_t n1, bool by_rows, T* to) {
   constexpr int64_t w = Simd<T>::width;
   const int64_t depth = c.in_channels * c.taps();
@@ -388,17 +394,21 @@ void weight_backward_typed(const Conv& c) {
   const int64_t size = c.out_channels * c.in_channels * c.taps();
   const int64_t work = c.pixels() * size;  // of a group of an image
   const int64_t images = std::clamp<int64_t>((int64_t{1} << 18) / (work + 1), 1, c.batch);
-  const int64_t chunks = (c.batch + images - 1) / images;
+  const int64_t shares = cut.split == 2 ? cut.parts : 1;  // a long row is shared out
+  const std::span<const Frames> all(frames);
+  const int64_t chunks = (c.batch + images - 1) / images * shares;
   const Scratch<T> sums(chunks * c.groups * size);
-  const int64_t grain = std::max<int64_t>(1, 65536 / (work * images + 1024));
+  const int64_t grain = std::max<int64_t>(1, 65536 / (work * images / shares + 1024));
   parallel_for(0, chunks * c.groups, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; t++) {
-      const int64_t n = t / c.groups * images;
+      const int64_t n = t / c.groups / shares * images;
       const int64_t stop = std::min(n + images, c.batch);
+      const auto share = static_cast<size_t>(t / c.groups % shares);
+      const std::span<const Frames> mine = shares == 1 ? all : all.subspan(share, 1);
       T* to = sums + t * size;
-      group_gradient<S, T>(c, frames, t % c.groups, n, stop, false, to);
+      group_gradient<S, T>(c, mine, t % c.groups, n, stop, false, to);
       if (!std::all_of(to, to + size, [](T x) { return std::isfinite(x); })) {
-        group_gradient<S, T>(c, frames, t % c.groups, n, stop, true, to);
+        group_gradient<S, T>(c, mine, t % c.groups, n, stop, true, to);
       }
     }
   });
