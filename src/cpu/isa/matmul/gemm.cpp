@@ -5,41 +5,10 @@
 #if defined(__AVX512F__)
 #include "cpu/isa/matmul/amx_pairs.h"
 #endif
-#include "cpu/isa/matmul/gemm_engine.h"
+#include "cpu/isa/matmul/pairs.h"
 #include "kernels/read_element.h"
 
 namespace rushlight::cpu::RL_ISA {
-namespace {
-
-// Two terms of a sum that lie side by side, of which processors with AVX512-BF16 or AMX add up both
-// products in one instruction.
-struct __attribute__((may_alias, packed, aligned(2))) Pair {
-  uint32_t bits;
-};
-
-}  // namespace
-
-#if defined(__AVX512F__)
-template <>
-struct Terms<Pair> {
-  using Sum = float;
-  using V = __m512;
-  static V load(const Pair* p) { return _mm512_loadu_ps(p); }
-  static V set1(Pair x) { return _mm512_castsi512_ps(_mm512_set1_epi32(static_cast<int>(x.bits))); }
-  // What lanes of x and of y were loaded from, side by side; the first n.
-  static void store_pairs(Pair* to, V x, V y, int64_t n) {
-    const __m512i first = _mm512_maskz_srli_epi32(0xffff, _mm512_castps_si512(x), 16);
-    store_some(reinterpret_cast<float*>(to),
-               _mm512_castsi512_ps(_mm512_or_si512(first, _mm512_castps_si512(y))), n);
-  }
-  // Not an intrinsic: this file is compiled for processors that lack the instruction, too.
-  static V fma(V a, V b, V c) {
-    asm("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
-    return c;
-  }
-};
-#endif
-
 namespace {
 
 // Sums that an element of S takes.
