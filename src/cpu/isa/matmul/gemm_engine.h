@@ -117,7 +117,7 @@ inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
   for (int g = 0; g < groups; g++) {
     a[g] = z.a + 3 * g * z.a_row;
   }
-  if (z.k >= 64) {
+  if (GemmBlocks<T>::b_stays && z.k >= 64) {
     // Rows of the result may be pages apart.
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
