@@ -82,6 +82,7 @@ class Kernel:
     check: tuple[str, ...] = ()  # calls that refuse arguments; `name = …` is for conditions and attributes
     place: str = "once"  # "isa": compiled for each instruction set; "anywhere": for all devices and dtypes
     shares: str = "nothing"  # update: what may share memory with the result: "input", "elements", "warned"
+    packed: bool = False  # update: a new result is contiguous, whatever the strides of self
     stored: tuple[str, ...] = ()  # the dtypes that it takes though kernels are not instantiated for them
     gives: tuple[str, ...] = ()  # reduction, rows: C++ expressions of the dtypes of its results
     reduces: str = "all"  # reduction, rows: what it goes over, a word of REDUCES

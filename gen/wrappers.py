@@ -100,6 +100,8 @@ def run_function(op: Op) -> list[str]:
     arguments = commas("out", [a.name for a in op.args[1:]]) if update else commas(outs, op.call())
     expanded = {"elements": "Welcome", "warned": "Warned"}.get(op.kernel.shares, "Refused")
     step = flag(op.kernel.shares == "input")
+    packed, new = update and op.kernel.packed, "make_empty(self.sizes(), self.dtype(), where_)"
+    target = "&packed_" if packed else "given0"
     # Away from the CPU 0-d CPU tensors among the operands are brought to the device, one to be written is refused.
     written = "&self" if update else "nullptr"
     # What is only stored (complex32, wide unsigned integers, 8-bit floats) becomes what is asked for.
@@ -114,7 +116,8 @@ def run_function(op: Op) -> list[str]:
           const Device where_ = {device_of(op)};
           {only(len(single) > 1 and local_to)}move_numbers("{op.name}", where_, {written}, {addresses(moved)});
           {only(update or not outs)}{shape};
-          {only(update)}Tensor out = start_update("{op.name}", given0, self, where_, Expanded::{expanded});
+          {only(packed)}const Tensor packed_ = given0 != nullptr ? *given0 : {new};
+          {only(update)}Tensor out = start_update("{op.name}", {target}, self, where_, Expanded::{expanded});
           {only(not update and outs)}auto {made} = begin_outputs("{op.name}", where_, {shape}{inputs});
           if (!where_.is_meta()) {{
             {only(update and others)}copy_overlapping_inputs("{op.name}", out, {step}, {commas(others)});

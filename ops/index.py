@@ -29,7 +29,7 @@ op("index_select(Tensor self, Dim dim, Tensor index) -> Tensor", kernel=custom(s
           "": "expand_batch(self, batch).gather(dim, expand_index(index, dim, self, batch))"},
    tags=("core",))
 op("index_add(Tensor self, Dim dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-   kernel=update(stored=(complex_half,)),
+   kernel=update(packed=True, stored=(complex_half,)),
    grad={"self": "grad",
          "source": "scale_gradient(index_select_like(grad, dim, index, source.sizes()), "
                    "alpha.conj())"},
@@ -39,7 +39,7 @@ op("index_add(Tensor self, Dim dim, Tensor index, Tensor source, *, Scalar alpha
           "": "expand_batch(self, batch).scatter_add(dim, expand_index(index, dim, self, batch), "
               "expand_batch(source, batch) * alpha)"})
 op("index_copy(Tensor self, Dim dim, Tensor index, Tensor source) -> Tensor",
-   kernel=update(stored=(complex_half,)),
+   kernel=update(packed=True, stored=(complex_half,)),
    grad={"self": "grad.index_fill(dim, index, Scalar(0))",
          "source": "index_select_like(grad, dim, index, source.sizes())"},
    doc="Writes the slices of source to those that `index` lists.",
@@ -72,33 +72,36 @@ op("gather(Tensor self, Dim dim, Tensor index, *, bool sparse_grad=False) -> Ten
    ref="numpy.take_along_axis",
    doc="out[i][j] = self[index[i][j]][j] for dim 0, and likewise for others.",
    jvp="linear", batch="dims", tags=("core",))
-op("scatter.src(Tensor self, Dim dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
+op("scatter.src(Tensor self, Dim dim, Tensor index, Tensor src) -> Tensor",
+   kernel=update(packed=True),
    grad={"self": "grad.scatter(dim, index, Scalar(0))",
          "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
    doc="Writes self[index[i][j]][j] = src[i][j] for dim 0, and likewise for others.",
    jvp="linear", batch="dims", tags=("core",))
-op("scatter.value(Tensor self, Dim dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
+op("scatter.value(Tensor self, Dim dim, Tensor index, Scalar value) -> Tensor",
+   kernel=update(packed=True),
    grad={"self": "grad.scatter(dim, index, Scalar(0))"}, doc="`scatter` of one value.",
    jvp="self_t.scatter(dim, index, 0)", batch="dims", tags=("core",))
 op("scatter.src_reduce(Tensor self, Dim dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-   kernel=update(),
+   kernel=update(packed=True),
    grad="missing", doc="`scatter` that adds or multiplies.",
    overloads=["scatter.reduce(self, dim, index, src, reduce)",
               "scatter_.reduce(self, dim, index, src, reduce)",
               "scatter.reduce_out(self, dim, index, src, reduce, out!)"],
    batch="dims")
 op("scatter.value_reduce(Tensor self, Dim dim, Tensor index, Scalar value, *, str reduce) -> "
-   "Tensor", kernel=update(),
+   "Tensor", kernel=update(packed=True),
    grad="missing", doc="`scatter` of one value that is added or multiplied.",
    batch="dims")
-op("scatter_add(Tensor self, Dim dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
+op("scatter_add(Tensor self, Dim dim, Tensor index, Tensor src) -> Tensor",
+   kernel=update(packed=True),
    grad={"self": "grad", "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
    doc="Adds self[index[i][j]][j] += src[i][j] for dim 0, and likewise for others.",
    jvp="linear", batch="dims",
    autocast={"accelerator": "promote"}, tags=("core",))
 op("scatter_reduce(Tensor self, Dim dim, Tensor index, Tensor src, str reduce, *, bool "
    "include_self=True) -> Tensor",
-   kernel=update(),
+   kernel=update(packed=True),
    grad={"self, src": "scatter_reduce_backward(grad, self, dim, index, src, reduce, include_self, "
                       "result)"},
    doc="`scatter` that combines elements of equal index by sum, prod, mean, amax or amin.",
@@ -134,14 +137,14 @@ composite("masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor",
                      "masked_fill_.Tensor(self, mask, value)",
                      "masked_fill.Tensor_out(self, mask, value, out!)"])
 op("masked_fill.value(Tensor self, Tensor mask, Scalar value) -> Tensor",
-   kernel=update(shares="warned", stored=(complex_half,)), node=0,
+   kernel=update(packed=True, shares="warned", stored=(complex_half,)), node=0,
    variants="function method inplace",
    grad={"self": "grad.masked_fill(mask, Scalar(0))"},
    doc="self with `value` where the mask is true.",
    overloads=["masked_fill.Scalar(self, mask, value)", "masked_fill_.Scalar(self, mask, value)",
               "masked_fill.Scalar_out(self, mask, value, out!)"],
    jvp="self_t.masked_fill(mask, 0)", batch="aligned", tags=("pointwise.Scalar",))
-op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", kernel=update(),
+op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", kernel=update(packed=True),
    variants="function method inplace",
    grad={"self": "grad.masked_fill(mask, Scalar(0))",
          "source": "masked_scatter_backward(grad, mask, source.sizes())"},

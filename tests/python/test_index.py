@@ -323,3 +323,38 @@ def test_masks_without_dimensions():
             leaf = x.clone().requires_grad_()
             index_put(leaf, (mask,), torch.tensor(9.0)).sum().backward()
             assert torch.equal(leaf.grad, torch.full_like(x, float(not truth)))
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        lambda x, i, n: x.index_add(0, i, x[:1]),
+        lambda x, i, n: x.index_copy(0, i, x[:1]),
+        lambda x, i, n: x.index_reduce(0, i, x[:1], "amax"),
+        lambda x, i, n: x.scatter(0, n, x),
+        lambda x, i, n: x.scatter(0, n, 1.0),
+        lambda x, i, n: x.scatter(0, n, x, reduce="add"),
+        lambda x, i, n: x.scatter(0, n, 1.0, reduce="add"),
+        lambda x, i, n: x.scatter_add(0, n, x),
+        lambda x, i, n: x.scatter_reduce(0, n, x, "sum"),
+        lambda x, i, n: x.masked_fill(x > 1, 1.0),
+        lambda x, i, n: x.masked_fill(x > 1, torch.tensor(1.0)),
+        lambda x, i, n: x.masked_scatter(x > 1, x.contiguous()),
+    ],
+)
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_updated_copies_are_contiguous(update, device):
+    """Whatever the strides of the input: programs take views of them. In place and with `out=` they stay."""
+    x = torch.arange(6.0, device=device).view(2, 3).t()
+    index = torch.tensor([0], device=device)
+    numbers = torch.zeros(3, 2, dtype=torch.int64, device=device)
+    made = update(x, index, numbers)
+    assert made.is_contiguous() and made.view(-1).shape == (6,) and x.stride() == (1, 3)
+    if device == "cpu":
+        assert torch.equal(made, update(x.contiguous(), index, numbers))
+    for kept in (
+        x.index_fill(0, index, 1.0),
+        x.index_put((index,), x[:1]),
+        x.clone().masked_fill_(x > 1, 1),
+    ):
+        assert kept.stride() == (1, 3)
