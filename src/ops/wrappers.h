@@ -8,6 +8,7 @@
 
 #include "core/intercept.h"
 #include "core/op_support.h"
+#include "core/registry_rows.h"
 #include "generated/contracts.h"
 
 namespace rushlight {
@@ -220,11 +221,22 @@ inline void add_edges(Node& node, TensorList list) {
     node.add_edge(t);
   }
 }
+// A node with an edge for each of these.
+template <class... T>
+Ref<Node> make_node(const NodeDescriptor& descriptor, const T&... tensors) {
+  Ref<Node> node = Ref<Node>::steal(new Node(&descriptor));
+  (add_edges(*node, tensors), ...);
+  return node;
+}
 // What an in-place op is about to overwrite, for its derivative.
 inline Tensor value_before(const Tensor& self) {
   return RL_UNLIKELY(forward::active()) ? forward::clone_with_tangents(self) : self.clone();
 }
 inline bool needs_grad(TensorList list) { return any_requires_grad(list); }
+template <class... T>
+bool any_needs_grad(const T&... tensors) {
+  return (needs_grad(tensors) || ...);
+}
 inline void set_history(const std::vector<Tensor>& list, const Ref<Node>& node) {
   for (const Tensor& t : list) {
     set_history(t, node);
@@ -246,6 +258,16 @@ inline void count_write(TensorList list) {
   for (const Tensor& t : list) {
     count_write(t);
   }
+}
+// What was written, which is counted.
+inline Tensor& counted(Tensor& t) {
+  count_write(t);
+  return t;
+}
+template <class... T>
+std::tuple<T...> counted(const std::tuple<T...>& outs) {
+  std::apply([](const T&... t) { (count_write(t), ...); }, outs);
+  return outs;
 }
 
 // ---- boxed forms ----
@@ -282,7 +304,7 @@ template <auto f>
 std::vector<Value> boxed(const std::vector<Value>& arguments) {
   return call_boxed(f, arguments);
 }
-template <auto f>
+template <class F, F* f>
 std::vector<Value> run_boxed(const OpFunction&, const std::vector<Value>& arguments) {
   return call_boxed(f, arguments);
 }
