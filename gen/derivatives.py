@@ -118,9 +118,10 @@ class Plan:
         """The C++ function `backward_<symbol>` of the op's node."""
         op, several = self.op, len(self.op.results) > 1
         used = {name for f in self.gradients for name in f.expression.names}
-        grads = {f"grad_{n}" if several else "grad": f"Tensor& {{}} = grads[{i}];" for i, n in enumerate(op.result_names)}
+        named = [f"grad_{n}" if several else "grad" for n in op.result_names]
+        grads = {name: f"Tensor& {name} = grads[{i}];" for i, name in enumerate(named)}
         if op.gives_list:
-            grads = {"grad_list": "ArrayRef<Tensor> {}(grads, node.num_outputs());"}
+            grads = {"grad_list": "ArrayRef<Tensor> grad_list(grads, node.num_outputs());"}
         # What several gradients use is unpacked once: a hook may have to compute it again.
         shared = [s for s in self.saved if s.is_tensor and len(s.needed_by) > 1]
         unpacked = []
@@ -131,7 +132,7 @@ class Plan:
         edges = [f"edge_{a.name}" for a in self.differentiable if not a.type.is_list]
         return lines(f"""
             void backward_{op.symbol}(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out) {{
-              {each(f"const {text.format(name)}" for name, text in grads.items() if name in used)}
+              {each(f"const {text}" for name, text in grads.items() if name in used)}
               {only(edges)}enum : size_t {{ {commas(edges)} }};
               {each(unpacked)}
               {each(flat(self._gradient(f, shared) for f in self.gradients))}

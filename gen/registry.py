@@ -227,7 +227,7 @@ def places(overload: Overload, args: list[Arg]) -> tuple[str, ...]:
 
 
 def batch_rules(form: Form) -> tuple[list[str], str]:
-    """The rules of vmap: what is defined before, and the list; given tensors are written as the functional form says."""
+    """The rules of vmap: what is defined before, and the list; those of the functional form hold for the others."""
     op, found, rows = form.op, [], []
     said = rules.batch(op) if form.kind == "functional" or op.inplace_only else {}
     for i, (names, rule) in enumerate(said.items()):
@@ -326,7 +326,7 @@ def all_rows(ops: list[Op]) -> list[tuple[Overload, Form, int]]:
 
 
 def registry(ops: list[Op]) -> list[str]:
-    """The lines of registry.cpp."""
+    """The overloads of all functions, and the list of them."""
     found = [(form, own_args(form), overloads_of_form(op, form.kind)) for op in ops for form in forms(op)]
     overloads = [(o, args) for _, args, several in found for o in several]
     taken = [arg_infos(args) for _, args, _ in found] + [arg_infos(o.args) for o, _ in overloads]

@@ -168,15 +168,22 @@ class Wrapper:
         plain = {"options": "without_format(options)", "memory_format": "format_of(options, memory_format)"}
         formatted = f"return in_format({self.form.call(**plain)}, options);"
         body = {"composite": self.composite, "view": self.view, "kernel": self.kernel}[self.op.kind]
+        composed = self.op.kind == "composite" and not self.op.whole
+        handler = f"interceptor_if_asked({commas(self.function, 'asked', asking)})"
+        if composed:
+            handler = f"interceptor_of_call({commas(self.function, asking)})"
+        if self.kind == "out":  # those of autograd and below it, too
+            recorded = self.plan.differentiable if self.plan else []
+            wanted = f"any_needs_grad({commas([a.name for a in recorded], self.form.outs)})"
+            said = commas(self.function, f'"{self.op.name}"', wanted, asking)
+            handler, body = f"handler_of_out({said})", self.out
         return lines(f"""
             {each(registry.function(self.form))}
             {self.form.signature()} {{
               {when(self.factory, "if (RL_UNLIKELY(options.has_memory_format()))", formatted)}
-              const Asks asked = asks_of_call({asking});
-              if (const Dispatch by = interceptor_if_asked({commas(self.function, "asked", asking)})) {{
-                return {self.boxed_call("by")};
-              }}
-              {each(self.out() if self.kind == "out" else body())}
+              {only(self.kind != "out" and not composed)}const Asks asked = asks_of_call({asking});
+              {when(True, f"if (const Dispatch by = {handler})", f"return {self.boxed_call('by')};")}
+              {each(body())}
             }}
         """)
 
@@ -263,14 +270,8 @@ class Wrapper:
 
     def out(self) -> list[str]:
         op, outs = self.op, self.form.outs
-        recorded = self.plan.differentiable if self.plan else []
-        wanted = f"any_needs_grad({commas([a.name for a in recorded], outs)})"
-        given = [a.name for a in op.tensors if not a.type.element_optional]
         typed = any(a.name == "dtype" and a.type.base == "ScalarType" and a.type.optional for a in op.args)
         return lines(f"""
-            check_out_grad("{op.name}", tls.grad_mode && {wanted});
-            check_out_tangents("{op.name}", {commas(given, outs)});
-            {when(True, f"if (RL_UNLIKELY({self.seen}))", f"return counted({self.lower});")}
             {only(typed)}check_out_dtype("{op.name}", dtype, {outs[0]});
             {only(typed and "dtype" in op.out)}dtype = {outs[0]}.dtype();
             {each(self.writing())}

@@ -96,6 +96,20 @@ Dispatch find_interceptor(const OpFunction& function, Asks asked, Tensors tensor
   return nullptr;
 }
 
+std::vector<Value> dispatch_lower_out(const OpFunction& function, std::vector<Value> arguments) {
+  std::vector<Tensor> outs;
+  for (size_t i = 0; i < function.overloads[0].results.size(); i++) {
+    outs.push_back(arguments[i].get<Tensor>());
+  }
+  std::vector<Value> results = dispatch_lower(function, std::move(arguments));
+  for (const Tensor& out : outs) {
+    if (out.defined()) {
+      out.impl()->bump_version();
+    }
+  }
+  return results;
+}
+
 void refuse_undefined(const OpFunction& function, uint64_t undefined) {
   int i = 0;
   for (const ArgInfo& a : function.arguments()) {

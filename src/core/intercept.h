@@ -15,10 +15,15 @@ RL_API Dispatch find_interceptor(const OpFunction& function, Asks asked,
 // each tensor and list of tensors among the arguments.
 [[noreturn]] RL_API void refuse_undefined(const OpFunction& function, uint64_t undefined);
 
+// The same as dispatch_lower for an out= form: what was written is counted.
+RL_API std::vector<Value> dispatch_lower_out(const OpFunction& function,
+                                             std::vector<Value> arguments);
+
 // An argument that need not be there.
 struct MaybeUndefined {
   const Tensor& tensor;
 };
+inline bool is_special(MaybeUndefined t) { return is_special(t.tensor); }
 
 inline Asks asks_of(const Tensor& t) { return t.asks(); }
 inline Asks asks_of(MaybeUndefined t) { return t.tensor.defined() ? t.tensor.asks() : 0; }
@@ -85,6 +90,11 @@ template <class... T>
 [[gnu::always_inline]] inline Dispatch interceptor_if_asked(const OpFunction& function, Asks asked,
                                                             const T&... tensors) {
   return RL_UNLIKELY(asked > ask::grad) ? interceptor(function, asked, tensors...) : nullptr;
+}
+template <class... T>
+[[gnu::always_inline]] inline Dispatch interceptor_of_call(const OpFunction& function,
+                                                           const T&... tensors) {
+  return interceptor_if_asked(function, asks_of_call(tensors...), tensors...);
 }
 
 // The tensors that a form returns because it was given them: its first arguments.

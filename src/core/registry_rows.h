@@ -5,7 +5,7 @@
 
 namespace rushlight {
 
-// The overloads of a function, which are defined in registry.cpp, and the function itself, which is
+// The overloads of a function, which are defined with all others, and the function itself, which is
 // defined beside what it runs; each needs the other's address.
 #define RL_OVERLOADS(name)                 \
   extern const OpFunction function_##name; \

@@ -242,13 +242,6 @@ inline void set_history(const std::vector<Tensor>& list, const Ref<Node>& node) 
     set_history(t, node);
   }
 }
-// out= where an argument or the output has a tangent.
-template <class... T>
-void check_out_tangents(const char* op, const T&... tensors) {
-  RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !forward::has_tangent(tensors...),
-                           "Trying to use forward AD with ", op,
-                           "_out that does not support it because it is an out= function");
-}
 inline void count_write(const Tensor& t) {
   if (t.defined()) {
     t.impl()->bump_version();
@@ -259,15 +252,25 @@ inline void count_write(TensorList list) {
     count_write(t);
   }
 }
-// What was written, which is counted.
-inline Tensor& counted(Tensor& t) {
-  count_write(t);
-  return t;
-}
+
+inline bool has_tangent(const Tensor& t) { return forward::has_tangent(t); }
+inline bool has_tangent(MaybeUndefined t) { return forward::has_tangent(t.tensor); }
+inline bool has_tangent(TensorList list) { return forward::has_tangent(list); }
+inline bool has_tangent(const std::vector<std::optional<Tensor>>&) { return false; }
+// Who takes a call of an out= form in the place of its kernel, or null; RuntimeError where autograd
+// or forward mode would have to see it.
 template <class... T>
-std::tuple<T...> counted(const std::tuple<T...>& outs) {
-  std::apply([](const T&... t) { (count_write(t), ...); }, outs);
-  return outs;
+[[gnu::noinline]] Dispatch handler_of_out(const OpFunction& function, const char* op,
+                                          bool wants_grad, const T&... tensors) {
+  const Asks asked = asks_of_call(tensors...);
+  if (const Dispatch by = interceptor_if_asked(function, asked, tensors...)) {
+    return by;
+  }
+  check_out_grad(op, tls.grad_mode && wants_grad);
+  RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !(has_tangent(tensors) || ...),
+                           "Trying to use forward AD with ", op,
+                           "_out that does not support it because it is an out= function");
+  return asks_handler_below(asked, tensors...) ? dispatch_lower_out : nullptr;
 }
 
 // ---- boxed forms ----

@@ -196,28 +196,28 @@ namespace rushlight {
 namespace rows {
 constexpr ArgInfo arguments[] = {
   {"out"}, {"self"}, {"other", {.number = true}}, {"alpha", {.base = Scalar}, integer(1), true}, {"self"},
-  {"other", {.base = Scalar}}, {"alpha", {.base = Scalar}, integer(1), true},
-  {"out", {.written = true, .alias = 'a'}, {}, true}, {"self"}, {"other"},
+  {"other"}, {"alpha", {.base = Scalar}, integer(1), true},
+  {"out", {.written = true, .alias = 'a'}, {}, true}, {"self"}, {"other", {.base = Scalar}},
   {"alpha", {.base = Scalar}, integer(1), true}, {"out", {.written = true, .alias = 'a'}, {}, true},
-  {"self", {.written = true, .alias = 'a'}}, {"other", {.base = Scalar}},
+  {"self", {.written = true, .alias = 'a'}}, {"other", {.number = true}},
+  {"alpha", {.base = Scalar}, integer(1), true}, {"self", {.written = true, .alias = 'a'}}, {"other"},
   {"alpha", {.base = Scalar}, integer(1), true}, {"self", {.written = true, .alias = 'a'}},
-  {"other", {.number = true}}, {"alpha", {.base = Scalar}, integer(1), true},
-  {"self", {.written = true, .alias = 'a'}}, {"other"}, {"alpha", {.base = Scalar}, integer(1), true},
+  {"other", {.base = Scalar}}, {"alpha", {.base = Scalar}, integer(1), true},
 };
-constexpr ResultInfo results[] = {{"", {.written = true, .alias = 'a'}}, {""}};
+constexpr ResultInfo results[] = {{""}, {"", {.written = true, .alias = 'a'}}};
 constexpr int8_t places[] = {1, 2, 3, 0, 0, 1, 2};
 }  // namespace rows
 using namespace rows;
 
 RL_OVERLOADS(fused_scale_functional_0) = {
-    {"aten", "fused_scale", "Tensor", {arguments + 8, 3}, {results + 1, 1}, &function_fused_scale_functional_0, {arguments + 1, 3}, places + 4, 0x30000u},
-    {"aten", "fused_scale", "Scalar", {arguments + 4, 3}, {results + 1, 1}, &function_fused_scale_functional_0, {arguments + 1, 3}, places + 4, 0x30000u}};
+    {"aten", "fused_scale", "Tensor", {arguments + 4, 3}, {results + 0, 1}, &function_fused_scale_functional_0, {arguments + 1, 3}, places + 4, 0x30000u},
+    {"aten", "fused_scale", "Scalar", {arguments + 8, 3}, {results + 0, 1}, &function_fused_scale_functional_0, {arguments + 1, 3}, places + 4, 0x30000u}};
 RL_OVERLOADS(fused_scale_inplace_0) = {
-    {"aten", "fused_scale_", "Tensor", {arguments + 18, 3}, {results + 0, 1}, &function_fused_scale_inplace_0, {arguments + 15, 3}, places + 4, 0x30040u},
-    {"aten", "fused_scale_", "Scalar", {arguments + 12, 3}, {results + 0, 1}, &function_fused_scale_inplace_0, {arguments + 15, 3}, places + 4, 0x30040u}};
+    {"aten", "fused_scale_", "Tensor", {arguments + 15, 3}, {results + 1, 1}, &function_fused_scale_inplace_0, {arguments + 12, 3}, places + 4, 0x30040u},
+    {"aten", "fused_scale_", "Scalar", {arguments + 18, 3}, {results + 1, 1}, &function_fused_scale_inplace_0, {arguments + 12, 3}, places + 4, 0x30040u}};
 RL_OVERLOADS(fused_scale_out_0) = {
-    {"aten", "fused_scale", "Tensor_out", {arguments + 8, 4}, {results + 0, 1}, &function_fused_scale_out_0, {arguments + 0, 4}, places + 0, 0x34000u},
-    {"aten", "fused_scale", "Scalar_out", {arguments + 4, 4}, {results + 0, 1}, &function_fused_scale_out_0, {arguments + 0, 4}, places + 0, 0x34000u}};
+    {"aten", "fused_scale", "Tensor_out", {arguments + 4, 4}, {results + 1, 1}, &function_fused_scale_out_0, {arguments + 0, 4}, places + 0, 0x34000u},
+    {"aten", "fused_scale", "Scalar_out", {arguments + 8, 4}, {results + 1, 1}, &function_fused_scale_out_0, {arguments + 0, 4}, places + 0, 0x34000u}};
 
 ArrayRef<const OpInfo*> all_ops() {
   static constexpr const OpInfo* all[] = {
@@ -359,14 +359,8 @@ RL_OP_FUNCTION(fused_scale_out_0, 2) = {
   .overloads = overloads_fused_scale_out_0, .functional = &function_fused_scale_functional_0,
 };
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  const Asks asked = asks_of_call(out, self, other);
-  if (const Dispatch by = interceptor_if_asked(function_fused_scale_out_0, asked, out, self, other)) {
+  if (const Dispatch by = handler_of_out(function_fused_scale_out_0, "fused_scale", any_needs_grad(self, other, out), out, self, other)) {
     return dispatch_boxed<Tensor&>(by, function_fused_scale_out_0, out, self, other, alpha);
-  }
-  check_out_grad("fused_scale", tls.grad_mode && any_needs_grad(self, other, out));
-  check_out_tangents("fused_scale", self, other, out);
-  if (RL_UNLIKELY(asks_handler_below(asked, out, self, other))) {
-    return counted(dispatch_boxed<Tensor&>(dispatch_lower, function_fused_scale_out_0, out, self, other, alpha));
   }
   run_fused_scale(self, other, alpha, &out, true);
   count_write(out);
@@ -447,11 +441,13 @@ namespace rushlight::python {
 
 namespace {
 
-constexpr Param params_0[] = {
+constexpr Param params[] = {
   {"self", Kind::Tensor}, {"other", Kind::TensorOrNumber}, {"alpha", Kind::Scalar, false, true, false, "1"},
   {"out", Kind::Tensor, true, true, true, "None"},
 };
-constexpr Signature fused_scale_signatures[] = {{params_0, FunctionForm | MethodForm | InplaceForm, 0}};
+constexpr Signature fused_scale_signatures[] = {
+  {{params + 0, 4}, FunctionForm | MethodForm | InplaceForm, 0},
+};
 PyObject* fused_scale_run([[maybe_unused]] const Arguments& a) {
   const auto& self = a.tensor(0);
   const auto& other = a.tensor_or_number(1);
