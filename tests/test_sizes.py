@@ -19,6 +19,7 @@ HEADERS = [
     "include/rushlight/vectorized.h",
     "src/cpu/isa/matmul/gemm_engine.h",
     "src/cpu/isa/nn/attention.h",
+    "src/cpu/isa/nn/attention_products.h",
     "src/cpu/isa/reduce/fold.h",
     "src/cpu/isa/simd.h",
     "src/kernels/gamma.h",
