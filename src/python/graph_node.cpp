@@ -67,8 +67,8 @@ PyObject* named_input(PyObject* self, PyObject* name) {
                                   : node.builtin != nullptr ? &node.builtin->schema
                                                             : nullptr;
   RL_CHECK(of != nullptr, node.kind_name(), " has no schema that names its inputs");
-  for (size_t i = 0; i < of->arguments().size(); i++) {
-    if (of->arguments()[i].name == text_view(name)) {
+  for (size_t i = 0; i < of->arguments.size(); i++) {
+    if (of->arguments[i].name == text_view(name)) {
       return wrap(graph_of<Node>(self), node.input(i));
     }
   }
