@@ -301,7 +301,8 @@ void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFact
     factors.rows = g.m;
   }
   const int64_t panel = block.columns * block.column_bytes;
-  const int64_t columns = std::max(largest.columns, most_copied / panel * block.columns);
+  const int64_t columns =
+      copy_b ? std::max(largest.columns, most_copied / panel * block.columns) : g.n;
   const Scratch<char> b_copy(copy_b ? ceil_div(std::min(columns, g.n), block.columns) * panel : 0);
   for (int64_t j = 0; j < g.n; j += columns) {
     Gemm part = g;
@@ -356,8 +357,9 @@ void multiply_blocked(const Gemm& g, bool pairs) {
       !b_in_place && g.m <= largest.rows && g.n >= 16 * largest.columns && g.batch == 1;
   const Tile unit = {all_rows ? std::max(g.m, block.rows) : block.rows,
                      all_columns ? std::max(g.n, block.columns)
-                     : all_rows  ? largest.columns
-                                 : block.columns};
+                     : all_rows
+                         ? (g.n < 32 * largest.columns ? largest.columns / 2 : largest.columns)
+                         : block.columns};
   if (g.batch == 1 && g.k > 0 && work_estimate(g) >= 2 * least_work) {
     const Tile tile = choose_tile(g, unit, largest, least_work);
     const bool rows_share = !b_in_place && tile.rows < g.m;
