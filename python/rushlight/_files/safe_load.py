@@ -273,7 +273,7 @@ _REBUILT = {
 }
 
 
-def _names_attributes(state):
+def _names_attributes(state: object) -> bool:
     return isinstance(state, dict) and all(isinstance(key, str) for key in state)
 
 

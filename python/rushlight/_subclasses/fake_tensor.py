@@ -110,7 +110,7 @@ class FakeTensor(Tensor):
         with mode:
             return func(*args, **(kwargs or {}))
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict) -> Tensor:
         """A fake tensor of the same mode, which is not copied."""
         if id(self) in memo or not self.is_leaf:
             return super().__deepcopy__(memo)
@@ -120,12 +120,12 @@ class FakeTensor(Tensor):
         vars(copied).update(copy.deepcopy(self._attributes_of_programs(), memo))
         return copied
 
-    def __copy__(self):
+    def __copy__(self) -> Tensor:
         copied = self.detach().requires_grad_(self.requires_grad)
         vars(copied).update(self._attributes_of_programs())
         return copied
 
-    def _attributes_of_programs(self):
+    def _attributes_of_programs(self) -> dict:
         return {k: v for k, v in vars(self).items() if k not in FakeTensor.__annotations__}
 
     def untyped_storage(self):
@@ -437,7 +437,7 @@ class FakeTensorMode(TorchDispatchMode):
                     self._constants.add(fake, value)
         return self._with_real(result, real)
 
-    def _others_disabled(self):
+    def _others_disabled(self) -> contextlib.AbstractContextManager:
         """No mode, if this one is within a fake mode: the innermost alone makes fakes."""
         fakes = [m for m in _get_current_dispatch_mode_stack() if isinstance(m, FakeTensorMode)]
         return _disable_current_modes() if len(fakes) > 1 else contextlib.nullcontext()

@@ -7,7 +7,7 @@ and the place from which an epoch goes on (`state_dict`).
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import rushlight
 from rushlight._warnings import warn
@@ -294,7 +294,7 @@ class _BaseDataLoaderIter:
         self._torn = False
         return batch
 
-    def __getstate__(self):
+    def __getstate__(self) -> NoReturn:
         raise NotImplementedError(
             f"{type(self).__name__} cannot be pickled or copied: its place is in "
             "DataLoader.state_dict()"
