@@ -27,7 +27,7 @@ __all__ = [
 
 
 class _Symbol:
-    def __init__(self, node=None) -> None:
+    def __init__(self, node: Any = None) -> None:
         raise RuntimeError(f"rushlight makes no {type(self).__name__} yet")
 
 

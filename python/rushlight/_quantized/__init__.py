@@ -9,7 +9,8 @@ PyTorch, and programs say `dequantize()`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import rushlight
 from rushlight import _C, Tensor
@@ -238,7 +239,19 @@ def _codes_of(input: Tensor, scale, zero_point, dtype) -> Tensor:
     return places.clamp_(first, last).to(CODES[dtype])
 
 
-def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype) -> Any:
+@overload
+def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype) -> Tensor: ...
+
+
+@overload
+def quantize_per_tensor(
+    input: Sequence[Tensor], scale: Any, zero_point: Any, dtype: _dtype
+) -> tuple[Tensor, ...]: ...
+
+
+def quantize_per_tensor(
+    input: Tensor | Sequence[Tensor], scale: Any, zero_point: Any, dtype: _dtype
+) -> Tensor | tuple[Tensor, ...]:
     """Codes under one scale and one zero point.
 
     Args:
@@ -252,7 +265,7 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtyp
         >>> x.int_repr()
         tensor([10, 15], dtype=torch.uint8)
     """
-    if isinstance(input, list | tuple):
+    if not isinstance(input, Tensor):
         return tuple(
             quantize_per_tensor(t, s, z, dtype)
             for t, s, z in zip(input, scale, zero_point, strict=True)
@@ -274,7 +287,7 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtyp
     return _wrap_codes(codes, about)
 
 
-def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype, reduce_range: Any) -> Any:
+def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype, reduce_range: Any) -> Tensor:
     """Codes under the scale that the numbers of the tensor ask for.
 
     Args:

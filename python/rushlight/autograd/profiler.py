@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from rushlight.profiler._events import EventList, FunctionEvent, FunctionEventAvg, Interval
 from rushlight.profiler.profiler import _Recorder, record_function
@@ -27,7 +28,7 @@ class profile(_Recorder):
         enabled: bool = True,
         *,
         use_cuda: bool = False,
-        use_device=None,
+        use_device: str | None = None,
         record_shapes: bool = False,
         with_flops: bool = False,
         profile_memory: bool = False,
@@ -35,7 +36,7 @@ class profile(_Recorder):
         with_modules: bool = False,
         use_kineto: bool = False,
         use_cpu: bool = True,
-        experimental_config=None,
+        experimental_config: Any = None,
         acc_events: bool = False,
         custom_trace_id_callback=None,
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C
 from rushlight._lazy import lazy
@@ -156,7 +156,7 @@ class StreamContext:
     For an example see `cpu.Stream`.
     """
 
-    def __init__(self, stream) -> None:
+    def __init__(self, stream: Any) -> None:
         self.stream = stream
 
     def __enter__(self):
@@ -166,7 +166,7 @@ class StreamContext:
         return None
 
 
-def stream(stream):
+def stream(stream: Any):
     """A context manager in which work is queued on a stream: `with stream(s):`.
 
     Args:
@@ -205,7 +205,7 @@ def memory_stats(device: rushlight.types.Device = None):
     return OrderedDict(_C._memory_stats())
 
 
-def memory_allocated(device: rushlight.types.Device = None):
+def memory_allocated(device: rushlight.types.Device = None) -> int:
     """The bytes of all tensors.
 
     Args:
@@ -220,7 +220,7 @@ def memory_allocated(device: rushlight.types.Device = None):
     return memory_stats()["allocated_bytes.all.current"]
 
 
-def max_memory_allocated(device: rushlight.types.Device = None):
+def max_memory_allocated(device: rushlight.types.Device = None) -> int:
     """The largest number of bytes of all tensors, since the start or `reset_peak_memory_stats`.
 
     Args:
@@ -233,7 +233,7 @@ def max_memory_allocated(device: rushlight.types.Device = None):
     return memory_stats()["allocated_bytes.all.peak"]
 
 
-def memory_reserved(device: rushlight.types.Device = None):
+def memory_reserved(device: rushlight.types.Device = None) -> int:
     """The bytes that the allocator has got from the system.
 
     Args:
@@ -246,7 +246,7 @@ def memory_reserved(device: rushlight.types.Device = None):
     return memory_stats()["reserved_bytes.all.current"]
 
 
-def max_memory_reserved(device: rushlight.types.Device = None):
+def max_memory_reserved(device: rushlight.types.Device = None) -> int:
     """The largest number of bytes that the allocator has got from the system.
 
     Args:
@@ -292,7 +292,7 @@ def empty_cache():
     _C._empty_cache()
 
 
-def set_cache_limit(nbytes):
+def set_cache_limit(nbytes: int):
     """Set how many bytes of freed memory are kept; by default a quarter of the machine's memory.
 
     Args:

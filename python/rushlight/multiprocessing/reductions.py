@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import os
 import weakref
+from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -101,13 +102,13 @@ def _block_of(tensor):
     return _blocks.get(tensor.untyped_storage().data_ptr())
 
 
-def shared_file(tensor):
+def shared_file(tensor: Tensor):
     """The file descriptor of a tensor's shared memory; None for other memory."""
     block = _block_of(tensor)
     return None if block is None else block.fd
 
 
-def memory_of_file(fd, nbytes):
+def memory_of_file(fd: int, nbytes: int):
     """The memory of a file descriptor, which is mapped once, however often it is received."""
     status = os.fstat(fd)
     file = (status.st_dev, status.st_ino)
@@ -118,14 +119,14 @@ def memory_of_file(fd, nbytes):
     return _memory_of(block)
 
 
-def is_shared(tensor):
+def is_shared(tensor: Tensor) -> bool:
     """Whether other processes may see a tensor's memory."""
     if tensor.layout is not _C.strided:
         return all(map(is_shared, sparse_parts(tensor)))
     return tensor.device.type != "cpu" or _block_of(tensor) is not None
 
 
-def share_storage_(storage):
+def share_storage_(storage: Any):
     """Move a storage to shared memory, with all tensors on it.
 
     Raises:
@@ -137,7 +138,7 @@ def share_storage_(storage):
         storage._move_to(_memory_of(_new_block(max(storage.nbytes(), 1))).untyped_storage())
 
 
-def share_memory_(tensor):
+def share_memory_(tensor: Tensor) -> Tensor:
     """Move a tensor to shared memory, in place, with all tensors on its storage."""
     if tensor.layout is not _C.strided:
         for part in sparse_parts(tensor):
@@ -148,7 +149,16 @@ def share_memory_(tensor):
     return tensor
 
 
-def rebuild_tensor(cls, handle, nbytes, dtype, size, stride, offset, requires_grad):
+def rebuild_tensor(
+    cls: type,
+    handle: Any,
+    nbytes: int,
+    dtype: rushlight.dtype,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    requires_grad: bool,
+):
     """The tensor on shared memory that another process has sent."""
     if handle is None:
         tensor = rushlight.empty(size, dtype=dtype)
@@ -160,7 +170,7 @@ def rebuild_tensor(cls, handle, nbytes, dtype, size, stride, offset, requires_gr
     return tensor.requires_grad_(requires_grad)
 
 
-def reduce_tensor(tensor):
+def reduce_tensor(tensor: Tensor) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The function and arguments that rebuild a tensor in another process.
 
     Raises:

@@ -41,7 +41,7 @@ class ProcessException(Exception):
     For an example see `multiprocessing.spawn`.
     """
 
-    def __init__(self, msg, error_index, pid) -> None:
+    def __init__(self, msg: str, error_index: int, pid: int | None) -> None:
         super().__init__(msg)
         self.msg = msg
         self.error_index = error_index

@@ -153,7 +153,7 @@ class _FunctionProcess:
 class _FunctionAgent(Agent):
     """One machine's part of the launch of a function."""
 
-    def __init__(self, settings, function, args, start_method):
+    def __init__(self, settings, function: Callable[..., Any], args, start_method):
         super().__init__(settings)
         self._function, self._args = function, args
         self._context = multiprocessing.get_context(start_method)

@@ -124,7 +124,7 @@ class DTensor(Tensor):
         made._spec = spec
         return made
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs: Any):
         super().__init__()
 
     @classmethod
@@ -507,7 +507,12 @@ def _factory(name, text):
     make = getattr(rushlight, name)
 
     def factory(
-        *size, requires_grad=False, dtype=None, layout=None, device_mesh=None, placements=None
+        *size: int | Sequence[int],
+        requires_grad: bool = False,
+        dtype: rushlight.dtype | None = None,
+        layout: rushlight.layout | None = None,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
     ):
         def fill(shape, dtype):
             return make(shape, dtype=dtype)

@@ -113,7 +113,7 @@ class non_deterministic:
         return self._class(*args, **kwargs)
 
 
-def argument_validation(f: Callable[..., Any]) -> Any:
+def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     """Checks that arguments whose type is said to be a datapipe are one.
 
     Args:
@@ -160,7 +160,7 @@ def runtime_validation_disabled():
         _validates = before
 
 
-def runtime_validation(f: Callable[..., Any]) -> Any:
+def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     """Checks that what a pipe's `__iter__` gives has the type of the elements it was declared for.
 
     Only plain classes can be checked: `Iterator[int]`.
