@@ -242,7 +242,7 @@ class _MultiHandle(RemovableHandle):
 
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
-) -> Any:
+) -> RemovableHandle:
     """Call `fn` when the gradients of all tensors are computed, or the first (`mode="any"`).
 
     With "all", fn gets a list of them, None for those that a backward does not compute. "Not

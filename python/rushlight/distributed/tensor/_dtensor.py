@@ -503,7 +503,7 @@ def _make(name, fill, size, dtype, device_mesh, placements, requires_grad, layou
     return DTensor(local, DTensorSpec(mesh, placed, meta), requires_grad=requires_grad)
 
 
-def _factory(name, text):
+def _factory(name, text) -> Callable[..., DTensor]:
     make = getattr(rushlight, name)
 
     def factory(

@@ -99,7 +99,7 @@ class Measurement:
     number_per_run: int
     raw_times: list[float]
     task_spec: TaskSpec
-    metadata: dict | None = None
+    metadata: dict[str, Any] | None = None
 
     @property
     def times(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from .datapipe import IterDataPipe, MapDataPipe
 
@@ -21,6 +21,7 @@ __all__ = [
     "runtime_validation_disabled",
 ]
 
+_Pipe = TypeVar("_Pipe")
 _determinism = False
 _validates = True
 
@@ -49,7 +50,7 @@ class functional_datapipe:
         self.name = name
         self.enable_df_api_tracing = enable_df_api_tracing
 
-    def __call__(self, cls: Any) -> Any:
+    def __call__(self, cls: type[_Pipe]) -> type[_Pipe]:
         for kind in (IterDataPipe, MapDataPipe):
             if isinstance(cls, type) and issubclass(cls, kind):
                 kind.register_datapipe_as_function(self.name, cls)

@@ -323,7 +323,7 @@ kernel(rotate, BoundingBoxes)(P.rotate_bounding_boxes)
 # ---- parts ----
 
 
-def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
+def pad(inpt: Input, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Input:
     """Pad the input with pixels, or crop it where numbers are negative.
 
     Args:

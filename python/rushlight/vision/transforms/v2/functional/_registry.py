@@ -100,7 +100,7 @@ def _describe(found: Callable, functional: Callable) -> None:
 
 
 def rename_input(
-    found: Callable[Concatenate[Any, _Rest], _Result], kind: str
+    found: Callable[Concatenate[Tensor, _Rest], _Result], kind: str
 ) -> Callable[Concatenate[Tensor, _Rest], _Result]:
     """A kernel of images under the names, its own and that of its input, of another kind's."""
     first, *rest = inspect.signature(found).parameters.values()
