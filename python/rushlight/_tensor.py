@@ -405,7 +405,20 @@ def _on_copied_storage(tensor, memo):
 
 
 class _DisableTorchFunctionSubclass:
-    """Within it `__torch_function__` of arguments is not asked."""
+    """Within it `__torch_function__` of arguments is not asked.
+
+    Example:
+        >>> class Loud(torch.Tensor):
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         print(func.__name__)
+        ...         return super().__torch_function__(func, types, args, kwargs)
+        >>> x = torch.ones(2).as_subclass(Loud)
+        >>> with torch._C.DisableTorchFunctionSubclass():
+        ...     _ = torch.add(x, 1)
+        >>> _ = torch.add(x, 1)
+        add
+    """
 
     _modes_too = False
 
@@ -418,7 +431,10 @@ class _DisableTorchFunctionSubclass:
 
 
 class _DisableTorchFunction(_DisableTorchFunctionSubclass):
-    """Within it neither arguments nor modes are asked."""
+    """Within it neither arguments nor modes are asked.
+
+    For an example see `DisableTorchFunctionSubclass`.
+    """
 
     _modes_too = True
 

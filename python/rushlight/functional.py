@@ -434,7 +434,17 @@ def _removed_function(name: str, other: str) -> Callable[..., NoReturn]:
         )
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Removed: use `linalg.{other}`."
+    function.__doc__ = f"""Removed: use `linalg.{other}`.
+
+    Args:
+        args, kwargs: whatever they are, RuntimeError says what to use.
+
+    Example:
+        >>> torch.{name}(torch.eye(2))
+        Traceback (most recent call last):
+            ...
+        RuntimeError: This function was deprecated and is now removed. ...
+    """
     return _overridable(function)
 
 

@@ -22,6 +22,11 @@ class UntypedStorage(_C.StorageBase):
     Args:
         size: how many bytes, uninitialised ones, or a sequence of their values.
         device: the device of the memory.
+
+    Example:
+        >>> storage = torch.arange(3, dtype=torch.uint8).untyped_storage()
+        >>> storage.nbytes(), storage[2]
+        (3, 2)
     """
 
     @property
@@ -175,6 +180,12 @@ class TypedStorage:
         wrap_storage: an `UntypedStorage` to look at, instead of a size or values.
         dtype: the dtype of the elements; by default the default dtype.
         device: the device of new memory.
+        args: how many elements, or a sequence of their values.
+
+    Example:
+        >>> storage = torch.TypedStorage([4.0, 7.0], dtype=torch.float32)
+        >>> storage[1], storage.nbytes()
+        (7.0, 8)
     """
 
     dtype: _C.dtype
@@ -540,10 +551,27 @@ class _StorageName(metaclass=_StorageKind):
         return TypedStorage._from_untyped(untyped, cls.dtype)
 
 
+_OF_NAME = """A `TypedStorage` of {dtype}, by the name that files use.
+
+Args:
+    args: how many elements, or a sequence of their values.
+    wrap_storage: an `UntypedStorage` to look at, instead.
+
+Example:
+    >>> storage = torch.{name}(3)
+    >>> len(storage), storage.dtype
+    (3, {dtype})
+"""
+
+
+def _storage_kind(name: str, dtype: _C.dtype) -> _StorageKind:
+    text = _OF_NAME.format(name=name, dtype=dtype)
+    members = {"dtype": dtype, "__module__": "rushlight", "__doc__": text}
+    return _StorageKind(name, (_StorageName,), members)
+
+
 NAMES: dict[str, Any] = {
-    f"{kind}Storage": _StorageKind(
-        f"{kind}Storage", (_StorageName,), {"dtype": dtype, "__module__": "rushlight"}
-    )
+    f"{kind}Storage": _storage_kind(f"{kind}Storage", dtype)
     for kind, dtype in {**_KINDS, **_CODE_KINDS}.items()
 }
 globals().update(NAMES)

@@ -48,7 +48,15 @@ _rules = later("rushlight._rules.quantised")
 
 
 class qscheme:
-    """How the numbers of a tensor become codes."""
+    """How the numbers of a tensor become codes.
+
+    Args:
+        name: as it is printed, without "torch.".
+
+    Example:
+        >>> torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8).qscheme()
+        torch.per_tensor_affine
+    """
 
     __module__ = "rushlight"
 
@@ -508,6 +516,11 @@ def choose_qparams_optimized(
         n_bins: steps into which their range is cut.
         ratio: the part of the range that may be left out.
         bit_width: bits of a code.
+
+    Example:
+        >>> numbers = torch.tensor([0.0, 1.0, 2.0, 10.0])
+        >>> torch.choose_qparams_optimized(numbers, numbers.numel(), 200, 0.16, 8)
+        (tensor([10.]), tensor([0.]))
     """
     numbers = input.flatten()[:numel]
     low, high = float(numbers.min()), float(numbers.max())

@@ -38,6 +38,11 @@ _CAUSE_SECONDS = 5
 class ProcessException(Exception):
     """A process failed; `error_index` is its index.
 
+    Args:
+        msg: what went wrong.
+        error_index: the index of the process.
+        pid: its number.
+
     For an example see `multiprocessing.spawn`.
     """
 

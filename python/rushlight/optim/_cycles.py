@@ -190,7 +190,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(
                 f"Tried to step {step} times. The specified number of total steps is "
                 f"{self.total_steps}: OneCycleLR ends there. total_steps counts batches, and "
-                "step() follows each of them"
+                "step() follows each of them: make it with as many as there will be"
             )
         between = _cos_between if self._anneal_func_type == "cos" else _line_between
         phase, part = self._place_of(step)

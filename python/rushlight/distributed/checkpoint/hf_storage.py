@@ -334,6 +334,10 @@ def consolidate_safetensors_files_on_every_rank(
 
     Args:
         process_group: the processes; all by default.
+        input_dir: the folder of the parts.
+        output_dir: the folder of the whole files.
+        fqn_to_index_mapping: the number of the file that each tensor goes to, by name.
+        num_threads: how many files a process writes at once.
 
     For an example see `distributed.checkpoint.save`.
     """
