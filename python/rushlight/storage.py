@@ -557,15 +557,17 @@ Args:
     args: how many elements, or a sequence of their values.
     wrap_storage: an `UntypedStorage` to look at, instead.
 
-Example:
+{example}
+"""
+_EXAMPLE = """Example:
     >>> storage = torch.{name}(3)
     >>> len(storage), storage.dtype
-    (3, {dtype})
-"""
+    (3, {dtype})"""
 
 
 def _storage_kind(name: str, dtype: _C.dtype) -> _StorageKind:
-    text = _OF_NAME.format(name=name, dtype=dtype)
+    example = _EXAMPLE if dtype._computes else "For an example see `quantize_per_tensor`."
+    text = _OF_NAME.format(dtype=dtype, example=example.format(name=name, dtype=dtype))
     members = {"dtype": dtype, "__module__": "rushlight", "__doc__": text}
     return _StorageKind(name, (_StorageName,), members)
 
