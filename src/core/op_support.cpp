@@ -544,14 +544,16 @@ bool has_internal_overlap(const Tensor& t) {
 }
 
 namespace {
-[[noreturn]] void refuse_overlap(const char* op, const char* which) {
-  throw Error(str(op, ": ", which, " a single memory location: write to a clone() of it"));
+[[noreturn]] void refuse_overlap(const char* op, const char* which, const std::string& about = "") {
+  throw Error(
+      str(op, ": ", which, " a single memory location", about, ": write to a clone() of it"));
 }
 }  // namespace
 
 void check_no_internal_overlap(const char* op, const Tensor& t) {
   if (has_internal_overlap(t)) {
-    refuse_overlap(op, "more than one element of the written-to tensor refers to");
+    refuse_overlap(op, "more than one element of the written-to tensor refers to",
+                   str(" (shape ", t.sizes(), ", strides ", t.strides(), ")"));
   }
 }
 

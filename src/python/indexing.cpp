@@ -130,6 +130,11 @@ int64_t dims_covered(const Item& item) {
   }
 }
 
+// What the message about an index says of those that there are.
+std::string index_limits(int64_t size) {
+  return size == 0 ? ": it has none" : str(": ", -size, " to ", size - 1, " give one");
+}
+
 // A list stands for a tuple where an item of it is itself an index.
 bool is_tuple_of_indices(PyObject* index) {
   if (PyTuple_Check(index)) {
@@ -191,7 +196,8 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
       case Item::Kind::Int: {
         const int64_t size = self.sizes()[static_cast<size_t>(from)];
         RL_CHECK_INDEX(item.value >= -size && item.value < size, "index ", item.value,
-                       " is out of bounds for dimension ", from, " with size ", size);
+                       " is out of bounds for dimension ", from, " with size ", size,
+                       index_limits(size));
         const bool counts_back = item.value < 0 && current_trace == nullptr;
         out.add({Step::Kind::Select, to, counts_back ? item.value + size : item.value, 0, 1});
         from++;
@@ -247,7 +253,8 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
             RL_CHECK_INDEX(item.tensor.sizes()[static_cast<size_t>(d)] == have,
                            "The shape of the mask ", item.tensor.sizes(),
                            " does not match dimension ", from + d,
-                           " of the indexed tensor, whose shape is ", self.sizes());
+                           " of the indexed tensor, whose shape is ", self.sizes(),
+                           ": a mask takes one bool for each place");
           }
         }
         out.tensors.push_back({to, k, item.tensor});
@@ -347,7 +354,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
       const int64_t i = to_int(key);
       const int64_t size = t.sizes()[0];
       RL_CHECK_INDEX(i >= -size && i < size, "index ", i,
-                     " is out of bounds for dimension 0 with size ", size);
+                     " is out of bounds for dimension 0 with size ", size, index_limits(size));
       return wrap(rushlight::select(t, 0, i));
     }
     Index index;

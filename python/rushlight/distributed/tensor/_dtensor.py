@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import rushlight
@@ -35,8 +36,6 @@ from rushlight.distributed.tensor.placement_types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rushlight.nn import Module
     from rushlight.types import _dtype, _layout
 
