@@ -531,7 +531,16 @@ class _StorageKind(type):
 
 
 class _StorageName(metaclass=_StorageKind):
-    """A dtype under the name that files use; calling it makes a `TypedStorage`."""
+    """A `TypedStorage` of {1}, by the name that files use.
+
+    Args:
+        args: how many elements, or a sequence of their values.
+        wrap_storage: an `UntypedStorage` to look at, instead.
+
+    Example:
+        >>> torch.{0}Storage.dtype
+        {1}
+    """
 
     def __new__(cls, *args, wrap_storage=None):
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
@@ -551,31 +560,11 @@ class _StorageName(metaclass=_StorageKind):
         return TypedStorage._from_untyped(untyped, cls.dtype)
 
 
-_OF_NAME = """A `TypedStorage` of {dtype}, by the name that files use.
-
-Args:
-    args: how many elements, or a sequence of their values.
-    wrap_storage: an `UntypedStorage` to look at, instead.
-
-{example}
-"""
-_EXAMPLE = """Example:
-    >>> storage = torch.{name}(3)
-    >>> len(storage), storage.dtype
-    (3, {dtype})"""
-
-
-def _storage_kind(name: str, dtype: _C.dtype) -> _StorageKind:
-    example = _EXAMPLE if dtype._computes else "For an example see `quantize_per_tensor`."
-    text = _OF_NAME.format(dtype=dtype, example=example.format(name=name, dtype=dtype))
-    members = {"dtype": dtype, "__module__": "rushlight", "__doc__": text}
-    return _StorageKind(name, (_StorageName,), members)
-
-
-NAMES: dict[str, Any] = {
-    f"{kind}Storage": _storage_kind(f"{kind}Storage", dtype)
-    for kind, dtype in {**_KINDS, **_CODE_KINDS}.items()
-}
+NAMES: dict[str, Any] = {}
+for _kind, _dtype in {**_KINDS, **_CODE_KINDS}.items():
+    _said = (_StorageName.__doc__ or "").format(_kind, _dtype)
+    _members = {"dtype": _dtype, "__module__": "rushlight", "__doc__": _said}
+    NAMES[f"{_kind}Storage"] = _StorageKind(f"{_kind}Storage", (_StorageName,), _members)
 globals().update(NAMES)
 Storage = NAMES["FloatStorage"]
 # How the codes of quantised tensors are held.
