@@ -408,16 +408,14 @@ class _DisableTorchFunctionSubclass:
     """Within it `__torch_function__` of arguments is not asked.
 
     Example:
-        >>> class Loud(torch.Tensor):
+        >>> class Silent(torch.Tensor):
         ...     @classmethod
-        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        ...         print(func.__name__)
-        ...         return super().__torch_function__(func, types, args, kwargs)
-        >>> x = torch.ones(2).as_subclass(Loud)
+        ...     def __torch_function__(cls, function, *rest):
+        ...         raise LookupError(f"nobody may call {function.__name__}")
+        >>> x = torch.ones(2).as_subclass(Silent)
         >>> with torch._C.DisableTorchFunctionSubclass():
-        ...     _ = torch.add(x, 1)
-        >>> _ = torch.add(x, 1)
-        add
+        ...     print(torch.dot(x, x).item())
+        2.0
     """
 
     _modes_too = False
