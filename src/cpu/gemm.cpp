@@ -3,6 +3,7 @@
 #include "cpu/gemm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/parallel.h"
@@ -177,6 +178,15 @@ const char* run_tiny(const Gemm& g) {
   return nullptr;
 }
 
+// The part of the lanes of panels that so many rows use; half a panel takes two thirds of its time.
+double lanes_in_use(const Gemm& g, int64_t rows) {
+  const auto panel = static_cast<double>(blocked_kernels().block(g, false).columns);
+  const double panels = static_cast<double>(rows) / panel;
+  const double rest = panels - std::floor(panels);
+  const double time = std::floor(panels) + (rest == 0 ? 0 : rest <= 0.5 ? 2.0 / 3 : 1);
+  return panels / time;
+}
+
 // Sums along contiguous memory: a linear layer on few rows, a matrix times a vector.
 const char* run_dots(const Gemm& g) {
   if (!contains(set_floating, g.dtype)) {
@@ -190,7 +200,7 @@ const char* run_dots(const Gemm& g) {
   // A large factor would cost more to bring into panels than a few rows more gain by it, most of
   // all one whose rows share few lines of the first-level cache.
   const int64_t few = std::min(g.m, g.n);
-  const int64_t least = few <= 16 ? 32 : 128;
+  const int64_t least = few <= 8 ? 32 : 256;
   const int64_t large = few * g.k <= int64_t{1} << 18 ? std::max(g.m, g.n) * g.k : 0;
   const int64_t row = g.m < g.n ? g.b.col : g.a.row;
   const bool shares_lines = row * itemsize(g.dtype) % 4096 == 0;
@@ -203,6 +213,10 @@ const char* run_dots(const Gemm& g) {
   }
   if (few > few_rows && uses_own_gemm(g)) {
     return "the processor multiplies this dtype itself";
+  }
+  // Rows that fill panels leave the large factor where it is.
+  if (!sums && contains(set_floats, g.dtype) && lanes_in_use(g, few) > 0.78) {
+    return "few rows fill panels";
   }
   const auto dots = [](const Gemm& tile) { small_gemm_kernels().dots(tile); };
   if (sums) {
