@@ -1,5 +1,9 @@
 """What Sphinx is told of the site; docs/make.py puts this file beside the pages."""
 
+import functools
+
+from sphinx.search.en import SearchEnglish
+
 project = "rushlight"
 author = "the authors of rushlight"
 extensions = ["myst_parser"]
@@ -31,6 +35,7 @@ html_domain_indices = False
 
 def setup(app):
     app.connect("html-page-context", share_tree, priority=400)
+    SearchEnglish.stem = functools.cache(SearchEnglish.stem)  # pages have few words, many times
 
 
 _trees = {}

@@ -82,7 +82,7 @@ def is_exact(name: str, said: str) -> bool:
     """Whether a type leaves nothing open."""
     if "Unknown" in said:
         return False
-    return not re.search(r'-> (Any|object)"$', said) or ANYTHING.fullmatch(name) is not None
+    return not re.search(r'(-> | is ")(Any|object)"$', said) or ANYTHING.fullmatch(name) is not None
 
 
 def lacking(names: dict[str, Any]) -> dict[str, list[str]]:

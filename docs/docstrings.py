@@ -289,5 +289,5 @@ def missing(thing: Any) -> list[str]:
     known = described(thing)
     lacks = [name for name in parameters(thing) if name not in known]
     text = inspect.cleandoc(thing.__doc__ or "")
-    shown = re.search(r">>> |^For an example see ", text, re.MULTILINE)
+    shown = re.search(r">>> |^For an example see\s", text, re.MULTILINE)
     return lacks + ([] if shown else ["an example"])

@@ -202,20 +202,26 @@ def html(sources, site):
 
 def dead_links(site):
     """Links and pictures of the site that lead to no file, or to no place in one: (page, link)."""
-    found, known = [], {}
+    found, known, judged = [], {}, {}
 
     def names(path):
         if path not in known:
             known[path] = set(re.findall(r'\bid="([^"]+)"', path.read_text()))
         return known[path]
 
+    def is_dead(page, link):
+        path, _, anchor = urllib.parse.unquote(link).partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists():
+            return True
+        return bool(anchor) and target.suffix == ".html" and anchor not in names(target)
+
     for page in sorted(site.rglob("*.html")):
         for link in re.findall(r'<(?:a [^>]*href|img [^>]*src)="([^":]*)"', page.read_text()):
-            path, _, anchor = urllib.parse.unquote(link).partition("#")
-            target = (page.parent / path).resolve() if path else page
-            if not target.exists() or (
-                anchor and target.suffix == ".html" and anchor not in names(target)
-            ):
+            place = (page if link[:1] in ("", "#") else page.parent, link)  # the bars repeat links
+            if place not in judged:
+                judged[place] = is_dead(page, link)
+            if judged[place]:
                 found.append((str(page.relative_to(site)), link))
     return found
 

@@ -1,6 +1,6 @@
 """A plug-in for pytest: calls of the package are held to its annotations while tests run.
 
-    python -m pytest -p tests.annotated tests/python/test_docstrings.py
+    python -m pytest -p tests.annotated -k examples_print tests/python/test_docstrings.py
 
 The run fails where a function is given, or gives, what its annotations do not say (by typeguard, of
 the group `lint`). Not for tests of wrong arguments.
@@ -29,6 +29,7 @@ _NARROWER = {
     "Sequential.forward",
     "GoogLeNet.forward",
     "Inception3.forward",
+    "summed",  # a generator by an alias, which typeguard takes for the type of what it returns
 }
 
 _found = {}
@@ -39,8 +40,8 @@ def _note(error, memo):
     while frame is not None and "typeguard" in frame.f_code.co_filename:
         frame = frame.f_back
     code = frame.f_code
-    if code.co_qualname in _NARROWER:
-        return
+    if code.co_qualname in _NARROWER or ".proxy.Proxy) is not an instance" in str(error):
+        return  # modules are traced by values that stand for tensors
     _found.setdefault(f"{code.co_filename}:{frame.f_lineno} {code.co_qualname}: {error}", None)
 
 

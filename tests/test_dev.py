@@ -80,3 +80,14 @@ def test_demo_and_test_set_up_what_they_can():
         assert "  environment build" in body, name
     first = (ROOT / ".ci/run").read_text().partition("\nstatus=0\n")[2].lstrip()
     assert first.startswith("./dev demo\n") and "\n./dev test 2>&1" in first
+
+
+@pytest.mark.parametrize(("user", "said"), [(0, "dev: installing chromium"), (1000, "")])
+def test_a_browser_is_installed_or_missed(shell, user, said):
+    """Without one the check of the site goes on, and says what it leaves out."""
+    gone = "command() { [ $2 != chromium ]; }\n"  # wherever the machine has one
+    printed, called = shell(f"{gone}browser_setup || echo left", user=user)
+    assert called == (["apt-get update", "apt-get install"] if user == 0 else [])
+    assert said in printed and "dev: no chromium: pages and search are not tried" in printed
+    assert "left" not in printed
+    assert shell("command() { true; }\nbrowser_setup", user=user) == ("", [])

@@ -83,7 +83,7 @@ def test_checkers_know_all_public_names(folder):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_types_of_public_names_are_exact():
-    """All of those that programs use most, six of seven of all (docs/counts.py says which are not)."""
+    """All of those that programs use most, and nearly all others (docs/counts.py says which are not)."""
     pytest.importorskip("pyright")
     used = counts.most_used()
     assert len(used) > 340
@@ -92,4 +92,4 @@ def test_types_of_public_names_are_exact():
     names = docstrings.public_names()
     types = counts.revealed(names)
     exact = [name for name in names if counts.is_exact(name, types[name])]
-    assert len(exact) > 0.86 * len(names)
+    assert len(exact) > 0.96 * len(names)

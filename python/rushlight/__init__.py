@@ -55,6 +55,7 @@ def _is_shown(name):
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
     from rushlight.types import Device
     from typing import Any
     from rushlight._C import *
@@ -344,7 +345,7 @@ def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, 
         raise RuntimeError(assert_msg)
 
 
-def get_device_module(device: Device | None = None) -> Any:
+def get_device_module(device: Device = None) -> ModuleType:
     """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError if there is none.
 
     Args:

@@ -62,7 +62,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             )
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
             raise RuntimeError(
-                "Only Tensors of floating point and complex dtype can require gradients"
+                "Only Tensors of floating point and complex dtype can require gradients, but this "
+                f"one is {str(data.dtype).removeprefix('torch.')}: make it of floats"
             )
         if type(data) is Tensor or type(data) is Parameter:
             return Tensor._make_subclass(cls, data, requires_grad)

@@ -27,20 +27,44 @@ __all__ = [
 
 
 class _Symbol:
-    def __init__(self, node=None) -> None:
+    def __init__(self, node: Any = None) -> None:
         raise RuntimeError(f"rushlight makes no {type(self).__name__} yet")
 
 
 class SymInt(_Symbol):
-    """A symbolic int: a size of a program that is exported, a ragged one of a nested tensor."""
+    """A symbolic int: a size of a program that is exported, a ragged one of a nested tensor.
+
+    Args:
+        node: what symbols of PyTorch's are made of; here nothing is made of it.
+
+    Example:
+        >>> isinstance(torch.ones(3).size(0), torch.SymInt)
+        False
+    """
 
 
 class SymFloat(_Symbol):
-    """A symbolic float: what depends on sizes of a program that is exported."""
+    """A symbolic float: what depends on sizes of a program that is exported.
+
+    Args:
+        node: what symbols of PyTorch's are made of; here nothing is made of it.
+
+    Example:
+        >>> isinstance(2.5, torch.SymFloat)
+        False
+    """
 
 
 class SymBool(_Symbol):
-    """A symbolic bool: a comparison with what depends on values, in a program that is exported."""
+    """A symbolic bool: a comparison with what depends on values, in a program that is exported.
+
+    Args:
+        node: what symbols of PyTorch's are made of; here nothing is made of it.
+
+    Example:
+        >>> isinstance(2 > 1, torch.SymBool)
+        False
+    """
 
 
 def _result(name: str, operands: tuple[Any, ...], value: Any) -> Any:

@@ -405,7 +405,18 @@ def _on_copied_storage(tensor, memo):
 
 
 class _DisableTorchFunctionSubclass:
-    """Within it `__torch_function__` of arguments is not asked."""
+    """Within it `__torch_function__` of arguments is not asked.
+
+    Example:
+        >>> class Silent(torch.Tensor):
+        ...     @classmethod
+        ...     def __torch_function__(cls, function, *rest):
+        ...         raise LookupError(f"nobody may call {function.__name__}")
+        >>> x = torch.ones(2).as_subclass(Silent)
+        >>> with torch._C.DisableTorchFunctionSubclass():
+        ...     print(torch.dot(x, x).item())
+        2.0
+    """
 
     _modes_too = False
 
@@ -418,7 +429,10 @@ class _DisableTorchFunctionSubclass:
 
 
 class _DisableTorchFunction(_DisableTorchFunctionSubclass):
-    """Within it neither arguments nor modes are asked."""
+    """Within it neither arguments nor modes are asked.
+
+    For an example see `DisableTorchFunctionSubclass`.
+    """
 
     _modes_too = True
 

@@ -85,7 +85,7 @@ def _present(device: Device = None):
     return place
 
 
-def current_device_index() -> Any:
+def current_device_index() -> int:
     """The index of the current accelerator; RuntimeError if there is none.
 
     For an example see `accelerator.device_index`.
@@ -96,7 +96,7 @@ def current_device_index() -> Any:
 current_device_idx = current_device_index
 
 
-def set_device_index(device: Device) -> Any:
+def set_device_index(device: Device) -> None:
     """Make an accelerator the current one; RuntimeError if there is none.
 
     For an example see `accelerator.device_index`.
@@ -110,7 +110,7 @@ def set_device_index(device: Device) -> Any:
 set_device_idx = set_device_index
 
 
-def current_stream(device: Device = None) -> Any:
+def current_stream(device: Device = None) -> rushlight.Stream:
     """The stream that new work is queued on; RuntimeError if there is no accelerator.
 
     Args:
@@ -257,7 +257,7 @@ def reset_accumulated_memory_stats(device: Device = None, /):
     _memory("reset_accumulated_memory_stats", device)
 
 
-def get_memory_info(device: Device = None, /) -> Any:
+def get_memory_info(device: Device = None, /) -> tuple[int, int]:
     """The free bytes and all bytes of an accelerator's memory.
 
     Args:

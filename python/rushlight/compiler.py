@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import rushlight
 from rushlight import _C, nn
@@ -284,7 +284,7 @@ class OptimizedModule(nn.Module):
 
     __module__ = "rushlight._dynamo.eval_frame"
 
-    def __init__(self, mod, call=None) -> None:
+    def __init__(self, mod: nn.Module, call=None) -> None:
         super().__init__()
         # Shares what the wrapped module keeps, as its state is one's own under a prefix.
         self._orig_mod = mod
@@ -318,13 +318,13 @@ class OptimizedModule(nn.Module):
             delattr(self._orig_mod, name)
 
     def __len__(self) -> int:
-        return len(self._orig_mod)
+        return len(cast("Any", self._orig_mod))
 
     def __getitem__(self, index):
-        return self._orig_mod[index]
+        return cast("Any", self._orig_mod)[index]
 
     def __iter__(self):
-        return iter(self._orig_mod)
+        return iter(cast("Any", self._orig_mod))
 
     def __dir__(self):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
@@ -425,7 +425,7 @@ def substitute_in_graph(
     *,
     can_constant_fold_through: bool = False,
     skip_signature_check: bool = False,
-) -> Any:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that returns its function unchanged: the original is never replaced.
 
     Args:
@@ -440,7 +440,7 @@ def substitute_in_graph(
     return lambda function: function
 
 
-def wrap_numpy(fn: Callable[..., Any]) -> Any:
+def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Turn a function of arrays into one of tensors.
 
     Args:

@@ -8,7 +8,7 @@ of tensors, too (`_tensor.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from rushlight import _C
 from rushlight._lazy import later
@@ -424,7 +424,7 @@ def lu(
     return tuple(o.resize_(r.shape).copy_(r) for o, r in zip(out, results, strict=True))
 
 
-def _removed_function(name: str, other: str) -> Callable[..., Any]:
+def _removed_function(name: str, other: str) -> Callable[..., NoReturn]:
     """A function that PyTorch no longer has: it says what took its place."""
 
     def function(*args, **kwargs):
@@ -434,7 +434,17 @@ def _removed_function(name: str, other: str) -> Callable[..., Any]:
         )
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Removed: use `linalg.{other}`."
+    function.__doc__ = f"""Removed: use `linalg.{other}`.
+
+    Args:
+        args, kwargs: whatever they are, RuntimeError says what to use.
+
+    Example:
+        >>> torch.{name}(torch.eye(2))
+        Traceback (most recent call last):
+            ...
+        RuntimeError: This function was deprecated and is now removed. ...
+    """
     return _overridable(function)
 
 

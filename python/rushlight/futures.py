@@ -94,7 +94,7 @@ class Future(Generic[_T]):
         return after
 
 
-def collect_all(futures: Any) -> Any:
+def collect_all(futures: Any) -> Future[list[Future[Any]]]:
     """A future of the list of futures, which is done when all of them are.
 
     Args:
@@ -128,7 +128,7 @@ def collect_all(futures: Any) -> Any:
     return all_done
 
 
-def wait_all(futures: Any) -> Any:
+def wait_all(futures: Any) -> list[Any]:
     """Wait for all futures and return their results.
 
     Args:

@@ -71,7 +71,7 @@ def define(
     *,
     lib: Any = None,
     tags: Any = (),
-) -> Any:
+) -> Callable[..., Any] | None:
     """Define an op, "namespace::name", with its schema; `impl` registers its implementation.
 
     With a `Library` instead of a name, a decorator of what the op does on all devices.
@@ -236,7 +236,7 @@ def register_autograd(
     *,
     setup_context: Callable[..., Any] | None = None,
     lib: Any = None,
-) -> Any:
+) -> None:
     """Register the backward of an op, as `CustomOpDef.register_autograd` does.
 
     Args:
@@ -296,7 +296,7 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
     return register if func is None else register(func)
 
 
-def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> Any:
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
     """Register a dtype to which autocast on a device casts floating-point tensors before the op.
 
     Args:
@@ -569,7 +569,7 @@ def _forget_place(place: tuple[str, str]) -> None:
 class _Kernel:
     """What an op does at a key, to be called whatever is registered later (`get_kernel`)."""
 
-    def __init__(self, op, key):
+    def __init__(self, op: Any, key: str):
         self.op_handle, self._key = op, key
 
     def call_boxed(self, keyset, /, *args, **kwargs):

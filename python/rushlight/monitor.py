@@ -212,7 +212,7 @@ class TensorboardEventHandler:
     For an example see `monitor.log_event`.
     """
 
-    def __init__(self, writer) -> None:
+    def __init__(self, writer: Any) -> None:
         self._writer = writer
 
     def __call__(self, event: Event) -> None:

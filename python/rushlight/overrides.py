@@ -96,7 +96,9 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **({} if kwargs is None else kwargs))
 
 
-def wrap_torch_function(dispatcher: Callable[..., Any]) -> Any:
+def wrap_torch_function(
+    dispatcher: Callable[..., Any],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that offers calls of a function to the arguments that `dispatcher(*args)`
     returns.
 
@@ -230,7 +232,7 @@ def _overridable():
     return out
 
 
-def get_overridable_functions() -> Any:
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     """A dict from modules and classes to their functions that `__torch_function__` can override.
 
     Example:
@@ -256,7 +258,7 @@ def get_ignored_functions():
     return ignored
 
 
-def get_testing_overrides() -> Any:
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     """A dict from functions to lambdas that take the same arguments and return -1.
 
     Example:
@@ -293,7 +295,7 @@ def _names():
     }
 
 
-def resolve_name(f: Callable[..., Any]) -> Any:
+def resolve_name(f: Callable[..., Any]) -> str | None:
     """The name of an overridable function, "torch.Tensor.add"; None for others.
 
     Args:

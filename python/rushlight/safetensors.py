@@ -118,7 +118,7 @@ def load(data: Any) -> dict[str, Tensor]:
     return _copy_to_device(_C._load_safetensors(data, False)[0], "cpu")
 
 
-def metadata(filename: str | os.PathLike[str]) -> Any:
+def metadata(filename: str | os.PathLike[str]) -> dict[str, str]:
     """The metadata strings of a file.
 
     Args:
@@ -156,7 +156,7 @@ def save_sharded(
     folder: Any,
     max_shard_size: int = 5_000_000_000,
     metadata: Mapping[str, Any] | None = None,
-) -> Any:
+) -> None:
     """Save tensors in several files of limited size, with an index of their places.
 
     The index is written last: until then a folder that had one goes on meaning the old files, if

@@ -575,7 +575,7 @@ def check_module_version_greater_or_equal(
     return have >= req_version_tuple
 
 
-def normalize_storage_type(storage_type: Any) -> Any:
+def normalize_storage_type(storage_type: Any) -> type:
     """The class of CPU storages with the same name as another storage class.
 
     Args:
@@ -590,7 +590,7 @@ def normalize_storage_type(storage_type: Any) -> Any:
     return getattr(rushlight, storage_type.__name__)
 
 
-def storage_to_tensor_type(storage: Any) -> Any:
+def storage_to_tensor_type(storage: Any) -> type:
     """The class of tensors on such a storage.
 
     Args:

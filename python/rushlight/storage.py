@@ -22,6 +22,11 @@ class UntypedStorage(_C.StorageBase):
     Args:
         size: how many bytes, uninitialised ones, or a sequence of their values.
         device: the device of the memory.
+
+    Example:
+        >>> storage = torch.arange(3, dtype=torch.uint8).untyped_storage()
+        >>> storage.nbytes(), storage[2]
+        (3, 2)
     """
 
     @property
@@ -175,6 +180,12 @@ class TypedStorage:
         wrap_storage: an `UntypedStorage` to look at, instead of a size or values.
         dtype: the dtype of the elements; by default the default dtype.
         device: the device of new memory.
+        args: how many elements, or a sequence of their values.
+
+    Example:
+        >>> storage = torch.TypedStorage([4.0, 7.0], dtype=torch.float32)
+        >>> storage[1], storage.nbytes()
+        (7.0, 8)
     """
 
     dtype: _C.dtype
@@ -520,7 +531,16 @@ class _StorageKind(type):
 
 
 class _StorageName(metaclass=_StorageKind):
-    """A dtype under the name that files use; calling it makes a `TypedStorage`."""
+    """A `TypedStorage` of {1}, by the name that files use.
+
+    Args:
+        args: how many elements, or a sequence of their values.
+        wrap_storage: an `UntypedStorage` to look at, instead.
+
+    Example:
+        >>> torch.{0}Storage.dtype
+        {1}
+    """
 
     def __new__(cls, *args, wrap_storage=None):
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
@@ -540,12 +560,11 @@ class _StorageName(metaclass=_StorageKind):
         return TypedStorage._from_untyped(untyped, cls.dtype)
 
 
-NAMES: dict[str, Any] = {
-    f"{kind}Storage": _StorageKind(
-        f"{kind}Storage", (_StorageName,), {"dtype": dtype, "__module__": "rushlight"}
-    )
-    for kind, dtype in {**_KINDS, **_CODE_KINDS}.items()
-}
+NAMES: dict[str, Any] = {}
+for _kind, _dtype in {**_KINDS, **_CODE_KINDS}.items():
+    _said = (_StorageName.__doc__ or "").format(_kind, _dtype)
+    _members = {"dtype": _dtype, "__module__": "rushlight", "__doc__": _said}
+    NAMES[f"{_kind}Storage"] = _StorageKind(f"{_kind}Storage", (_StorageName,), _members)
 globals().update(NAMES)
 Storage = NAMES["FloatStorage"]
 # How the codes of quantised tensors are held.

@@ -26,7 +26,7 @@ Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, s
   RL_CHECK(root.defined(), element_of_tensors(i), " is None");
   RL_CHECK(root.requires_grad(), element_of_tensors(i),
            " does not require grad and does not have a grad_fn: it was computed from nothing that "
-           "requires grad");
+           "requires grad. backward() goes to leaves: set requires_grad=True on them before");
   if (i < gradients.size() && gradients[i].defined()) {
     const Tensor& given = gradients[i];
     RL_CHECK(given.sizes() == root.sizes(), "Mismatch in shape: grad_output[", i,

@@ -363,8 +363,8 @@ int64_t Tensor::output_nr() const {
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   RL_CHECK(is_leaf() || requires_grad,
-           "you can only change requires_grad flags of leaf variables: this one was computed. "
-           "detach() gives a tensor without history");
+           "you can only change requires_grad flags of leaf variables: this one, of shape ",
+           sizes(), ", was computed. detach() gives a tensor without history");
   RL_CHECK(!requires_grad || is_differentiable(dtype()),
            "only Tensors of floating point dtype can require gradients");
   if (requires_grad == this->requires_grad() || !is_leaf()) {

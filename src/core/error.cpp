@@ -186,7 +186,8 @@ Device::Device(std::string_view text) : type_(kCPU), index_(-1) {
       names += name;
     }
     throw Error(rushlight::str("Expected one of ", names,
-                               " device type at start of device string: ", text));
+                               " device type at start of device string: ", text,
+                               kind == "gpu" ? ": did you mean cuda?" : ""));
   }
   type_ = static_cast<DeviceType>(found - std::begin(device_names));
   if (colon != std::string_view::npos) {

@@ -318,7 +318,8 @@ void TensorIterator::broadcast() {
       const int64_t size = sizes[d - shift];
       RL_CHECK(size == shape_[d] || size == 1 || shape_[d] == 1, op_,
                ": shapes do not broadcast: tensor a (", shape_[d],
-               ") must match the size of tensor b (", size, ") at non-singleton dimension ", d);
+               ") must match the size of tensor b (", size, ") at non-singleton dimension ", d,
+               "; unsqueeze() gives a tensor a dimension of size 1, which any size matches");
       shape_[d] = shape_[d] == 1 ? size : shape_[d];
     }
   }

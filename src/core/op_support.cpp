@@ -12,7 +12,7 @@ namespace rushlight {
 int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t n = std::max<int64_t>(ndim, 1);
   RL_CHECK_INDEX(dim >= -n && dim < n, "Dimension out of range (expected to be in range of [", -n,
-                 ", ", n - 1, "], but got ", dim, ")");
+                 ", ", n - 1, "], but got ", dim, "): it counts from 0, or from -1 at the end");
   return dim < 0 ? dim + n : dim;
 }
 
@@ -328,8 +328,10 @@ Tensor as_leaf(const Tensor& made, bool requires_grad) {
   if (!requires_grad) {
     return made;
   }
-  RL_CHECK(is_differentiable(made.dtype()),
-           "Only Tensors of floating point and complex dtype can require gradients");
+  RL_CHECK(
+      is_differentiable(made.dtype()),
+      "Only Tensors of floating point and complex dtype can require gradients, but this one is ",
+      made.dtype(), ": make it of floats");
   return made.requires_grad_();
 }
 
@@ -542,14 +544,16 @@ bool has_internal_overlap(const Tensor& t) {
 }
 
 namespace {
-[[noreturn]] void refuse_overlap(const char* op, const char* which) {
-  throw Error(str(op, ": ", which, " a single memory location: write to a clone() of it"));
+[[noreturn]] void refuse_overlap(const char* op, const char* which, const std::string& about = "") {
+  throw Error(
+      str(op, ": ", which, " a single memory location", about, ": write to a clone() of it"));
 }
 }  // namespace
 
 void check_no_internal_overlap(const char* op, const Tensor& t) {
   if (has_internal_overlap(t)) {
-    refuse_overlap(op, "more than one element of the written-to tensor refers to");
+    refuse_overlap(op, "more than one element of the written-to tensor refers to",
+                   str(" (shape ", t.sizes(), ", strides ", t.strides(), ")"));
   }
 }
 

@@ -259,7 +259,8 @@ std::vector<int> count_uses(const Order& order, const std::vector<Tensor>& opera
           label = order.place[static_cast<size_t>(l)] == k ? std::string(1, name_of(l)) : label;
         }
         throw Error(str("einsum(): subscript ", label, " has size ", n, " for operand ", i,
-                        ", but ", size, " in an operand before it, and they do not broadcast"));
+                        ", but ", size,
+                        " in an operand before it: it must be the same in all, or 1"));
       }
       size = n;
     }

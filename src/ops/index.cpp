@@ -47,7 +47,8 @@ DimVector normalize_indices(const Tensor& self, Indices& indices) {
     for (int64_t d = 0; d < t->dim(); d++) {
       RL_CHECK_INDEX(t->sizes()[d] == self.sizes()[first + d], "The shape of the mask ", t->sizes(),
                      " does not match dimension ", first + d,
-                     " of the indexed tensor, whose shape is ", self.sizes());
+                     " of the indexed tensor, whose shape is ", self.sizes(),
+                     ": a mask takes one bool for each place");
     }
     const NoGradGuard no_grad;
     const Tensor places = rushlight::nonzero(*t);

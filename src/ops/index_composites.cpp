@@ -183,7 +183,8 @@ Tensor stack(TensorList tensors, int64_t dim) {
   for (size_t i = 0; i < tensors.size(); i++) {
     RL_CHECK(tensors[i].sizes() == tensors[0].sizes(),
              "stack expects each tensor to be equal size, but got ", tensors[0].sizes(),
-             " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
+             " at entry 0 and ", tensors[i].sizes(), " at entry ", i,
+             ": torch.cat takes different lengths, and nn.utils.rnn.pad_sequence makes them equal");
     parts.push_back(tensors[i].unsqueeze(at));
   }
   return rushlight::cat(parts, at);

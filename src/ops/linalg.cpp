@@ -14,7 +14,7 @@ std::string size_text(const Tensor& t) { return str(t.size(0), "x", t.size(1)); 
 void check_multipliable(const Tensor& a, const Tensor& b) {
   RL_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (", size_text(a),
            " and ", size_text(b), "): the first has ", a.size(1), " columns, the second ",
-           b.size(0), " rows");
+           b.size(0), " rows, which must be the same number");
 }
 
 void check_not_bool(const char* op, const Tensor& t) {
@@ -29,7 +29,7 @@ void check_batches(const Tensor& a, const Tensor& b) {
   RL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), "batches of ", a.size(0),
            " matrices with ", a.size(2), " columns and of ", b.size(0), " with ", b.size(1),
            " rows cannot be multiplied: Expected size for first two dimensions [", a.size(0), ", ",
-           a.size(2), "]");
+           a.size(2), "]; bmm takes as many of both, columns of one for rows of the other");
 }
 
 void check_not_numbers(const char* op, const Tensor& a, const Tensor& b) {

@@ -113,7 +113,7 @@ OutSpec embedding(Tensor& weight, Tensor& indices, int64_t&, bool&, bool&) {
   RL_CHECK(indices.dtype() == kInt64 || indices.dtype() == kInt32,
            "Expected tensor for argument #1 'indices' of embedding to be of the scalar types: "
            "Long, Int; but got ",
-           indices.toString());
+           indices.toString(), ": indices.long() converts them");
   DimVector sizes = indices.sizes();
   sizes.push_back(weight.sizes()[1]);
   return {sizes, weight.dtype()};

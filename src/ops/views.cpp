@@ -48,7 +48,8 @@ DimVector infer_size(IntArrayRef shape, int64_t numel) {
     throw Error(str("cannot reshape tensor of 0 elements into shape ", shape,
                     " because the unspecified dimension size -1 can be any value: say which"));
   }
-  RL_CHECK(fits, "shape '", shape, "' is invalid for input of size ", numel);
+  RL_CHECK(fits, "shape '", shape, "' is invalid for input of size ", numel,
+           ": a reshape keeps the number of elements, and gives -1 the size that is left");
   if (unknown >= 0) {
     out[unknown] = numel / known;
   }

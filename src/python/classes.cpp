@@ -45,7 +45,10 @@ Py_hash_t object_hash(PyObject* o) {
 PyTypeObject object_type = [] {
   PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
   type.tp_name = "rushlight._C.ScriptObject";
-  type.tp_doc = "An object of a C++ class (torch::class_).";
+  type.tp_doc =
+      "An object of a C++ class (torch::class_).\n"
+      "\n"
+      "For an example see `classes`.";
   type.tp_basicsize = sizeof(ScriptObject);
   type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
   type.tp_new = object_new;
@@ -81,8 +84,9 @@ PyObject* from_object(const Value& value) {
     return Py_NewRef(of_python->object);
   }
   static PyObject* find = nullptr;
-  const Object type = Object::check(PyObject_CallFunction(
-      import_attribute(find, "rushlight._library.classes", "class_of"), "s", value.class_name().c_str()));
+  const Object type = Object::check(
+      PyObject_CallFunction(import_attribute(find, "rushlight._library.classes", "class_of"), "s",
+                            value.class_name().c_str()));
   PyObject* const out =
       check(object_new(reinterpret_cast<PyTypeObject*>(type.get()), nullptr, nullptr));
   value_of(out) = value;

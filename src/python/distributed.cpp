@@ -233,25 +233,80 @@ std::shared_ptr<Store> underlying_root(const PrefixStore& s) {
 }  // namespace
 
 void init_stores(nb::module_& m) {
-  dist_error = make_error(m, "DistError", PyExc_RuntimeError, "What processes could not do.");
-  store_error = make_error(m, "DistStoreError", dist_error, "What a store could not do.");
-  network_error = make_error(m, "DistNetworkError", dist_error, "A connection that failed.");
-  backend_error = make_error(m, "DistBackendError", dist_error, "What a backend could not do.");
+  dist_error = make_error(m, "DistError", PyExc_RuntimeError,
+                          "What processes could not do.\n"
+                          "\n"
+                          "Example:\n"
+                          "    >>> issubclass(torch.distributed.DistError, RuntimeError)\n"
+                          "    True");
+  store_error = make_error(m, "DistStoreError", dist_error,
+                           "What a store could not do.\n"
+                           "\n"
+                           "For an example see `distributed.DistError`.");
+  network_error = make_error(m, "DistNetworkError", dist_error,
+                             "A connection that failed.\n"
+                             "\n"
+                             "For an example see `distributed.DistError`.");
+  backend_error = make_error(m, "DistBackendError", dist_error,
+                             "What a backend could not do.\n"
+                             "\n"
+                             "For an example see `distributed.DistError`.");
   nb::register_exception_translator(translate);
 
-  nb::class_<Store, PythonStore> store(m, "Store", nb::dynamic_attr());
+  nb::class_<Store, PythonStore> store(
+      m, "Store", nb::dynamic_attr(),
+      "The base of stores: values by key, which processes read, write and wait for.\n"
+      "\n"
+      "For an example see `distributed.HashStore`.");
   store.def(nb::init<>());
   store_methods(store);
 
-  nb::class_<HashStore, Store>(m, "HashStore").def(nb::init<>());
-  nb::class_<FileStore, Store>(m, "FileStore")
+  nb::class_<HashStore, Store>(m, "HashStore",
+                               "A store in the memory of this process, for its threads.\n"
+                               "\n"
+                               "Example:\n"
+                               "    >>> store = torch.distributed.HashStore()\n"
+                               "    >>> store.set(\"epoch\", \"3\")\n"
+                               "    >>> store.get(\"epoch\"), store.add(\"ready\", 1)\n"
+                               "    (b'3', 1)")
+      .def(nb::init<>());
+  nb::class_<FileStore, Store>(m, "FileStore",
+                               "A store in a file that all processes can open.\n"
+                               "\n"
+                               "Args:\n"
+                               "    file_name: the path.\n"
+                               "    world_size: how many processes use it; -1: any number.\n"
+                               "\n"
+                               "For an example see `distributed.HashStore`.")
       .def(nb::init<std::string, int>(), nb::arg("file_name"), nb::arg("world_size") = -1)
       .def_prop_ro("path", &FileStore::path, "The file.");
-  nb::class_<PrefixStore, Store>(m, "PrefixStore")
+  nb::class_<PrefixStore, Store>(m, "PrefixStore",
+                                 "A store whose keys are kept in another store, behind a prefix.\n"
+                                 "\n"
+                                 "Args:\n"
+                                 "    prefix: what stands before each key, with a `/` between.\n"
+                                 "    store: the other store.\n"
+                                 "\n"
+                                 "For an example see `distributed.HashStore`.")
       .def(nb::init<std::string, std::shared_ptr<Store>>(), nb::arg("prefix"), nb::arg("store"))
       .def_prop_ro("underlying_store", &PrefixStore::underlying, "The store that it is on.")
       .def_prop_ro("_underlying_non_prefix_store", underlying_root, "The first that is no prefix.");
-  nb::class_<TcpStore, Store>(m, "TCPStore")
+  nb::class_<TcpStore, Store>(
+      m, "TCPStore",
+      "A store that one process keeps and others reach over the network.\n"
+      "\n"
+      "Args:\n"
+      "    host_name: the machine of the process that keeps it.\n"
+      "    port: the port there; 0 for the one that keeps it: any that is free.\n"
+      "    world_size: how many processes use it; None: any number.\n"
+      "    is_master: whether this process keeps it.\n"
+      "    timeout: how long a process waits for a key or a connection.\n"
+      "    wait_for_workers: whether the one that keeps it waits until all have come.\n"
+      "    multi_tenant: whether stores of this process share a port.\n"
+      "    master_listen_fd: a socket that listens already.\n"
+      "    use_libuv: accepted; there is one server.\n"
+      "\n"
+      "For an example see `distributed.HashStore`.")
       .def(
           "__init__",
           [](TcpStore* self, const std::string& host, int64_t port, std::optional<int> world_size,

@@ -155,16 +155,33 @@ PyObject* import_attribute(PyObject*& cache, const char* module, const char* nam
 }
 
 void init_errors(PyObject* module) {
-  out_of_memory_error = check(PyErr_NewExceptionWithDoc(
-      "rushlight.OutOfMemoryError", "Raised when memory for a tensor cannot be had.",
-      PyExc_RuntimeError, nullptr));
+  out_of_memory_error =
+      check(PyErr_NewExceptionWithDoc("rushlight.OutOfMemoryError",
+                                      "Raised when memory for a tensor cannot be had.\n"
+                                      "\n"
+                                      "Example:\n"
+                                      "    >>> issubclass(torch.OutOfMemoryError, RuntimeError)\n"
+                                      "    True",
+                                      PyExc_RuntimeError, nullptr));
   linalg_error = check(PyErr_NewExceptionWithDoc(
       "rushlight.linalg.LinAlgError",
-      "Raised when a linear-algebra routine meets a matrix it cannot handle.", PyExc_RuntimeError,
-      nullptr));
-  script_error = check(PyErr_NewExceptionWithDoc(
-      "rushlight.jit.Error", "Raised where a program of TorchScript raises an exception.",
-      PyExc_Exception, nullptr));
+      "Raised when a linear-algebra routine meets a matrix it cannot handle.\n"
+      "\n"
+      "Example:\n"
+      "    >>> try:\n"
+      "    ...     torch.linalg.inv(torch.zeros(2, 2))\n"
+      "    ... except torch.linalg.LinAlgError:\n"
+      "    ...     print(\"it has no inverse\")\n"
+      "    it has no inverse",
+      PyExc_RuntimeError, nullptr));
+  script_error =
+      check(PyErr_NewExceptionWithDoc("rushlight.jit.Error",
+                                      "Raised where a program of TorchScript raises an exception.\n"
+                                      "\n"
+                                      "Example:\n"
+                                      "    >>> issubclass(torch.jit.Error, RuntimeError)\n"
+                                      "    False",
+                                      PyExc_Exception, nullptr));
   add(module, "JITException", script_error);
   add(module, "OutOfMemoryError", out_of_memory_error);
   add(module, "_LinAlgError", linalg_error);

@@ -270,13 +270,13 @@ void fill(T*& to, PyObject* data, IntArrayRef sizes, size_t d) {
     // The length is looked at each time: a conversion may run code that changes the list.
     const int64_t n = PySequence_Fast_GET_SIZE(items.get());
     RL_CHECK_VALUE(n == sizes[d], "expected sequence of length ", sizes[d], " at dim ", d, " (got ",
-                   n, ")");
+                   n, "): torch.tensor takes rows of one length");
     const Object item = Object::borrow(PySequence_Fast_GET_ITEM(items.get(), i));
     fill(to, item.get(), sizes, d + 1);
   }
   const int64_t n = PySequence_Fast_GET_SIZE(items.get());
   RL_CHECK_VALUE(n == sizes[d], "expected sequence of length ", sizes[d], " at dim ", d, " (got ",
-                 n, ")");
+                 n, "): torch.tensor takes rows of one length");
 }
 
 }  // namespace

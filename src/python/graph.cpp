@@ -321,7 +321,14 @@ PyTypeObject graph_type = {
     .tp_hash = hash_handle<Graph>,
     .tp_str = graph_str,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Graph()\n--\n\nA program as nodes and the values between them.",
+    .tp_doc =
+        "Graph()\n--\n\nA program as nodes and the values between them.\n\n"
+        "Example:\n"
+        "    >>> graph = torch.jit.trace(lambda x: x.relu() + 1, torch.ones(2)).graph\n"
+        "    >>> [node.kind() for node in graph.nodes()]\n"
+        "    ['aten::relu', 'prim::Constant', 'prim::Constant', 'aten::add']\n"
+        "    >>> [str(value.type()) for value in graph.inputs()]\n"
+        "    ['Tensor']",
     .tp_richcompare = compare_handles<Graph>,
     .tp_methods = graph_methods,
     .tp_new = new_graph,
@@ -332,7 +339,10 @@ PyTypeObject block_type = {
     .tp_dealloc = delete_handle_of<Block>,
     .tp_hash = hash_handle<Block>,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Nodes within a node: a branch, or the body of a loop.",
+    .tp_doc =
+        "Nodes within a node: a branch, or the body of a loop.\n"
+        "\n"
+        "For an example see `Graph`.",
     .tp_richcompare = compare_handles<Block>,
     .tp_methods = block_methods,
 };

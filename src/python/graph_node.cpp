@@ -352,7 +352,10 @@ PyTypeObject node_type = {
     .tp_repr = node_repr,
     .tp_hash = hash_handle<Node>,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "What a graph does at one place: a call, a constant, a branch, a loop.",
+    .tp_doc =
+        "What a graph does at one place: a call, a constant, a branch, a loop.\n"
+        "\n"
+        "For an example see `Graph`.",
     .tp_richcompare = compare_handles<Node>,
     .tp_methods = node_methods,
 };

@@ -187,7 +187,10 @@ PyTypeObject type_type = {
     .tp_hash = type_hash,
     .tp_str = type_repr,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The type of a value of a graph: `int`, `List[int]`, `Tensor` …",
+    .tp_doc =
+        "The type of a value of a graph: `int`, `List[int]`, `Tensor` …\n"
+        "\n"
+        "For an example see `Graph`.",
     .tp_richcompare = compare,
     .tp_methods = type_methods,
     .tp_getset = type_properties,
@@ -206,7 +209,12 @@ PyTypeObject tensor_type_type = {
     .tp_basicsize = sizeof(TypeObject),
     .tp_dealloc = delete_type,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The type of a tensor, with what was known of it when it was seen.",
+    .tp_doc =
+        "The type of a tensor, with what was known of it when it was seen.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.TensorType.get()\n"
+        "    Tensor",
     .tp_methods = tensor_type_methods,
     .tp_base = &type_type,
 };

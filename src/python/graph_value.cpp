@@ -33,7 +33,14 @@ PyObject* set_type(PyObject* self, PyObject* type) {
 }
 PyTypeObject* use_type;
 PyStructSequence_Field use_fields[] = {{"user", "The node."}, {"offset", "Which input."}, {}};
-PyStructSequence_Desc use_desc = {"rushlight._C.Use", "Where a value is taken.", use_fields, 2};
+PyStructSequence_Desc use_desc = {"rushlight._C.Use",
+                                  "Where a value is taken.\n"
+                                  "\n"
+                                  "Args:\n"
+                                  "    iterable: the node, and which of its inputs it is.\n"
+                                  "\n"
+                                  "For an example see `Graph`.",
+                                  use_fields, 2};
 PyObject* uses(PyObject* self) {
   Object out = Object::check(PyList_New(0));
   for (const graph::Use& use : value_of_handle(self).uses()) {
@@ -128,7 +135,10 @@ PyTypeObject value_type = {
     .tp_repr = value_repr,
     .tp_hash = hash_handle<GraphValue>,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "What a node makes and others take.",
+    .tp_doc =
+        "What a node makes and others take.\n"
+        "\n"
+        "For an example see `Graph`.",
     .tp_richcompare = compare_handles<GraphValue>,
     .tp_methods = value_methods,
 };

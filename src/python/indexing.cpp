@@ -130,6 +130,11 @@ int64_t dims_covered(const Item& item) {
   }
 }
 
+// What the message about an index says of those that there are.
+std::string index_limits(int64_t size) {
+  return size == 0 ? ": it has none" : str(": ", -size, " to ", size - 1, " give one");
+}
+
 // A list stands for a tuple where an item of it is itself an index.
 bool is_tuple_of_indices(PyObject* index) {
   if (PyTuple_Check(index)) {
@@ -167,7 +172,8 @@ struct Reading {
   void select(int64_t place) {
     const int64_t size = this->size(from);
     RL_CHECK_INDEX(place >= -size && place < size, "index ", place,
-                   " is out of bounds for dimension ", from, " with size ", size);
+                   " is out of bounds for dimension ", from, " with size ", size,
+                   index_limits(size));
     const bool counts_back = place < 0 && current_trace == nullptr;
     out.add({Step::Kind::Select, to, counts_back ? place + size : place, 0, 1});
     from++;
@@ -221,7 +227,8 @@ struct Reading {
     for (int64_t d = 0; d < dims && index.dtype() == kBool; d++) {
       RL_CHECK_INDEX(index.sizes()[static_cast<size_t>(d)] == size(from + d),
                      "The shape of the mask ", index.sizes(), " does not match dimension ",
-                     from + d, " of the indexed tensor, whose shape is ", self.sizes());
+                     from + d, " of the indexed tensor, whose shape is ", self.sizes(),
+                     ": a mask takes one bool for each place");
     }
     out.tensors.push_back({to, dims, index});
     from += dims;
@@ -367,7 +374,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
       const int64_t i = to_int(key);
       const int64_t size = t.sizes()[0];
       RL_CHECK_INDEX(i >= -size && i < size, "index ", i,
-                     " is out of bounds for dimension 0 with size ", size);
+                     " is out of bounds for dimension 0 with size ", size, index_limits(size));
       return wrap(rushlight::select(t, 0, i));
     }
     Index index;

@@ -509,7 +509,14 @@ PyTypeObject node_type = {
     .tp_getattro = getattro,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
                 Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_doc = "An operation that backward goes through.",
+    .tp_doc =
+        "An operation that backward goes through.\n"
+        "\n"
+        "Example:\n"
+        "    >>> x = torch.ones(2, requires_grad=True)\n"
+        "    >>> node = (x * 3).grad_fn\n"
+        "    >>> node.name(), isinstance(node, torch.autograd.graph.Node)\n"
+        "    ('MulBackward0', True)",
     .tp_traverse = traverse,
     .tp_methods = methods,
     .tp_getset = getset,

@@ -416,7 +416,10 @@ PyTypeObject storage_type = {
     .tp_as_mapping = &mapping,
     .tp_hash = hash,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .tp_doc = "The memory below tensors; see UntypedStorage.",
+    .tp_doc =
+        "The memory below tensors; see UntypedStorage.\n"
+        "\n"
+        "For an example see `UntypedStorage`.",
     .tp_richcompare = compare,
     .tp_methods = methods,
     .tp_getset = getset,

@@ -480,7 +480,12 @@ PyTypeObject layout_type = {
     .tp_basicsize = sizeof(EnumObject),
     .tp_repr = enum_repr,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "How a tensor lies in memory.",
+    .tp_doc =
+        "How a tensor lies in memory.\n"
+        "\n"
+        "Example:\n"
+        "    >>> torch.eye(2).layout, torch.eye(2).to_sparse().layout\n"
+        "    (torch.strided, torch.sparse_coo)",
     .tp_methods = enum_methods,
     .tp_getset = enum_getset,
 };
@@ -489,7 +494,13 @@ PyTypeObject memory_format_type = {
     .tp_basicsize = sizeof(EnumObject),
     .tp_repr = enum_repr,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The order of dimensions in memory.",
+    .tp_doc =
+        "The order of dimensions in memory.\n"
+        "\n"
+        "Example:\n"
+        "    >>> x = torch.zeros(1, 3, 4, 5).contiguous(memory_format=torch.channels_last)\n"
+        "    >>> x.stride()\n"
+        "    (60, 1, 15, 3)",
     .tp_methods = enum_methods,
     .tp_getset = enum_getset,
 };

@@ -26,7 +26,7 @@ REMEDY = re.compile(
     r"one of|one for each|only lengths|unless|where lr|knows|rows 0|from 0|gives the order|has 'min'|are p=|"
     r"the layer takes|at most|should be the same|must be the same)\b"
 )
-CLEARER = 95
+CLEARER = 120
 
 
 def score(message: str, program: str) -> int:

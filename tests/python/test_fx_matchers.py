@@ -155,6 +155,15 @@ def test_nodes_by_their_module():
     assert len(kept[nn.Linear]) == 1
 
 
+def test_nodes_of_exported_programs_by_their_module():
+    """Their graphs name PyTorch's classes."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+    graph = torch.export.export(model, (torch.ones(2, 3),)).graph
+    found = get_source_partitions(graph, [nn.Linear, nn.ReLU])
+    (linear,), (relu,) = found[nn.Linear], found[nn.ReLU]
+    assert names(linear.nodes) == ["linear"] and check_subgraphs_connected(linear, relu)
+
+
 def test_nodes_by_what_they_say():
     graph = graph_of(lambda x, w: (x * w + 1).relu())
     product, total = list(graph.nodes)[2:4]

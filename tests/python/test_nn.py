@@ -141,7 +141,7 @@ def test_differences_are_told():
         '\tMissing key(s) in state_dict: "mean". \n'
         '\tUnexpected key(s) in state_dict: "third.weight". \n'
         "\tsize mismatch for first.weight: the checkpoint has the shape torch.Size([2, 2]), the "
-        "module torch.Size([3, 4])."
+        "module torch.Size([3, 4]): make the module with the checkpoint's sizes."
     )
     result = Net().load_state_dict(OrderedDict(mean=torch.ones(3)), strict=False)
     assert len(result.missing_keys) == 4 and result.unexpected_keys == []

@@ -25,6 +25,14 @@ class PyTorchFileReader:
 
     Args:
         file: a path or a file that is open for reading.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.save(torch.ones(2), file)
+        >>> _ = file.seek(0)
+        >>> torch.PyTorchFileReader(file).has_record("data.pkl")
+        True
     """
 
     def __init__(self, file: Any) -> None:
@@ -126,6 +134,16 @@ class PyTorchFileWriter:
         file: a path or a file that is open for writing.
         compute_crc32: checksums are always written.
         storage_alignment: the bytes of each record begin at a multiple of this many.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> writer = torch.PyTorchFileWriter(file)
+        >>> writer.write_record("note", b"seven", 5)
+        >>> writer.write_end_of_file()
+        >>> _ = file.seek(0)
+        >>> torch.PyTorchFileReader(file).get_record("note")
+        b'seven'
     """
 
     def __init__(self, file: Any, compute_crc32: bool = True, storage_alignment: int = 64) -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rushlight._library import gradients, registry, simple_registry
 from rushlight._library import schema as schemas
 from rushlight._library.infer_schema import infer_schema
-
-if TYPE_CHECKING:
-    pass
 
 
 def devices_of(device_types: str | None) -> tuple:

@@ -142,7 +142,20 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 @_op("sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()")
 def sym_constrain_range(size: Any, *, min: Any = None, max: Any = None) -> None:
-    """RuntimeError if a number is not from `min` to `max`."""
+    """RuntimeError if a number is not from `min` to `max`.
+
+    Args:
+        size: the number.
+        min: the least that it may be; None: any.
+        max: the most that it may be; None: any.
+
+    Example:
+        >>> torch.sym_constrain_range(4, min=2, max=8)
+        >>> torch.sym_constrain_range(9, max=8)
+        Traceback (most recent call last):
+            ...
+        RuntimeError: Invalid value range for 9 ...
+    """
     low = _LOWEST if min is None else min
     high = _HIGHEST if max is None else max
     if high < low:
@@ -153,7 +166,16 @@ def sym_constrain_range(size: Any, *, min: Any = None, max: Any = None) -> None:
 
 @_op("sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()")
 def sym_constrain_range_for_size(size: Any, *, min: Any = None, max: Any = None) -> None:
-    """The same of a size, which is not negative; `max` is above 2."""
+    """The same of a size, which is not negative; `max` is above 2.
+
+    Args:
+        size: the number.
+        min: the least that it may be; None: 0.
+        max: the most that it may be; None: any.
+
+    Example:
+        >>> torch.sym_constrain_range_for_size(4, max=8)
+    """
     if max is not None and max <= 2:
         raise RuntimeError(
             f"Max value to constrain_range_for_size must be greater than 2. got: {max}"

@@ -9,6 +9,10 @@ class Tag(enum.Enum):
     """What is true of an op: the table says it, and `define` of those of one's own.
 
     The numbers are those of C++'s `at::Tag`.
+
+    Example:
+        >>> torch.Tag.pointwise in torch.ops.aten.relu.default.tags
+        True
     """
 
     core = 0

@@ -9,7 +9,8 @@ PyTorch, and programs say `dequantize()`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import rushlight
 from rushlight import _C, Tensor
@@ -47,7 +48,15 @@ _rules = later("rushlight._rules.quantised")
 
 
 class qscheme:
-    """How the numbers of a tensor become codes."""
+    """How the numbers of a tensor become codes.
+
+    Args:
+        name: as it is printed, without "torch.".
+
+    Example:
+        >>> torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8).qscheme()
+        torch.per_tensor_affine
+    """
 
     __module__ = "rushlight"
 
@@ -238,7 +247,19 @@ def _codes_of(input: Tensor, scale, zero_point, dtype) -> Tensor:
     return places.clamp_(first, last).to(CODES[dtype])
 
 
-def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype) -> Any:
+@overload
+def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtype) -> Tensor: ...
+
+
+@overload
+def quantize_per_tensor(
+    input: Sequence[Tensor], scale: Any, zero_point: Any, dtype: _dtype
+) -> tuple[Tensor, ...]: ...
+
+
+def quantize_per_tensor(
+    input: Tensor | Sequence[Tensor], scale: Any, zero_point: Any, dtype: _dtype
+) -> Tensor | tuple[Tensor, ...]:
     """Codes under one scale and one zero point.
 
     Args:
@@ -252,7 +273,7 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtyp
         >>> x.int_repr()
         tensor([10, 15], dtype=torch.uint8)
     """
-    if isinstance(input, list | tuple):
+    if not isinstance(input, Tensor):
         return tuple(
             quantize_per_tensor(t, s, z, dtype)
             for t, s, z in zip(input, scale, zero_point, strict=True)
@@ -274,7 +295,7 @@ def quantize_per_tensor(input: Tensor, scale: Any, zero_point: Any, dtype: _dtyp
     return _wrap_codes(codes, about)
 
 
-def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype, reduce_range: Any) -> Any:
+def quantize_per_tensor_dynamic(input: Tensor, dtype: _dtype, reduce_range: Any) -> Tensor:
     """Codes under the scale that the numbers of the tensor ask for.
 
     Args:
@@ -495,6 +516,11 @@ def choose_qparams_optimized(
         n_bins: steps into which their range is cut.
         ratio: the part of the range that may be left out.
         bit_width: bits of a code.
+
+    Example:
+        >>> numbers = torch.tensor([0.0, 1.0, 2.0, 10.0])
+        >>> torch.choose_qparams_optimized(numbers, numbers.numel(), 200, 0.16, 8)
+        (tensor([10.]), tensor([0.]))
     """
     numbers = input.flatten()[:numel]
     low, high = float(numbers.min()), float(numbers.max())

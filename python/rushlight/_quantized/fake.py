@@ -87,6 +87,10 @@ def fake_quantize_per_tensor_affine(
         zero_point: the code of 0; a number, or a tensor of one.
         quant_min: the first code.
         quant_max: the last one.
+
+    Example:
+        >>> torch.fake_quantize_per_tensor_affine(torch.tensor([0.13, 0.98]), 0.25, 0, 0, 3)
+        tensor([0.2500, 0.7500])
     """
     if rushlight._C._has_torch_function(input):
         return rushlight._C._offer_torch_function(
@@ -118,6 +122,13 @@ def fake_quantize_per_channel_affine(
         axis: the dimension.
         quant_min: the first code.
         quant_max: the last one.
+
+    Example:
+        >>> scales, zeros = torch.tensor([0.25, 0.5]), torch.zeros(2, dtype=torch.int32)
+        >>> x = torch.tensor([[0.13, 0.98], [0.13, 0.98]])
+        >>> torch.fake_quantize_per_channel_affine(x, scales, zeros, 0, 0, 3)
+        tensor([[0.2500, 0.7500],
+                [0.0000, 1.0000]])
     """
     if rushlight._C._has_torch_function(input):
         return rushlight._C._offer_torch_function(
@@ -250,6 +261,8 @@ def fused_moving_avg_obs_fake_quant(
         ch_axis: the dimension of the channels.
         per_row_fake_quant: by channels.
         symmetric_quant: 0 has the middle code.
+
+    For an example see `ao.quantization.FusedMovingAvgObsFakeQuantize`.
     """
     if ch_axis >= input.dim():
         raise RuntimeError(

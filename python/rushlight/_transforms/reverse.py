@@ -361,7 +361,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     return wrapper
 
 
-def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Any:
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The value of a tensor in `vmap`, with the batch in front; other tensors unchanged.
 
     Args:

@@ -224,8 +224,8 @@ class GradScaler:
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError(
-                "step() has already been called since the last update(): GradScaler.update() "
-                f"follows the step of {type(optimizer).__name__}, once an iteration"
+                "step() has already been called since the last update(): call GradScaler.update() "
+                f"after the step of {type(optimizer).__name__}, once an iteration"
             )
         divides_itself = getattr(optimizer, "_step_supports_amp_scaling", False)
         scale = self._scale if state["stage"] is OptState.READY else None

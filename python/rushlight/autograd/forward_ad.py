@@ -14,8 +14,6 @@ from rushlight import _C
 from rushlight.autograd.grad_mode import ContextDecorator
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from rushlight import Tensor
 
 __all__ = [
@@ -114,7 +112,7 @@ def _find_level(level):
     return _level if level == 0 else None
 
 
-def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of a tensor that has a tangent of the same size.
 
     For an example see `autograd.forward_ad.dual_level`.
@@ -141,7 +139,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
     return _C._make_dual(tensor, tangent, number)
 
 
-def unpack_dual(tensor: Tensor, *, level: int | None = None) -> Any:
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value and the tangent of a dual tensor.
 
     For an example see `autograd.forward_ad.dual_level`.

@@ -87,7 +87,7 @@ class FunctionMeta(type):
     _num_forward_arguments: int
     _backward_method: Any
 
-    def __init__(cls, name: str, bases, namespace) -> None:
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
         cls._num_forward_arguments = -1
@@ -140,7 +140,7 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
         tensor(2.)
     """
 
-    def __init__(self, *args, **kwargs) -> None:
+    def __init__(self, *args, **kwargs: Any) -> None:
         name = type(self).__name__
         warn(
             f"{name} should not be instantiated: its methods are static, call {name}.apply",

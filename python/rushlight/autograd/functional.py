@@ -141,7 +141,7 @@ def vjp(
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
-) -> Any:
+) -> tuple[Any, Any]:
     """Return `func(*inputs)` and vᵀ J with the Jacobian J; v has the structure of the output.
 
     Args:
@@ -171,7 +171,7 @@ def jvp(
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
-) -> Any:
+) -> tuple[Any, Any]:
     """Return `func(*inputs)` and J v; v has the structure of the inputs. It runs backward twice.
 
     Args:
@@ -205,7 +205,7 @@ def jacobian(
     strict: bool = False,
     vectorize: bool = False,
     strategy: str = "reverse-mode",
-) -> Any:
+) -> rushlight.Tensor | tuple[Any, ...]:
     """Return the Jacobian: for each output and input a tensor with the shapes of both, one after
     the other.
 
@@ -361,7 +361,7 @@ def hessian(
     strict: bool = False,
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
-) -> Any:
+) -> rushlight.Tensor | tuple[Any, ...]:
     """Return the second derivatives of a scalar function: a tensor, or tuples indexed by input.
 
     Args:
@@ -415,7 +415,7 @@ def vhp(
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
-) -> Any:
+) -> tuple[Any, Any]:
     """Return `func(*inputs)` and vᵀ H with the Hessian H; v has the structure of the inputs.
 
     Args:
@@ -458,7 +458,7 @@ def hvp(
     v: Any = None,
     create_graph: bool = False,
     strict: bool = False,
-) -> Any:
+) -> tuple[Any, Any]:
     """Return `func(*inputs)` and H v. It costs one backward more than `vhp`, which gives the same
     values.
 

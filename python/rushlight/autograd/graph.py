@@ -48,7 +48,7 @@ class GradientEdge(NamedTuple):
     output_nr: int
 
 
-def get_gradient_edge(tensor: Tensor) -> Any:
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge of a tensor; it replaces the tensor in `backward` and `grad` without keeping it
     alive.
 
@@ -126,7 +126,7 @@ class save_on_cpu(saved_tensors_hooks):
         >>> y.backward()
     """
 
-    def __init__(self, pin_memory: bool = False, device_type="cuda") -> None:
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         self._pinned = pin_memory
         super().__init__(self._pack, self._unpack)
 
@@ -142,7 +142,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 @contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message):
+def disable_saved_tensors_hooks(error_message: str):
     """A context manager in which `saved_tensors_hooks` raises RuntimeError with this message.
 
     Args:
@@ -242,7 +242,7 @@ class _MultiHandle(RemovableHandle):
 
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
-) -> Any:
+) -> RemovableHandle:
     """Call `fn` when the gradients of all tensors are computed, or the first (`mode="any"`).
 
     With "all", fn gets a list of them, None for those that a backward does not compute. "Not

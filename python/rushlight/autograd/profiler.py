@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from rushlight.profiler._events import EventList, FunctionEvent, FunctionEventAvg, Interval
 from rushlight.profiler.profiler import _Recorder, record_function
@@ -20,14 +21,31 @@ __all__ = [
 
 
 class profile(_Recorder):
-    """Records the ops of its `with` block on this thread; see `rushlight.profiler.profile`."""
+    """Records the ops of its `with` block on this thread; see `rushlight.profiler.profile`.
+
+    Args:
+        enabled: whether anything is recorded.
+        use_cuda, use_device, use_kineto, use_cpu: accepted; what runs on CPU and GPU is recorded.
+        record_shapes: whether the shapes of inputs are noted.
+        with_flops: whether the operations of products and convolutions are counted.
+        profile_memory: whether memory that ops take and give back is noted.
+        with_stack: whether the lines of the program are noted.
+        with_modules: accepted; it has no effect.
+        experimental_config, acc_events, custom_trace_id_callback: accepted; they have no effect.
+
+    Example:
+        >>> with torch.autograd.profiler.profile() as profile:
+        ...     _ = torch.ones(3).exp()
+        >>> "aten::exp" in [row.key for row in profile.key_averages()]
+        True
+    """
 
     def __init__(
         self,
         enabled: bool = True,
         *,
         use_cuda: bool = False,
-        use_device=None,
+        use_device: str | None = None,
         record_shapes: bool = False,
         with_flops: bool = False,
         profile_memory: bool = False,
@@ -35,7 +53,7 @@ class profile(_Recorder):
         with_modules: bool = False,
         use_kineto: bool = False,
         use_cpu: bool = True,
-        experimental_config=None,
+        experimental_config: Any = None,
         acc_events: bool = False,
         custom_trace_id_callback=None,
     ) -> None:

@@ -1,7 +1,10 @@
 """Flags of a module that can be set for good or for the length of a `with` block."""
 
+from __future__ import annotations
+
 import contextlib
 from inspect import Parameter, Signature
+from typing import Any
 
 
 def functions(space, **defaults):
@@ -20,7 +23,7 @@ def functions(space, **defaults):
         space.update({name: value for name, value in given.items() if value is not None})
         return before
 
-    def set_flags(*args, **kwargs):
+    def set_flags(*args, **kwargs: Any):
         """Set the flags that are given; returns what all were before."""
         given = set_flags.__signature__.bind(*args, **kwargs).arguments
         return tuple(replace({name[1:]: value for name, value in given.items()}).values())

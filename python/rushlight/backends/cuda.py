@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import types
+from typing import Any
 
 import rushlight
 
@@ -77,7 +78,7 @@ def flash_sdp_enabled():
     return _sdp["flash"]
 
 
-def enable_flash_sdp(enabled):
+def enable_flash_sdp(enabled: bool):
     """Set whether attention may use flash attention; it has no effect.
 
     Args:
@@ -96,7 +97,7 @@ def mem_efficient_sdp_enabled():
     return _sdp["mem_efficient"]
 
 
-def enable_mem_efficient_sdp(enabled):
+def enable_mem_efficient_sdp(enabled: bool):
     """Set whether attention may use the memory-efficient kernel; it has no effect.
 
     Args:
@@ -115,7 +116,7 @@ def math_sdp_enabled():
     return _sdp["math"]
 
 
-def enable_math_sdp(enabled):
+def enable_math_sdp(enabled: bool):
     """Set whether attention may use matrix products and a softmax; it has no effect.
 
     Args:
@@ -134,7 +135,7 @@ def cudnn_sdp_enabled():
     return _sdp["cudnn"]
 
 
-def enable_cudnn_sdp(enabled):
+def enable_cudnn_sdp(enabled: bool):
     """Set whether attention may use cuDNN; it has no effect.
 
     Args:
@@ -155,7 +156,7 @@ def is_flash_attention_available():
     return False
 
 
-def can_use_flash_attention(params, debug: bool = False):
+def can_use_flash_attention(params: Any, debug: bool = False):
     """Whether flash attention would take these arguments.
 
     Args:
@@ -167,7 +168,7 @@ def can_use_flash_attention(params, debug: bool = False):
     return False
 
 
-def can_use_efficient_attention(params, debug: bool = False):
+def can_use_efficient_attention(params: Any, debug: bool = False):
     """Whether the memory-efficient kernel would take these arguments.
 
     Args:
@@ -210,7 +211,7 @@ def sdp_kernel(
         _sdp.update(before)
 
 
-def preferred_linalg_library(backend=None):
+def preferred_linalg_library(backend: str | None = None):
     """A no-op: each device has one library.
 
     Args:

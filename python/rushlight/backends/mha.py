@@ -1,5 +1,7 @@
 """The flag of the fast path of nn.MultiheadAttention."""
 
+from __future__ import annotations
+
 __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 
 _fastpath = True
@@ -13,7 +15,7 @@ def get_fastpath_enabled():
     return _fastpath
 
 
-def set_fastpath_enabled(value):
+def set_fastpath_enabled(value: bool):
     """Set the flag; it has no effect on results.
 
     Args:

@@ -1,5 +1,7 @@
 """MKL, which is not used: OpenBLAS does its work."""
 
+from __future__ import annotations
+
 __all__ = ["is_available", "verbose"]
 
 VERBOSE_OFF = 0
@@ -28,7 +30,7 @@ class verbose:
         ...     _ = torch.ones(2, 2) @ torch.ones(2, 2)
     """
 
-    def __init__(self, enable) -> None:
+    def __init__(self, enable: int) -> None:
         self.enable = enable
 
     def __enter__(self):

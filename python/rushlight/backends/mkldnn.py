@@ -53,7 +53,7 @@ class verbose:
         ...     _ = torch.ones(2, 2) @ torch.ones(2, 2)
     """
 
-    def __init__(self, level) -> None:
+    def __init__(self, level: int) -> None:
         self.level = level
 
     def __enter__(self):

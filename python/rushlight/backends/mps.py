@@ -1,5 +1,7 @@
 """Apple's GPUs, which are not supported."""
 
+from __future__ import annotations
+
 __all__ = ["is_available", "is_built", "is_macos13_or_newer", "is_macos_or_newer"]
 
 
@@ -23,7 +25,7 @@ def is_available():
     return False
 
 
-def is_macos_or_newer(major, minor):
+def is_macos_or_newer(major: int, minor: int):
     """Whether this is macOS of a version or newer: always False.
 
     Args:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C
 from rushlight._lazy import lazy
 
 if TYPE_CHECKING:
-    import rushlight.types
+    from rushlight.types import Device
 
 with lazy(__name__):
     from rushlight.cpu import amp
@@ -69,7 +69,7 @@ def current_device():
     return "cpu"
 
 
-def set_device(device: rushlight.types.Device):
+def set_device(device: Device):
     """A no-op: there is one CPU.
 
     Args:
@@ -134,7 +134,7 @@ class Event(_C.Event):
         super().wait(Stream() if stream is None else stream)
 
 
-def current_stream(device: rushlight.types.Device = None):
+def current_stream(device: Device = None):
     """The only stream of the CPU.
 
     Args:
@@ -156,7 +156,7 @@ class StreamContext:
     For an example see `cpu.Stream`.
     """
 
-    def __init__(self, stream) -> None:
+    def __init__(self, stream: Any) -> None:
         self.stream = stream
 
     def __enter__(self):
@@ -166,7 +166,7 @@ class StreamContext:
         return None
 
 
-def stream(stream):
+def stream(stream: Any):
     """A context manager in which work is queued on a stream: `with stream(s):`.
 
     Args:
@@ -177,7 +177,7 @@ def stream(stream):
     return StreamContext(stream)
 
 
-def synchronize(device: rushlight.types.Device = None):
+def synchronize(device: Device = None):
     """A no-op: work on the CPU is done when its function returns.
 
     Args:
@@ -188,7 +188,7 @@ def synchronize(device: rushlight.types.Device = None):
     """
 
 
-def memory_stats(device: rushlight.types.Device = None):
+def memory_stats(device: Device = None):
     """The counters of the allocator, under the names of `torch.cuda.memory_stats`.
 
     `allocated_bytes.all.current` is what tensors hold, `reserved_bytes.all.current` what has been
@@ -205,7 +205,7 @@ def memory_stats(device: rushlight.types.Device = None):
     return OrderedDict(_C._memory_stats())
 
 
-def memory_allocated(device: rushlight.types.Device = None):
+def memory_allocated(device: Device = None) -> int:
     """The bytes of all tensors.
 
     Args:
@@ -220,7 +220,7 @@ def memory_allocated(device: rushlight.types.Device = None):
     return memory_stats()["allocated_bytes.all.current"]
 
 
-def max_memory_allocated(device: rushlight.types.Device = None):
+def max_memory_allocated(device: Device = None) -> int:
     """The largest number of bytes of all tensors, since the start or `reset_peak_memory_stats`.
 
     Args:
@@ -233,7 +233,7 @@ def max_memory_allocated(device: rushlight.types.Device = None):
     return memory_stats()["allocated_bytes.all.peak"]
 
 
-def memory_reserved(device: rushlight.types.Device = None):
+def memory_reserved(device: Device = None) -> int:
     """The bytes that the allocator has got from the system.
 
     Args:
@@ -246,7 +246,7 @@ def memory_reserved(device: rushlight.types.Device = None):
     return memory_stats()["reserved_bytes.all.current"]
 
 
-def max_memory_reserved(device: rushlight.types.Device = None):
+def max_memory_reserved(device: Device = None) -> int:
     """The largest number of bytes that the allocator has got from the system.
 
     Args:
@@ -259,7 +259,7 @@ def max_memory_reserved(device: rushlight.types.Device = None):
     return memory_stats()["reserved_bytes.all.peak"]
 
 
-def reset_peak_memory_stats(device: rushlight.types.Device = None):
+def reset_peak_memory_stats(device: Device = None):
     """Set the peaks of the memory counters to their current values.
 
     Args:
@@ -271,7 +271,7 @@ def reset_peak_memory_stats(device: rushlight.types.Device = None):
     _C._reset_memory_stats(True)
 
 
-def reset_accumulated_memory_stats(device: rushlight.types.Device = None):
+def reset_accumulated_memory_stats(device: Device = None):
     """Set the accumulated memory counters to 0.
 
     Args:
@@ -292,7 +292,7 @@ def empty_cache():
     _C._empty_cache()
 
 
-def set_cache_limit(nbytes):
+def set_cache_limit(nbytes: int):
     """Set how many bytes of freed memory are kept; by default a quarter of the machine's memory.
 
     Args:

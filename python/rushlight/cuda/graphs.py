@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = [
     "CUDAGraph",
@@ -65,7 +65,7 @@ class graph:
         raise _refusal("graph")
 
 
-def graph_pool_handle() -> Any:
+def graph_pool_handle() -> NoReturn:
     """Raises: there are no memory pools of graphs.
 
     Example:
@@ -77,7 +77,7 @@ def graph_pool_handle() -> Any:
     raise _refusal("graph_pool_handle")
 
 
-def make_graphed_callables(callables: Any, sample_args: Any, *args: Any, **kwargs: Any) -> Any:
+def make_graphed_callables(callables: Any, sample_args: Any, *args: Any, **kwargs: Any) -> NoReturn:
     """Raises: graphs cannot be captured.
 
     Args:

@@ -9,17 +9,30 @@ __all__ = ["profile", "start", "stop"]
 
 
 def start() -> NoReturn:
-    """Raises RuntimeError: it would start the profiler."""
+    """Raises RuntimeError: it would start the profiler.
+
+    Example:
+        >>> torch.cuda.profiler.start()
+        Traceback (most recent call last):
+            ...
+        RuntimeError: the CUDA profiler is not available: ...
+    """
     raise RuntimeError("the CUDA profiler is not available: its library is not used")
 
 
 def stop() -> NoReturn:
-    """Raises RuntimeError: it would stop the profiler."""
+    """Raises RuntimeError: it would stop the profiler.
+
+    For an example see `cuda.profiler.start`.
+    """
     start()
 
 
 @contextlib.contextmanager
 def profile():
-    """A context manager that raises RuntimeError: it would run the profiler."""
+    """A context manager that raises RuntimeError: it would run the profiler.
+
+    For an example see `cuda.profiler.start`.
+    """
     start()
     yield

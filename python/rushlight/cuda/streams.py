@@ -78,6 +78,7 @@ class Event(_C.Event):
         enable_timing: whether `elapsed_time` may be asked.
         blocking: whether a waiting host sleeps.
         interprocess: not supported.
+        external: the same as `interprocess`.
 
     Example:
         >>> if torch.cuda.is_available():

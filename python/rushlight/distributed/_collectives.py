@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from rushlight import Tensor
     from rushlight.distributed import ProcessGroup, Work
+    from rushlight.futures import Future
 
 __all__ = [
     "P2POp",
@@ -130,7 +131,7 @@ def all_reduce_coalesced(
     op: Any = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
-) -> Any:
+) -> Work | Future[Any] | None:
     """`all_reduce` of several tensors.
 
     Args:
@@ -286,7 +287,7 @@ def all_gather_coalesced(
     input_tensor_list: Sequence[Tensor],
     group: ProcessGroup | None = None,
     async_op: bool = False,
-) -> Any:
+) -> Work | Future[Any] | None:
     """`all_gather` of several tensors: output_tensor_lists[i] has the tensors of process i.
 
     Args:

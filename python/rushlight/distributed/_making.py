@@ -439,7 +439,7 @@ def new_subgroups_by_enumeration(
     backend: str | None = None,
     pg_options: Any = None,
     group_desc: str | None = None,
-) -> Any:
+) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
     """Make groups of disjoint lists of ranks: (this process's group, all groups).
 
     Args:
@@ -483,7 +483,7 @@ def new_subgroups(
     backend: str | None = None,
     pg_options: Any = None,
     group_desc: str | None = None,
-) -> Any:
+) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
     """Make groups of neighbours of equal size: (this process's group, all groups).
 
     Args:
@@ -528,7 +528,7 @@ def split_group(
     pg_options: Any = None,
     group_desc: str | None = None,
     **_: Any,
-) -> Any:
+) -> ProcessGroup | None:
     """The part of a group that this process is in, of lists of ranks within that group.
 
     Args:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from rushlight.distributed import _objects
+
+if TYPE_CHECKING:
+    from rushlight.distributed import ProcessGroup
+
 
 __all__ = ["all_gather", "all_gather_object_enforce_type", "broadcast"]
 
@@ -11,7 +18,12 @@ def _same_type(one, other):
     return type(one) is type(other)
 
 
-def all_gather_object_enforce_type(pg, object_list, obj, type_checker=_same_type) -> None:
+def all_gather_object_enforce_type(
+    pg: ProcessGroup,
+    object_list: list[Any],
+    obj: Any,
+    type_checker: Callable[[Any, Any], bool] = _same_type,
+) -> None:
     """Gather all processes' objects in a list; TypeError if one has another type than the first.
 
     Args:
@@ -41,7 +53,14 @@ def _result(data_or_fn):
         return None, error
 
 
-def broadcast(data_or_fn, *, success=True, stage_name=None, rank: int = 0, pg=None):
+def broadcast(
+    data_or_fn: Any,
+    *,
+    success: bool = True,
+    stage_name: str | None = None,
+    rank: int = 0,
+    pg: ProcessGroup | None = None,
+):
     """Send a value or a function's result from one process to all; its error is raised in all.
 
     Args:
@@ -71,7 +90,9 @@ def broadcast(data_or_fn, *, success=True, stage_name=None, rank: int = 0, pg=No
     return data
 
 
-def all_gather(data_or_fn, stage_name=None, pg=None):
+def all_gather(
+    data_or_fn: Any, stage_name: str | None = None, pg: ProcessGroup | None = None
+) -> list[Any]:
     """Gather values or results of all processes; the first error is raised in all.
 
     Args:
@@ -89,7 +110,7 @@ def all_gather(data_or_fn, stage_name=None, pg=None):
         if error is not None:
             raise RuntimeError(f"failed: stage {stage_name}, exception {error}") from error
         return [data]
-    every = [None] * pg.size()
+    every: list[Any] = [None] * pg.size()
     own = (data, None if error is None else str(error), stage_name)
     _objects.all_gather_object(every, own, group=pg)
     stages = {part[2] for part in every}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
+
 from rushlight.distributed.run import get_args_parser, run
 
 __all__ = ["launch", "main"]
 
 
-def launch(args) -> None:
+def launch(args: argparse.Namespace) -> None:
     """Start the processes that the options describe.
 
     Args:
@@ -18,7 +21,7 @@ def launch(args) -> None:
     run(args)
 
 
-def main(args=None) -> None:
+def main(args: Sequence[str] | None = None) -> None:
     """The launcher with the deprecated option --use-env, which has no effect.
 
     Args:

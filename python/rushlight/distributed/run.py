@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 import uuid
+from collections.abc import Sequence
+from typing import Any
 
 from rushlight.distributed._agent import Agent, Settings
 from rushlight.distributed.elastic.multiprocessing.api import DefaultLogsSpecs, Std
@@ -18,7 +20,7 @@ __all__ = ["config_from_args", "get_args_parser", "main", "parse_args", "run"]
 class _Env(argparse.Action):
     """An option whose default PET_NAME in the environment gives."""
 
-    def __init__(self, dest, default=None, required=False, **kwargs):
+    def __init__(self, dest, default=None, required: bool = False, **kwargs: Any):
         default = os.environ.get(f"PET_{dest.upper()}", default)
         super().__init__(dest=dest, default=default, required=required, **kwargs)
 
@@ -90,7 +92,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse_args(args=None):
+def parse_args(args: Sequence[str] | None = None):
     """Parse the options of a command line.
 
     Args:
@@ -119,7 +121,7 @@ def _processes(text: str) -> int:
     raise ValueError(f"Unsupported nproc_per_node value: {text}")
 
 
-def config_from_args(args) -> tuple[Settings, list[str]]:
+def config_from_args(args: argparse.Namespace) -> tuple[Settings, list[str]]:
     """Convert options to a `LaunchConfig`, a program and its arguments.
 
     Args:
@@ -196,7 +198,7 @@ def _find_host(settings: Settings, args) -> None:
         settings.meet_at(args.rdzv_backend, args.rdzv_endpoint, node_rank, *known)
 
 
-def run(args) -> None:
+def run(args: argparse.Namespace) -> None:
     """Start the processes that the options describe, and wait for them.
 
     Args:

@@ -64,7 +64,10 @@ class Bernoulli(_Binary, ExponentialFamily):
     _fields: ClassVar[dict[str, int | None]] = PROBS_FIELDS
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         Distribution.__init__(self, self._set_from_numbers(probs, logits), (), validate_args)
 
@@ -147,8 +150,8 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
 
     def __init__(
         self,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
@@ -282,9 +285,9 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
 
     def __init__(
         self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self.temperature = temperature
@@ -333,9 +336,9 @@ class RelaxedBernoulli(RelaxedDistribution):
 
     def __init__(
         self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)

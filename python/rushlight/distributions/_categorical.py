@@ -67,16 +67,20 @@ class Categorical(ProbsOrLogits, Distribution):
     }
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._check_given(probs, logits)
-        name, given = ("`logits`", logits) if probs is None else ("`probs`", probs)
+        given: Any = logits if probs is None else probs
         if given.dim() < 1:
+            name = "`logits`" if probs is None else "`probs`"
             raise ValueError(f"{name} parameter must be at least one-dimensional.")
         if probs is not None:
             self._set_parameter(probs / probs.sum(-1, keepdim=True), None)
         else:
-            self._set_parameter(None, logits - logits.logsumexp(dim=-1, keepdim=True))
+            self._set_parameter(None, given - given.logsumexp(dim=-1, keepdim=True))
         self._num_events = given.shape[-1]
         Distribution.__init__(self, given.shape[:-1], (), validate_args)
 
@@ -188,7 +192,10 @@ class OneHotCategorical(_OfCategorical):
     _fields: ClassVar[dict[str, int | None]] = {"_categorical": 0}
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._categorical = Categorical(probs, logits)
         shape = self._categorical.param_shape
@@ -283,8 +290,8 @@ class Multinomial(_OfCategorical):
     def __init__(
         self,
         total_count: int = 1,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         if not isinstance(total_count, int):
@@ -344,9 +351,9 @@ class ExpRelaxedCategorical(_OfCategorical):
 
     def __init__(
         self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
+        temperature: Tensor | float,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self._categorical = Categorical(probs, logits)
@@ -402,9 +409,9 @@ class RelaxedOneHotCategorical(RelaxedDistribution):
 
     def __init__(
         self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
+        temperature: Tensor | float,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)

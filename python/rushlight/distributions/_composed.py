@@ -78,10 +78,12 @@ class Independent(Distribution):
 
     @open_property
     def has_rsample(self) -> bool:
+        """Whether samples have gradients: whether those of the base have."""
         return self.base_dist.has_rsample
 
     @open_property
     def has_enumerate_support(self) -> bool:
+        """Whether all values can be listed: not where dimensions became part of a value."""
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
@@ -210,6 +212,7 @@ class TransformedDistribution(Distribution):
 
     @open_property
     def has_rsample(self) -> bool:
+        """Whether samples have gradients: whether those of the base have."""
         return self.base_dist.has_rsample
 
     def _transform(self, x: Tensor) -> Tensor:

@@ -69,8 +69,8 @@ class Binomial(_Trials, Distribution):
     def __init__(
         self,
         total_count: Any = 1,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
         shape = self._set_with_count(total_count, probs, logits)
@@ -147,7 +147,10 @@ class Geometric(ProbsOrLogits, Distribution):
     _fields: ClassVar[dict[str, int | None]] = PROBS_FIELDS
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._check_given(probs, logits)
         (given,) = broadcast_all(logits if probs is None else probs)
@@ -216,8 +219,8 @@ class NegativeBinomial(_Trials, Distribution):
     def __init__(
         self,
         total_count: Any,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
         shape = self._set_with_count(total_count, probs, logits)
@@ -277,7 +280,7 @@ class Poisson(ExponentialFamily):
     support = constraints.nonnegative_integer
     _fields: ClassVar[dict[str, int | None]] = {"rate": 0}
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 

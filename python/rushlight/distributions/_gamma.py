@@ -56,7 +56,9 @@ class Gamma(ExponentialFamily):
     _mean_carrier_measure = 0
     _fields: ClassVar[dict[str, int | None]] = {"concentration": 0, "rate": 0}
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
 
@@ -126,7 +128,7 @@ class Chi2(Gamma):
     arg_constraints: ClassVar[dict[str, Any]] = {"df": constraints.positive}
     _fields: ClassVar[dict[str, int | None]] = Gamma._fields
 
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
     @property
@@ -161,7 +163,9 @@ class InverseGamma(TransformedDistribution):
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {}
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         negative_one = -base.rate.new_ones(())
         super().__init__(base, PowerTransform(negative_one), validate_args=validate_args)
@@ -232,7 +236,7 @@ class Exponential(ExponentialFamily):
     _mean_carrier_measure = 0
     _fields: ClassVar[dict[str, int | None]] = {"rate": 0}
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
@@ -394,7 +398,10 @@ class Beta(ExponentialFamily):
     _fields: ClassVar[dict[str, int | None]] = {"_dirichlet": 0}
 
     def __init__(
-        self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
+        self,
+        concentration1: Tensor | float,
+        concentration0: Tensor | float,
+        validate_args: bool | None = None,
     ) -> None:
         both = rushlight.stack(broadcast_all(concentration1, concentration0), -1)
         # Of the parameters: there is nothing more that the other one could check.
@@ -474,7 +481,9 @@ class FisherSnedecor(Distribution):
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {"df1": 0, "df2": 0, "_gamma1": 0, "_gamma2": 0}
 
-    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
         super().__init__(self.df1.shape, validate_args=validate_args)
         self._gamma1, self._gamma2 = (

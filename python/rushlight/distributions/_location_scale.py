@@ -50,7 +50,9 @@ class LocationScale(Distribution):
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
@@ -135,7 +137,7 @@ class HalfCauchy(FoldedDistribution):
 
     _fields: ClassVar[dict[str, int | None]] = {}
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), validate_args)
 
     @property
@@ -185,7 +187,9 @@ class Gumbel(TransformedDistribution):
     support = constraints.real
     _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         info = rushlight.finfo(self.loc.dtype)
         like: Any = 0.0
@@ -329,7 +333,11 @@ class StudentT(Distribution):
     _fields: ClassVar[dict[str, int | None]] = {"df": 0, "loc": 0, "scale": 0, "_chi2": 0}
 
     def __init__(
-        self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
+        self,
+        df: Tensor | float,
+        loc: Tensor | float = 0.0,
+        scale: Tensor | float = 1.0,
+        validate_args: bool | None = None,
     ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df, validate_args=False)
@@ -401,7 +409,9 @@ class VonMises(Distribution):
     has_rsample = False
     _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "concentration": 0}
 
-    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 

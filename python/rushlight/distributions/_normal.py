@@ -113,7 +113,9 @@ class LogNormal(TransformedDistribution):
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
@@ -166,7 +168,7 @@ class HalfNormal(FoldedDistribution):
 
     _fields: ClassVar[dict[str, int | None]] = {}
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), validate_args)
 
     @property
@@ -211,7 +213,9 @@ class LogisticNormal(TransformedDistribution):
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         if not base.batch_shape:
             base = base.expand([1])

@@ -30,6 +30,7 @@ class _Parts(Transform):
 
     @open_property
     def bijective(self) -> bool:
+        """Whether every result has one input: that of all parts."""
         return all(t.bijective for t in self.transforms)
 
     def _check_dim(self, *tensors: Tensor) -> None:

@@ -48,7 +48,9 @@ class Uniform(Distribution):
     has_rsample = True
     _fields: ClassVar[dict[str, int | None]] = {"low": 0, "high": 0}
 
-    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
 
@@ -146,7 +148,10 @@ class Kumaraswamy(TransformedDistribution):
     _fields: ClassVar[dict[str, int | None]] = {"concentration1": 0, "concentration0": 0}
 
     def __init__(
-        self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
+        self,
+        concentration1: Tensor | float,
+        concentration0: Tensor | float,
+        validate_args: bool | None = None,
     ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         zero = rushlight.zeros_like(self.concentration0)
@@ -228,7 +233,9 @@ class Pareto(TransformedDistribution):
     }
     _fields: ClassVar[dict[str, int | None]] = {"scale": 0, "alpha": 0}
 
-    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
         super().__init__(base, self._from_exponential(), validate_args=validate_args)
@@ -297,7 +304,11 @@ class GeneralizedPareto(Distribution):
     _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0, "concentration": 0}
 
     def __init__(
-        self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None
+        self,
+        loc: Tensor | float,
+        scale: Tensor | float,
+        concentration: Tensor | float,
+        validate_args: bool | None = None,
     ) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
@@ -394,7 +405,12 @@ class Weibull(TransformedDistribution):
         "concentration_reciprocal": 0,
     }
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        scale: Tensor | float,
+        concentration: Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = 1 / self.concentration
         unit = Exponential(rushlight.ones_like(self.scale), validate_args)

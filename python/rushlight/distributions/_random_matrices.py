@@ -74,7 +74,7 @@ class Wishart(_ByMatrix, ExponentialFamily):
 
     def __init__(
         self,
-        df: Any,
+        df: Tensor | float,
         covariance_matrix: Tensor | None = None,
         precision_matrix: Tensor | None = None,
         scale_tril: Tensor | None = None,
@@ -223,7 +223,7 @@ class LKJCholesky(Distribution):
     _fields: ClassVar[dict[str, int | None]] = {"dim": None, "concentration": 0, "_beta": 1}
 
     def __init__(
-        self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None
+        self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None
     ) -> None:
         if dim < 2:
             raise ValueError(f"LKJCholesky: dim must be greater than or equal to 2, but got {dim}")

@@ -168,6 +168,7 @@ class _InverseTransform(Transform):
 
     @open_property
     def bijective(self) -> bool:
+        """Whether every result has one input: that of the other direction."""
         return self._inv.bijective
 
     @open_property
@@ -356,6 +357,7 @@ class IndependentTransform(Transform):
 
     @open_property
     def bijective(self) -> bool:
+        """Whether every result has one input, as the inner transform says."""
         return self.base_transform.bijective
 
     @open_property

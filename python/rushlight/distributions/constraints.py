@@ -90,12 +90,14 @@ class _Dependent(Constraint):
 
     @property
     def is_discrete(self) -> bool:
+        """Whether values are integers; NotImplementedError if that depends on the object."""
         if self._is_discrete is NotImplemented:
             raise NotImplementedError(".is_discrete cannot be determined statically")
         return self._is_discrete
 
     @property
     def event_dim(self) -> int:
+        """How many dimensions a value has; NotImplementedError if that depends on the object."""
         if self._event_dim is NotImplemented:
             raise NotImplementedError(".event_dim cannot be determined statically")
         return self._event_dim
@@ -193,10 +195,12 @@ class _IndependentConstraint(Constraint):
 
     @property
     def is_discrete(self) -> bool:
+        """Whether values are integers, as the inner constraint says."""
         return self.base_constraint.is_discrete
 
     @property
     def event_dim(self) -> int:
+        """How many dimensions a value has: those that became part of it, too."""
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
@@ -231,10 +235,12 @@ class MixtureSameFamilyConstraint(Constraint):
 
     @property
     def is_discrete(self) -> bool:
+        """Whether values are integers, as those of the components are."""
         return self.base_constraint.is_discrete
 
     @property
     def event_dim(self) -> int:
+        """How many dimensions a value has: as many as one of a component."""
         return self.base_constraint.event_dim
 
     def check(self, value: Tensor) -> Tensor:
@@ -553,10 +559,12 @@ class _Sequence(Constraint):
 
     @property
     def is_discrete(self) -> bool:
+        """Whether any part has integers."""
         return any(c.is_discrete for c in self.cseq)
 
     @property
     def event_dim(self) -> int:
+        """How many dimensions a value has: the most of any part."""
         return max(c.event_dim for c in self.cseq)
 
 
@@ -613,6 +621,7 @@ class _Stack(_Sequence):
 
     @property
     def event_dim(self) -> int:
+        """How many dimensions a value has: the one of the stack, too, if it lies within a value."""
         outer = super().event_dim
         return outer + 1 if self.dim + outer < 0 else outer
 

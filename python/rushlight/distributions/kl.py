@@ -44,7 +44,9 @@ _KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 
 
-def register_kl(type_p: type, type_q: type) -> Any:
+def register_kl(
+    type_p: type, type_q: type
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """A decorator that registers a function for the divergence of a `type_p` from a `type_q`.
 
     Args:

@@ -124,6 +124,8 @@ class ExportedProgram:
         module_call_graph: an entry for the whole and one for each submodule that was called.
         example_inputs: the arguments that were exported, as (args, kwargs).
         constants: other tensors and objects by name.
+        guards: conditions on the arguments, as texts.
+        dialect: "TRAINING", or what `run_decompositions` made of it.
 
     Example:
         >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))

@@ -65,4 +65,15 @@ def refusal(name: str):
         """RuntimeError: there is none."""
         raise RuntimeError(f"{name} is not available: rushlight was built without support for it")
 
+    none.__doc__ = f"""RuntimeError: there is none.
+
+    Args:
+        args, kwargs: whatever they are.
+
+    Example:
+        >>> torch.{name.lower()}.current_device()
+        Traceback (most recent call last):
+            ...
+        RuntimeError: {name} is not available: ...
+    """
     return none

@@ -11,7 +11,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor, _assert, nn
 from rushlight._C import ScriptObject
@@ -32,6 +32,9 @@ from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node, base_types
 from rushlight.fx.proxy import ParameterProxy, Scope, ScopeContextManager, TracerBase
 from rushlight.utils import _pytree as pytree
+
+if TYPE_CHECKING:
+    from rushlight.fx.graph_module import GraphModule
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
@@ -489,7 +492,7 @@ def _with_plain_arguments(fn: Any, count: int) -> Callable[..., Any]:
 def symbolic_trace(
     root: nn.Module | Callable[..., Any],
     concrete_args: dict[str, Any] | None = None,
-) -> Any:
+) -> GraphModule:
     """The GraphModule of a module or a function; see `Tracer.trace`.
 
     Args:

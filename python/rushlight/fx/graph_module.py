@@ -141,7 +141,14 @@ class _CodeOnlyModule(nn.Module):
 
 
 def reduce_graph_module(body: dict[str, Any], import_block: str) -> nn.Module:
-    """Rebuild a module from its attributes and code; pickles call it."""
+    """Rebuild a module from its attributes and code; pickles call it.
+
+    Args:
+        body: the attributes, among them the code.
+        import_block: the imports that the code needs.
+
+    For an example see `fx.GraphModule`.
+    """
     code = body.get("_code") or body["code"]
     forward = _forward_from_src(import_block + "\n" + code, {})
     return _deserialize(forward, body)

@@ -196,7 +196,7 @@ def _compile(obj: Any, frame: Any = None) -> Any:
     return _compiling.script(obj, frame)
 
 
-def script_if_tracing(fn: Callable[..., Any]) -> Any:
+def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function that is compiled where something is traced, so that its branches stay branches.
 
     Args:
@@ -370,7 +370,7 @@ _fork, _wait = fork, wait
 
 
 @contextlib.contextmanager
-def optimized_execution(should_optimize):
+def optimized_execution(should_optimize: bool):
     """A no-op: there is nothing to optimise.
 
     Args:

@@ -6,16 +6,31 @@ __all__ = ["FrontendError", "FrontendTypeError", "NotSupportedError", "Unsupport
 
 
 class FrontendError(Exception):
-    """Source that cannot be compiled; the message shows its line."""
+    """Source that cannot be compiled; the message shows its line.
+
+    For an example see `jit.frontend.NotSupportedError`.
+    """
 
 
 class NotSupportedError(FrontendError):
-    """A construct of Python that the language of programs lacks."""
+    """A construct of Python that the language of programs lacks.
+
+    Example:
+        >>> from rushlight.jit.frontend import FrontendError, NotSupportedError
+        >>> issubclass(NotSupportedError, FrontendError)
+        True
+    """
 
 
 class UnsupportedNodeError(NotSupportedError):
-    """The same, of PyTorch's older programs."""
+    """The same, of PyTorch's older programs.
+
+    For an example see `jit.frontend.NotSupportedError`.
+    """
 
 
 class FrontendTypeError(FrontendError):
-    """A type that programs do not have."""
+    """A type that programs do not have.
+
+    For an example see `jit.frontend.NotSupportedError`.
+    """

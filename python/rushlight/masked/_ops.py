@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rushlight
 from rushlight._checks import wrap_dim
@@ -154,14 +154,17 @@ def _sum_dtype(dtype: rushlight.dtype, given: rushlight.dtype | None) -> rushlig
     return dtype if dtype.is_floating_point or dtype.is_complex else rushlight.int64
 
 
-def _of_any_layout(needs_mask: bool) -> Callable[..., Any]:
+_Reduction = TypeVar("_Reduction")
+
+
+def _of_any_layout(needs_mask: bool) -> Callable[[_Reduction], _Reduction]:
     """Sparse inputs too: their result has their layout.
 
     Where zero is not what is reduced to nothing, elements without an entry have to be told from
     those outside the mask, and PyTorch wants a mask (`needs_mask`).
     """
 
-    def decorate(reduction: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(reduction: Any) -> Any:
         @functools.wraps(reduction)
         def reduce(
             input: Tensor,

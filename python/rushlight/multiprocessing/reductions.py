@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import os
 import weakref
+from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -35,6 +36,14 @@ class StorageWeakRef:
 
     Args:
         storage: what `untyped_storage()` gives, or a `TypedStorage`.
+
+    Example:
+        >>> from rushlight.multiprocessing.reductions import StorageWeakRef
+        >>> x = torch.ones(2)
+        >>> seen = StorageWeakRef(x.untyped_storage())
+        >>> del x
+        >>> seen.expired()
+        True
     """
 
     __slots__ = ["_free_weak_ref", "cdata"]
@@ -101,14 +110,31 @@ def _block_of(tensor):
     return _blocks.get(tensor.untyped_storage().data_ptr())
 
 
-def shared_file(tensor):
-    """The file descriptor of a tensor's shared memory; None for other memory."""
+def shared_file(tensor: Tensor):
+    """The file descriptor of a tensor's shared memory; None for other memory.
+
+    Args:
+        tensor: the tensor.
+
+    For an example see `multiprocessing.reductions.memory_of_file`.
+    """
     block = _block_of(tensor)
     return None if block is None else block.fd
 
 
-def memory_of_file(fd, nbytes):
-    """The memory of a file descriptor, which is mapped once, however often it is received."""
+def memory_of_file(fd: int, nbytes: int):
+    """The memory of a file descriptor, which is mapped once, however often it is received.
+
+    Args:
+        fd: the number of the file in this process.
+        nbytes: how much of it is mapped.
+
+    Example:
+        >>> from rushlight.multiprocessing import reductions
+        >>> x = reductions.share_memory_(torch.arange(3, dtype=torch.uint8))
+        >>> reductions.memory_of_file(reductions.shared_file(x), 3)
+        tensor([0, 1, 2], dtype=torch.uint8)
+    """
     status = os.fstat(fd)
     file = (status.st_dev, status.st_ino)
     block = _files.get(file)
@@ -118,18 +144,29 @@ def memory_of_file(fd, nbytes):
     return _memory_of(block)
 
 
-def is_shared(tensor):
-    """Whether other processes may see a tensor's memory."""
+def is_shared(tensor: Tensor) -> bool:
+    """Whether other processes may see a tensor's memory.
+
+    Args:
+        tensor: the tensor.
+
+    For an example see `multiprocessing.reductions.share_memory_`.
+    """
     if tensor.layout is not _C.strided:
         return all(map(is_shared, sparse_parts(tensor)))
     return tensor.device.type != "cpu" or _block_of(tensor) is not None
 
 
-def share_storage_(storage):
+def share_storage_(storage: Any):
     """Move a storage to shared memory, with all tensors on it.
+
+    Args:
+        storage: the storage.
 
     Raises:
         RuntimeError: it is not on the CPU.
+
+    For an example see `multiprocessing.reductions.share_memory_`.
     """
     if storage.device.type != "cpu":
         raise RuntimeError(f"share_memory_: only available on CPU, not on {storage.device}")
@@ -137,8 +174,18 @@ def share_storage_(storage):
         storage._move_to(_memory_of(_new_block(max(storage.nbytes(), 1))).untyped_storage())
 
 
-def share_memory_(tensor):
-    """Move a tensor to shared memory, in place, with all tensors on its storage."""
+def share_memory_(tensor: Tensor) -> Tensor:
+    """Move a tensor to shared memory, in place, with all tensors on its storage.
+
+    Args:
+        tensor: the tensor.
+
+    Example:
+        >>> from rushlight.multiprocessing import reductions
+        >>> x = torch.ones(2)
+        >>> reductions.is_shared(x), reductions.is_shared(reductions.share_memory_(x))
+        (False, True)
+    """
     if tensor.layout is not _C.strided:
         for part in sparse_parts(tensor):
             share_memory_(part)
@@ -148,8 +195,30 @@ def share_memory_(tensor):
     return tensor
 
 
-def rebuild_tensor(cls, handle, nbytes, dtype, size, stride, offset, requires_grad):
-    """The tensor on shared memory that another process has sent."""
+def rebuild_tensor(
+    cls: type,
+    handle: Any,
+    nbytes: int,
+    dtype: rushlight.dtype,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    requires_grad: bool,
+):
+    """The tensor on shared memory that another process has sent.
+
+    Args:
+        cls: `Tensor` or `Parameter`.
+        handle: what the file of the memory was sent as; None: there are no elements.
+        nbytes: the size of the memory.
+        dtype: the dtype.
+        size: the shape.
+        stride: the strides.
+        offset: where in memory it begins, in elements.
+        requires_grad: whether gradients are recorded.
+
+    For an example see `multiprocessing.reductions.reduce_tensor`.
+    """
     if handle is None:
         tensor = rushlight.empty(size, dtype=dtype)
     else:
@@ -160,11 +229,20 @@ def rebuild_tensor(cls, handle, nbytes, dtype, size, stride, offset, requires_gr
     return tensor.requires_grad_(requires_grad)
 
 
-def reduce_tensor(tensor):
+def reduce_tensor(tensor: Tensor) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The function and arguments that rebuild a tensor in another process.
+
+    Args:
+        tensor: the tensor, which moves to shared memory.
 
     Raises:
         RuntimeError: it is the result of a recorded op.
+
+    Example:
+        >>> from rushlight.multiprocessing.reductions import reduce_tensor
+        >>> rebuild, arguments = reduce_tensor(torch.ones(2, 3))
+        >>> rebuild.__name__, arguments[4]
+        ('rebuild_tensor', (2, 3))
     """
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
@@ -191,6 +269,8 @@ def reduce_tensor(tensor):
 def init_reductions():
     """Let multiprocessing's pickler send tensors in shared memory; ordinary pickles contain
     values.
+
+    For an example see `multiprocessing.reductions.share_memory_`.
     """
     for cls in (Tensor, Parameter):
         ForkingPickler.register(cls, reduce_tensor)

@@ -38,10 +38,15 @@ _CAUSE_SECONDS = 5
 class ProcessException(Exception):
     """A process failed; `error_index` is its index.
 
+    Args:
+        msg: what went wrong.
+        error_index: the index of the process.
+        pid: its number.
+
     For an example see `multiprocessing.spawn`.
     """
 
-    def __init__(self, msg, error_index, pid) -> None:
+    def __init__(self, msg: str, error_index: int, pid: int | None) -> None:
         super().__init__(msg)
         self.msg = msg
         self.error_index = error_index

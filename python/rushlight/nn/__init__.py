@@ -40,7 +40,7 @@ if not TYPE_CHECKING:  # checkers take what stars import, and read no list that 
     ]
 
 
-def factory_kwargs(kwargs: Any) -> Any:
+def factory_kwargs(kwargs: Any) -> dict[str, Any]:
     """The arguments device, dtype and memory_format of a module, for tensor factories.
 
     They may also lie in a dict `factory_kwargs`; TypeError for others and for what is given twice.

@@ -421,6 +421,39 @@ def multi_head_attention_forward(
 
     Inputs are (length, batch, width) or (length, width). Returns the output, of the query's shape,
     and the weights (batch, length, keys), one for each head unless averaged, or None.
+
+    Args:
+        query: what asks: (length, batch, width) or (length, width).
+        key: what is compared with it: (keys, batch, width) or (keys, width).
+        value: what is summed, a row for each key.
+        embed_dim_to_check: the width.
+        num_heads: how many heads share the width.
+        in_proj_weight: (3 width, width), of query, key and value; None where each has its own.
+        in_proj_bias: (3 width,), or None.
+        bias_k, bias_v: (1, 1, width), one more key and its value; or None.
+        add_zero_attn: whether there is one more key of zeros, with a value of zeros.
+        dropout_p: the share of the weights that is dropped in training, 0 to 1.
+        out_proj_weight: (width, width).
+        out_proj_bias: (width,).
+        training: whether dropout drops.
+        key_padding_mask: (batch, keys): True, or minus infinity, for keys that no query sees.
+        need_weights: whether the weights are returned.
+        attn_mask: (length, keys), or one for each head: True for keys that are not seen, or numbers
+            that are added to the scores.
+        use_separate_proj_weight: whether the next three are used.
+        q_proj_weight, k_proj_weight, v_proj_weight: each (width, its features).
+        static_k, static_v: (batch * heads, keys, width of a head), in the place of computed ones.
+        average_attn_weights: whether the weights are the mean over the heads.
+        is_causal: says that the mask hides later keys; it must be given as well.
+
+    Example:
+        >>> layer, x = torch.nn.MultiheadAttention(4, num_heads=2), torch.ones(3, 1, 4)
+        >>> output, weights = torch.nn.functional.multi_head_attention_forward(
+        ...     *(x, x, x, 4, 2, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0),
+        ...     *(layer.out_proj.weight, layer.out_proj.bias),
+        ... )
+        >>> output.shape, weights.sum(-1).shape
+        (torch.Size([3, 1, 4]), torch.Size([1, 3]))
     """
     weight: Any = in_proj_weight
     if use_separate_proj_weight:

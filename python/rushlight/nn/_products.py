@@ -168,6 +168,12 @@ def scaled_mm(
         output_dtype: the output dtype of the result.
         contraction_dim: refused: the sum runs over k.
         use_fast_accum: has no effect: sums are float32.
+
+    Example:
+        >>> a, b = (torch.ones(16, 16).to(torch.float8_e4m3fn) for _ in range(2))
+        >>> one, kind = torch.tensor(0.5), torch.nn.functional.ScalingType.TensorWise
+        >>> torch.nn.functional.scaled_mm(a, b.T, one, kind, one, kind)[0, 0]
+        tensor(4., dtype=torch.bfloat16)
     """
     for swizzle in (swizzle_a, swizzle_b):
         if swizzle is not None and _one(swizzle, "order") != SwizzleType.NO_SWIZZLE:

@@ -43,9 +43,9 @@ def _by_weight(dims, input, weight_size, grad_output, stride, padding, dilation,
 
 
 def conv1d_input(
-    input_size,
-    weight,
-    grad_output,
+    input_size: Sequence[int],
+    weight: rushlight.Tensor,
+    grad_output: rushlight.Tensor,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1,
@@ -65,14 +65,14 @@ def conv1d_input(
 
 
 def conv1d_weight(
-    input,
-    weight_size,
-    grad_output,
+    input: rushlight.Tensor,
+    weight_size: Sequence[int],
+    grad_output: rushlight.Tensor,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
-):
+) -> rushlight.Tensor:
     """Differentiate `conv1d` by its weight, which has the size `weight_size`.
 
     Args:
@@ -87,9 +87,9 @@ def conv1d_weight(
 
 
 def conv2d_input(
-    input_size,
-    weight,
-    grad_output,
+    input_size: Sequence[int],
+    weight: rushlight.Tensor,
+    grad_output: rushlight.Tensor,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1,
@@ -114,14 +114,14 @@ def conv2d_input(
 
 
 def conv2d_weight(
-    input,
-    weight_size,
-    grad_output,
+    input: rushlight.Tensor,
+    weight_size: Sequence[int],
+    grad_output: rushlight.Tensor,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
-):
+) -> rushlight.Tensor:
     """Differentiate `conv2d` by its weight, which has the size `weight_size`.
 
     Args:
@@ -140,9 +140,9 @@ def conv2d_weight(
 
 
 def conv3d_input(
-    input_size,
-    weight,
-    grad_output,
+    input_size: Sequence[int],
+    weight: rushlight.Tensor,
+    grad_output: rushlight.Tensor,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1,
@@ -162,14 +162,14 @@ def conv3d_input(
 
 
 def conv3d_weight(
-    input,
-    weight_size,
-    grad_output,
+    input: rushlight.Tensor,
+    weight_size: Sequence[int],
+    grad_output: rushlight.Tensor,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
-):
+) -> rushlight.Tensor:
     """Differentiate `conv3d` by its weight, which has the size `weight_size`.
 
     Args:

@@ -298,7 +298,10 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 def _check_matrix(tensor: Tensor, complaint: str) -> None:
     """ValueError for less than a matrix."""
     if tensor.dim() < 2:
-        raise ValueError(f"{complaint} with fewer than 2 dimensions: the shape is {tensor.shape}")
+        raise ValueError(
+            f"{complaint} with fewer than 2 dimensions: the shape is {tensor.shape}; for a "
+            "vector use nn.init.uniform_ or normal_"
+        )
 
 
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:

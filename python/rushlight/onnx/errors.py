@@ -13,7 +13,12 @@ __all__ = [
 
 
 class OnnxExporterWarning(UserWarning):
-    """A warning of the export."""
+    """A warning of the export.
+
+    Example:
+        >>> issubclass(torch.onnx.errors.OnnxExporterWarning, UserWarning)
+        True
+    """
 
 
 class OnnxExporterError(RuntimeError):
@@ -32,6 +37,12 @@ class UnsupportedOperatorError(OnnxExporterError):
         name: the op.
         version: the version of ONNX's ops.
         supported_version: the first version in which it has a form, or None.
+
+    Example:
+        >>> raise torch.onnx.errors.UnsupportedOperatorError("aten::fancy", 18, None)
+        Traceback (most recent call last):
+            ...
+        rushlight.onnx.errors.UnsupportedOperatorError: ...
     """
 
     def __init__(self, name: str, version: int, supported_version: int | None) -> None:
@@ -61,6 +72,8 @@ class SymbolicValueError(OnnxExporterError):
     Args:
         msg: what is wrong.
         value: the value.
+
+    For an example see `onnx.errors.UnsupportedOperatorError`.
     """
 
     def __init__(self, msg: str, value: Any) -> None:

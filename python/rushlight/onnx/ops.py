@@ -32,7 +32,12 @@ _SHARED = (
 
 
 def aten_decompositions() -> dict[Any, Callable[..., Any]]:
-    """Functions that replace ops of ONNX in a graph: none, as graphs hold `symbolic` alone."""
+    """Functions that replace ops of ONNX in a graph: none, as graphs hold `symbolic` alone.
+
+    Example:
+        >>> torch.onnx.ops.aten_decompositions()
+        {}
+    """
     return {}
 
 
@@ -107,6 +112,13 @@ def symbolic_multi_out(
 
     Raises:
         ValueError: an attribute is of another type, or the lists of results differ in length.
+
+    Example:
+        >>> x = torch.ones(2)
+        >>> torch.onnx.ops.symbolic_multi_out(
+        ...     "mine::Halves", [x], dtypes=[x.dtype, x.dtype], shapes=[(1,), (1,)]
+        ... )
+        [tensor([0.]), tensor([0.])]
     """
     if len(dtypes) != len(shapes):
         raise ValueError(f"got {len(dtypes)} dtypes and {len(shapes)} shapes")
@@ -139,7 +151,23 @@ def symbolic(
     version: int | None = None,
     metadata_props: dict[str, str] | None = None,
 ) -> Tensor:
-    """A node of ONNX with one result; as `symbolic_multi_out`."""
+    """A node of ONNX with one result; as `symbolic_multi_out`.
+
+    Args:
+        domain_op: "domain::Op", or the name of an op of ONNX itself.
+        inputs: tensors; None for inputs that are left out.
+        attrs: ints, floats, texts, or lists of them by name.
+        dtype: of the result, as a dtype or ONNX's number.
+        shape: of the result.
+        version: of the domain.
+        metadata_props: texts by key, which the node gets.
+
+    Example:
+        >>> x = torch.ones(2, 3)
+        >>> torch.onnx.ops.symbolic("mine::Fancy", [x], dtype=x.dtype, shape=(2, 1))
+        tensor([[0.],
+                [0.]])
+    """
     return symbolic_multi_out(
         domain_op,
         inputs,
@@ -169,9 +197,15 @@ def rotary_embedding(
         position_ids: (batch, length).
         interleaved: pairs are neighbours; otherwise the second half belongs to the first.
         rotary_embedding_dim: how many features are turned; 0 for all.
+        num_heads: the number of heads, where X has three dimensions.
 
     Raises:
         ValueError: X has three dimensions, and `num_heads` is not given.
+
+    Example:
+        >>> x, angles = torch.ones(1, 1, 3, 4), torch.zeros(1, 3, 2)
+        >>> torch.onnx.ops.rotary_embedding(x, angles.cos(), angles.sin())[0, 0, 2]
+        tensor([1., 1., 1., 1.])
     """
     shape = X.shape
     if X.dim() == 3:
@@ -225,9 +259,19 @@ def attention(
             `softcap`, 3 after the softmax.
         softcap: scores become softcap * tanh(scores / softcap); 0 leaves them.
         softmax_precision: ONNX's number of the dtype in which the softmax is computed.
+        is_causal: whether places see themselves and earlier ones alone.
+        q_num_heads: the number of heads of Q, where it has three dimensions.
+        kv_num_heads: the same of K and V.
+        scale: what scores are multiplied with; None: one over the root of the features.
 
     Raises:
         ValueError: a number of heads is missing, or the mode is not 0 to 3.
+
+    Example:
+        >>> x = torch.ones(1, 2, 3, 4)
+        >>> output, keys, values, scores = torch.onnx.ops.attention(x, x, x)
+        >>> output.shape
+        torch.Size([1, 2, 3, 4])
     """
     if qk_matmul_output_mode not in (0, 1, 2, 3):
         raise ValueError(f"qk_matmul_output_mode must be 0 to 3, got {qk_matmul_output_mode}")

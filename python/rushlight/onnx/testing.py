@@ -29,10 +29,15 @@ def assert_onnx_program(
         args, kwargs: arguments; by default those of the export.
         strategy: one of the names that PyTorch has for ways to export; here there is one way.
         backend: what runs the model: onnxruntime, or the evaluator of the `onnx` package.
+        program: what `onnx.export` gave.
 
     Raises:
         AssertionError: results differ.
         ValueError: the model does not know its program, or `backend` is another.
+
+    Example:
+        >>> program = torch.onnx.export(torch.nn.Linear(2, 1), (torch.ones(1, 2),), dynamo=True)
+        >>> torch.onnx.testing.assert_onnx_program(program, backend="reference")
     """
     if backend not in ("onnxruntime", "reference"):
         raise ValueError(f"backend must be 'onnxruntime' or 'reference', got {backend!r}")

@@ -18,12 +18,21 @@ __all__ = ["VerificationInfo", "verify_onnx_program"]
 class VerificationInfo:
     """Differences of one value of a model from that of the program.
 
+    Args:
+        name: the value.
+        max_abs_diff, max_rel_diff: the largest differences, absolute and by the larger magnitude.
+        abs_diff_hist, rel_diff_hist: how many elements differ by less than each edge: the counts,
+            and the edges from 1e-7 to 10.
+        expected_dtype, actual_dtype: of the program, and of the model.
+
     Attributes:
         name: the value.
         max_abs_diff, max_rel_diff: the largest differences, absolute and by the larger magnitude.
         abs_diff_hist, rel_diff_hist: how many elements differ by less than each edge: the counts,
             and the edges from 1e-7 to 10.
         expected_dtype, actual_dtype: of the program, and of the model.
+
+    For an example see `onnx.verification.verify_onnx_program`.
     """
 
     name: str
@@ -95,9 +104,14 @@ def verify_onnx_program(
         args, kwargs: arguments; by default those of the export.
         compare_intermediates: whether values inside are compared, too: those of which the model
             has the node's name.
+        onnx_program: what `onnx.export` gave.
 
     Raises:
         ValueError: the model does not know its program, or there are no arguments.
+
+    Example:
+        >>> program = torch.onnx.export(torch.nn.ReLU(), (torch.ones(2),), dynamo=True)
+        >>> (info,) = torch.onnx.verification.verify_onnx_program(program)  # doctest: +SKIP
     """
     exported = onnx_program.exported_program
     if exported is None:

@@ -109,7 +109,7 @@ class OneCycleLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        max_lr: Any,
+        max_lr: float | list[float],
         total_steps: int | None = None,
         epochs: int | None = None,
         steps_per_epoch: int | None = None,
@@ -190,7 +190,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(
                 f"Tried to step {step} times. The specified number of total steps is "
                 f"{self.total_steps}: OneCycleLR ends there. total_steps counts batches, and "
-                "step() follows each of them"
+                "step() follows each of them: make it with as many as there will be"
             )
         between = _cos_between if self._anneal_func_type == "cos" else _line_between
         phase, part = self._place_of(step)
@@ -261,8 +261,8 @@ class CyclicLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        base_lr: Any,
-        max_lr: Any,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
         step_size_up: int = 2000,
         step_size_down: int | None = None,
         mode: str = "triangular",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import types
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
@@ -76,7 +76,12 @@ class LambdaLR(LRScheduler):
 
     lr_lambdas: list[Any]
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
         self.optimizer = optimizer
         self.lr_lambdas = _per_group(optimizer, lr_lambda, "lr_lambdas")
         super().__init__(optimizer, last_epoch)

@@ -199,7 +199,7 @@ class Optimizer:
         if not given:
             raise ValueError(
                 "optimizer got an empty parameter list: the model has no parameters, or the "
-                "iterator `model.parameters()` was used up before"
+                "iterator `model.parameters()` was used up before, and list() makes it last"
             )
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)

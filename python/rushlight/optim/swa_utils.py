@@ -161,6 +161,7 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the averaged module gives."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: nn.Module) -> None:

@@ -146,7 +146,7 @@ def schedule(
 
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False
-) -> Any:
+) -> Callable[[profile], None]:
     """A function for `on_trace_ready` that writes a trace into a folder for each cycle.
 
     Args:

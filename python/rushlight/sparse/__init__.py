@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import rushlight
@@ -201,7 +202,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     return made if layout in (None, _C.sparse_coo) else made.to_sparse(layout=layout)
 
 
-def as_sparse_gradcheck(gradcheck: Any) -> Any:
+def as_sparse_gradcheck(gradcheck: Any) -> Callable[..., bool]:
     """A `gradcheck` that varies the values of sparse inputs.
 
     Sparse inputs and outputs are replaced by their dense forms: the function is given

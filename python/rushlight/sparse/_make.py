@@ -157,7 +157,7 @@ def _make(name, wanted, layout, *arguments, **options):
     return sparse_compressed_tensor(*arguments, layout=wanted, **options)
 
 
-def _by_rows(name: str, wanted: rushlight.layout) -> Callable[..., Any]:
+def _by_rows(name: str, wanted: rushlight.layout) -> Callable[..., Tensor]:
     def make(
         crow_indices: Any,
         col_indices: Any,
@@ -177,7 +177,7 @@ def _by_rows(name: str, wanted: rushlight.layout) -> Callable[..., Any]:
     return _set_name(make, name, wanted)
 
 
-def _by_columns(name: str, wanted: rushlight.layout) -> Callable[..., Any]:
+def _by_columns(name: str, wanted: rushlight.layout) -> Callable[..., Tensor]:
     def make(
         ccol_indices: Any,
         row_indices: Any,
@@ -213,7 +213,9 @@ _ARGUMENTS = {
 }
 
 
-def _set_name(make: Callable[..., Any], name: str, layout: rushlight.layout) -> Callable[..., Any]:
+def _set_name(
+    make: Callable[..., Any], name: str, layout: rushlight.layout
+) -> Callable[..., Tensor]:
     make.__name__ = make.__qualname__ = name
     one = "[[[4.0]], [[5.0]]]" if "_bs" in name else "[4.0, 5.0]"
     make.__doc__ = f"""`sparse_compressed_tensor` of the layout {layout}.

@@ -70,7 +70,7 @@ _debug = None
 
 
 @contextlib.contextmanager
-def set_checkpoint_early_stop(enable):
+def set_checkpoint_early_stop(enable: bool):
     """A context manager that sets whether recomputation ends as soon as all saved tensors exist.
 
     Args:
@@ -93,7 +93,7 @@ def set_checkpoint_early_stop(enable):
 
 
 @contextlib.contextmanager
-def set_checkpoint_debug_enabled(enabled):
+def set_checkpoint_debug_enabled(enabled: bool):
     """A context manager that sets `debug` of every checkpoint; None leaves it to the calls.
 
     Args:
@@ -554,7 +554,7 @@ class _CachedTorchDispatchMode(_SelectiveMode):
 
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
-) -> Any:
+) -> tuple[_CachingTorchDispatchMode, _CachedTorchDispatchMode]:
     """Contexts for `context_fn` that keep the results of some ops and recompute the others.
 
     Args:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rushlight.torch_version import TorchVersion
 
@@ -486,7 +486,7 @@ def _is_stable(settings: dict[str, Any]) -> bool:
     return not names.isdisjoint({"-DTORCH_TARGET_VERSION", "-DTORCH_STABLE_ONLY"})
 
 
-def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
+def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> NoReturn:
     """Raises: CUDA sources cannot be built yet.
 
     It has the arguments of `CppExtension`.
@@ -496,7 +496,7 @@ def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> A
     raise NotImplementedError("extensions with CUDA sources cannot be built yet")
 
 
-def SyclExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
+def SyclExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> NoReturn:
     """Raises: SYCL sources cannot be built.
 
     It has the arguments of `CppExtension`.

@@ -29,7 +29,12 @@ class FileBaton:
         built by this process
     """
 
-    def __init__(self, lock_file_path, wait_seconds: float = 0.1, warn_after_seconds=None) -> None:
+    def __init__(
+        self,
+        lock_file_path: str | os.PathLike[str],
+        wait_seconds: float = 0.1,
+        warn_after_seconds: float | None = None,
+    ) -> None:
         self.lock_file_path = lock_file_path
         self.wait_seconds = wait_seconds
         self.warn_after_seconds = warn_after_seconds

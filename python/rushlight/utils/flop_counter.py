@@ -51,7 +51,11 @@ class FlopCounterMode(TorchDispatchMode):
     """
 
     def __init__(
-        self, mods=None, depth: int = 2, display: bool = True, custom_mapping=None
+        self,
+        mods: Any = None,
+        depth: int = 2,
+        display: bool = True,
+        custom_mapping: dict[Any, Any] | None = None,
     ) -> None:
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.depth = depth

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 from rushlight import Tensor
@@ -23,7 +23,7 @@ class WeakIdRef(weakref.ref):
 
     __slots__ = ("_id",)
 
-    def __init__(self, key, callback=None) -> None:
+    def __init__(self, key: Any, callback: Callable[..., Any] | None = None) -> None:
         self._id = id(key)
         super().__init__(key, callback)  # type: ignore[call-arg]
 
@@ -58,7 +58,7 @@ class WeakIdKeyDictionary(MutableMapping):
         0
     """
 
-    def __init__(self, dict=None, ref_type: Any = WeakIdRef) -> None:
+    def __init__(self, dict: Mapping[Any, Any] | None = None, ref_type: Any = WeakIdRef) -> None:
         self.ref_type = ref_type
         self.data: dict[Any, Any] = {}
         itself = weakref.ref(self)

@@ -6,6 +6,7 @@ with rounded weights (`prepare_qat`), or has its weights rounded at once (`quant
 """
 
 from rushlight._lazy import lazy
+from rushlight._texts.docstrings import describe_forwards as _describe_forwards
 from rushlight.ao.quantization.fake_quantize import *  # noqa: F403
 from rushlight.ao.quantization.fuse_modules import *  # noqa: F403
 from rushlight.ao.quantization.observer import *  # noqa: F403
@@ -17,3 +18,5 @@ from rushlight.ao.quantization.stubs import *  # noqa: F403
 
 with lazy(__name__):
     from rushlight.ao.quantization import fx, quantize_fx  # noqa: F401
+
+_describe_forwards(globals())

@@ -38,15 +38,15 @@ class HistogramObserver(_BoundsObserver):
     def __init__(
         self,
         bins: int = 2048,
-        dtype=rushlight.quint8,
-        qscheme=rushlight.per_tensor_affine,
-        reduce_range=False,
-        quant_min=None,
-        quant_max=None,
-        factory_kwargs=None,
-        eps=_EPS,
-        is_dynamic=False,
-        **kwargs,
+        dtype: rushlight.dtype = rushlight.quint8,
+        qscheme: Any = rushlight.per_tensor_affine,
+        reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        factory_kwargs: dict[str, Any] | None = None,
+        eps: float | None = _EPS,
+        is_dynamic: bool = False,
+        **kwargs: Any,
     ) -> None:
         if qscheme in _PER_CHANNEL:
             raise NotImplementedError(

@@ -94,7 +94,7 @@ class ObserverBase(nn.Module):
     with_args = classmethod(_with_args)
     with_callable_args = classmethod(_with_callable_args)
 
-    def __init__(self, dtype, is_dynamic: bool = False) -> None:
+    def __init__(self, dtype: rushlight.dtype, is_dynamic: bool = False) -> None:
         super().__init__()
         self.dtype = dtype
         self.is_dynamic = is_dynamic
@@ -132,15 +132,15 @@ class UniformQuantizationObserverBase(ObserverBase):
 
     def __init__(
         self,
-        dtype=rushlight.quint8,
-        qscheme=rushlight.per_tensor_affine,
-        reduce_range=False,
-        quant_min=None,
-        quant_max=None,
-        factory_kwargs=None,
-        eps=_EPS,
-        is_dynamic=False,
-        **kwargs,
+        dtype: rushlight.dtype = rushlight.quint8,
+        qscheme: Any = rushlight.per_tensor_affine,
+        reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        factory_kwargs: dict[str, Any] | None = None,
+        eps: float | None = _EPS,
+        is_dynamic: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(dtype, is_dynamic, **kwargs)
         known = (rushlight.per_tensor_affine, rushlight.per_tensor_symmetric, *_PER_CHANNEL)

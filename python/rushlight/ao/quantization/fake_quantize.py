@@ -110,10 +110,10 @@ class FakeQuantize(FakeQuantizeBase):
     def __init__(
         self,
         observer: Any = MovingAverageMinMaxObserver,
-        quant_min=None,
-        quant_max=None,
-        is_dynamic=False,
-        **observer_kwargs,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        is_dynamic: bool = False,
+        **observer_kwargs: Any,
     ) -> None:
         super().__init__()
         if quant_min is not None and quant_max is not None:
@@ -182,7 +182,7 @@ class FixedQParamsFakeQuantize(FakeQuantize):
         tensor([0.5000, 1.0000])
     """
 
-    def __init__(self, observer) -> None:
+    def __init__(self, observer: Any) -> None:
         super().__init__(observer=observer)
         if type(self.activation_post_process) is not FixedQParamsObserver:
             raise AssertionError(f"{type(self).__name__}'s observer must be a FixedQParamsObserver")
@@ -359,7 +359,7 @@ fused_per_channel_wt_fake_quant_range_neg_127_to_127 = FusedMovingAvgObsFakeQuan
 # ---- switches of a whole network, for `model.apply` ----
 
 
-def disable_fake_quant(mod):
+def disable_fake_quant(mod: nn.Module):
     """Turn rounding off if `mod` is a fake quantisation.
 
     Args:
@@ -371,7 +371,7 @@ def disable_fake_quant(mod):
         mod.disable_fake_quant()
 
 
-def enable_fake_quant(mod):
+def enable_fake_quant(mod: nn.Module):
     """Turn rounding on if `mod` is a fake quantisation.
 
     Args:
@@ -383,7 +383,7 @@ def enable_fake_quant(mod):
         mod.enable_fake_quant()
 
 
-def disable_observer(mod):
+def disable_observer(mod: nn.Module):
     """Turn observing off if `mod` is a fake quantisation.
 
     Args:
@@ -399,7 +399,7 @@ def disable_observer(mod):
         mod.disable_observer()
 
 
-def enable_observer(mod):
+def enable_observer(mod: nn.Module):
     """Turn observing on if `mod` is a fake quantisation.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight import nn
@@ -38,7 +39,7 @@ def _check(is_qat: bool, layer: Any, norm: Any) -> None:
         raise AssertionError("Only support fusing BatchNorm2d with affine and tracked statistics")
 
 
-def fuse_conv_bn(is_qat, conv, bn):
+def fuse_conv_bn(is_qat: bool, conv: nn.Module, bn: nn.Module) -> nn.Module:
     """Fold a batch norm into its convolution; for training (`is_qat`) return both as one module.
 
     Args:
@@ -61,7 +62,7 @@ def fuse_conv_bn(is_qat, conv, bn):
     return _CONVS[type(conv)][0](conv, bn) if is_qat else fuse_conv_bn_eval(conv, bn)
 
 
-def fuse_conv_bn_relu(is_qat, conv, bn, relu):
+def fuse_conv_bn_relu(is_qat: bool, conv: nn.Module, bn: nn.Module, relu: nn.Module) -> nn.Module:
     """Fuse a convolution, its batch norm and relu into one module.
 
     Args:
@@ -77,7 +78,7 @@ def fuse_conv_bn_relu(is_qat, conv, bn, relu):
     return three(conv, bn, relu) if is_qat else two(fuse_conv_bn_eval(conv, bn), relu)
 
 
-def fuse_linear_bn(is_qat, linear, bn):
+def fuse_linear_bn(is_qat: bool, linear: nn.Module, bn: nn.Module) -> nn.Module:
     """Fold a batch norm into its linear layer; for training return both as one module.
 
     Args:
@@ -111,7 +112,9 @@ for _conv, _norm in _NORMS.items():
     _METHODS[_conv, nn.ReLU] = _one_behind_other(_CONVS[_conv][2])
 
 
-def get_fuser_method(op_list, additional_fuser_method_mapping=None):
+def get_fuser_method(
+    op_list: tuple[Any, ...], additional_fuser_method_mapping: dict[Any, Any] | None = None
+) -> Callable[..., nn.Module]:
     """The function that fuses modules of these classes.
 
     Args:
@@ -137,7 +140,11 @@ def _move_hooks(hooks: dict[int, Any], register: Any) -> None:
         register(hooks.pop(next(iter(hooks))))
 
 
-def fuse_known_modules(mod_list, is_qat, additional_fuser_method_mapping=None):
+def fuse_known_modules(
+    mod_list: Sequence[nn.Module],
+    is_qat: bool,
+    additional_fuser_method_mapping: dict[Any, Any] | None = None,
+) -> list[nn.Module]:
     """Fuse modules; returns the fused module, and identities to replace the others.
 
     Hooks before the first and behind the last come along.
@@ -202,12 +209,12 @@ def fuse_modules(
 
 
 def fuse_modules_qat(
-    model,
-    modules_to_fuse,
-    inplace=False,
-    fuser_func=fuse_known_modules,
-    fuse_custom_config_dict=None,
-):
+    model: nn.Module,
+    modules_to_fuse: Sequence[Any],
+    inplace: bool = False,
+    fuser_func: Callable[..., Any] = fuse_known_modules,
+    fuse_custom_config_dict: dict[str, Any] | None = None,
+) -> nn.Module:
     """Fuse consecutive modules of a network in training mode: batch norms stay.
 
     It has the arguments of `fuse_modules`.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight.ao.quantization._histogram import HistogramObserver
@@ -16,6 +17,10 @@ from rushlight.ao.quantization._observer_bases import (
     _with_args,  # noqa: F401
     _with_callable_args,  # noqa: F401
 )
+
+if TYPE_CHECKING:
+    from rushlight.nn import Module
+
 
 __all__ = [
     "FixedQParamsObserver",
@@ -67,15 +72,15 @@ class MinMaxObserver(_BoundsObserver):
 
     def __init__(
         self,
-        dtype=rushlight.quint8,
-        qscheme=rushlight.per_tensor_affine,
-        reduce_range=False,
-        quant_min=None,
-        quant_max=None,
-        factory_kwargs=None,
-        eps=_EPS,
-        is_dynamic=False,
-        **kwargs,
+        dtype: rushlight.dtype = rushlight.quint8,
+        qscheme: Any = rushlight.per_tensor_affine,
+        reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        factory_kwargs: dict[str, Any] | None = None,
+        eps: float | None = _EPS,
+        is_dynamic: bool = False,
+        **kwargs: Any,
     ) -> None:
         if qscheme in _PER_CHANNEL:
             raise NotImplementedError(
@@ -128,14 +133,14 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
     def __init__(
         self,
         averaging_constant: float = 0.01,
-        dtype=rushlight.quint8,
-        qscheme=rushlight.per_tensor_affine,
-        reduce_range=False,
-        quant_min=None,
-        quant_max=None,
-        eps=_EPS,
-        is_dynamic=False,
-        **kwargs,
+        dtype: rushlight.dtype = rushlight.quint8,
+        qscheme: Any = rushlight.per_tensor_affine,
+        reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        eps: float | None = _EPS,
+        is_dynamic: bool = False,
+        **kwargs: Any,
     ) -> None:
         self.averaging_constant = averaging_constant
         super().__init__(
@@ -188,15 +193,15 @@ class PerChannelMinMaxObserver(_BoundsObserver):
     def __init__(
         self,
         ch_axis: int = 0,
-        dtype=rushlight.quint8,
-        qscheme=rushlight.per_channel_affine,
-        reduce_range=False,
-        quant_min=None,
-        quant_max=None,
-        factory_kwargs=None,
-        eps=_EPS,
-        is_dynamic=False,
-        **kwargs,
+        dtype: rushlight.dtype = rushlight.quint8,
+        qscheme: Any = rushlight.per_channel_affine,
+        reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        factory_kwargs: dict[str, Any] | None = None,
+        eps: float | None = _EPS,
+        is_dynamic: bool = False,
+        **kwargs: Any,
     ) -> None:
         if qscheme not in _PER_CHANNEL:
             raise NotImplementedError(
@@ -262,14 +267,14 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
         self,
         averaging_constant: float = 0.01,
         ch_axis: int = 0,
-        dtype=rushlight.quint8,
-        qscheme=rushlight.per_channel_affine,
-        reduce_range=False,
-        quant_min=None,
-        quant_max=None,
-        eps=_EPS,
-        is_dynamic=False,
-        **kwargs,
+        dtype: rushlight.dtype = rushlight.quint8,
+        qscheme: Any = rushlight.per_channel_affine,
+        reduce_range: bool = False,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        eps: float | None = _EPS,
+        is_dynamic: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(
             ch_axis,
@@ -318,14 +323,14 @@ class FixedQParamsObserver(ObserverBase):
 
     def __init__(
         self,
-        scale,
-        zero_point,
-        dtype=rushlight.quint8,
-        qscheme=rushlight.per_tensor_affine,
+        scale: float,
+        zero_point: int,
+        dtype: rushlight.dtype = rushlight.quint8,
+        qscheme: Any = rushlight.per_tensor_affine,
         quant_min: int = 0,
         quant_max: int = 255,
-        is_dynamic=False,
-        **kwargs,
+        is_dynamic: bool = False,
+        **kwargs: Any,
     ) -> None:
         if is_dynamic:
             raise NotImplementedError("FixedQParamsObserver doesn't support dynamic quantization")
@@ -374,14 +379,14 @@ class PlaceholderObserver(_WithoutScale):
 
     def __init__(
         self,
-        dtype=rushlight.float32,
-        custom_op_name="",
-        compute_dtype=None,
-        quant_min=None,
-        quant_max=None,
-        qscheme=None,
-        eps=None,
-        is_dynamic=False,
+        dtype: rushlight.dtype = rushlight.float32,
+        custom_op_name: str = "",
+        compute_dtype: rushlight.dtype | None = None,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        qscheme: Any = None,
+        eps: float | None = None,
+        is_dynamic: bool = False,
     ) -> None:
         if compute_dtype:
             is_dynamic = True
@@ -408,7 +413,7 @@ class RecordingObserver(_WithoutScale):
         [tensor([1., 1.])]
     """
 
-    def __init__(self, dtype=rushlight.quint8) -> None:
+    def __init__(self, dtype: rushlight.dtype = rushlight.quint8) -> None:
         super().__init__(dtype)
         self.tensor_val: list[Any] = []
 
@@ -434,7 +439,9 @@ class NoopObserver(_WithoutScale):
         tensor([1., 1.])
     """
 
-    def __init__(self, dtype=rushlight.float16, custom_op_name="") -> None:
+    def __init__(
+        self, dtype: rushlight.dtype = rushlight.float16, custom_op_name: str = ""
+    ) -> None:
         super().__init__(dtype, is_dynamic=False)
         self.custom_op = custom_op_name
 
@@ -455,7 +462,7 @@ class ReuseInputObserver(_WithoutScale):
 # ---- files, and the usual ones ----
 
 
-def get_observer_state_dict(mod):
+def get_observer_state_dict(mod: Module) -> dict[str, Any]:
     """The states of a module's observers, by name.
 
     Args:
@@ -473,7 +480,7 @@ def get_observer_state_dict(mod):
     return type(mod.state_dict())(found)
 
 
-def load_observer_state_dict(mod, obs_dict):
+def load_observer_state_dict(mod: Module, obs_dict: Mapping[str, rushlight.Tensor]):
     """Load the states of a module's observers.
 
     Args:

@@ -257,7 +257,7 @@ def _equal_constructors(a, b) -> bool:
     )
 
 
-def qconfig_equals(q1, q2):
+def qconfig_equals(q1: Any, q2: Any):
     """Whether two qconfigs make the same observers.
 
     Args:

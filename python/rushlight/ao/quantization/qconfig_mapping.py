@@ -130,6 +130,11 @@ def get_default_qconfig_mapping(backend: str = "x86", version: int = 0) -> QConf
     Args:
         backend: as for `get_default_qconfig`.
         version: 0.
+
+    Example:
+        >>> from rushlight.ao.quantization import get_default_qconfig_mapping
+        >>> get_default_qconfig_mapping().global_qconfig.weight().dtype
+        torch.qint8
     """
     return QConfigMapping().set_global(get_default_qconfig(backend, version))
 
@@ -140,5 +145,10 @@ def get_default_qat_qconfig_mapping(backend: str = "x86", version: int = 1) -> Q
     Args:
         backend: as for `get_default_qat_qconfig`.
         version: 0 or 1.
+
+    Example:
+        >>> from rushlight.ao.quantization import get_default_qat_qconfig_mapping
+        >>> get_default_qat_qconfig_mapping().global_qconfig.weight().dtype
+        torch.qint8
     """
     return QConfigMapping().set_global(get_default_qat_qconfig(backend, version))

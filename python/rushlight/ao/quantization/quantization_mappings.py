@@ -110,7 +110,7 @@ def get_default_dynamic_quant_module_mappings():
     return copy.copy(_DYNAMIC)
 
 
-def get_default_qconfig_propagation_list():
+def get_default_qconfig_propagation_list() -> set[Any]:
     """The classes of modules whose results are observed.
 
     Example:

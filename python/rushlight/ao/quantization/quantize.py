@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import rushlight
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 
-def default_eval_fn(model, calib_data):
+def default_eval_fn(model: nn.Module, calib_data: Iterable[Any]):
     """Run a network on pairs of inputs and targets.
 
     Args:
@@ -58,7 +59,11 @@ def _propagate(module: Any, by_name: dict[Any, Any], given: Any, prefix: str, cu
             _propagate(child, by_name, qconfig, f"{prefix}.{name}" if prefix else name, custom)
 
 
-def propagate_qconfig_(module, qconfig_dict=None, prepare_custom_config_dict=None):
+def propagate_qconfig_(
+    module: nn.Module,
+    qconfig_dict: dict[Any, Any] | None = None,
+    prepare_custom_config_dict: dict[str, Any] | None = None,
+):
     """Give each module its qconfig: its own, else that of its name or class, else its parent's.
 
     Args:
@@ -115,12 +120,12 @@ def _add_observers(module: Any, kinds: Any, custom: dict[Any, Any]) -> None:
 
 
 def prepare(
-    model,
-    inplace=False,
-    allow_list=None,
-    observer_non_leaf_module_list=None,
-    prepare_custom_config_dict=None,
-):
+    model: nn.Module,
+    inplace: bool = False,
+    allow_list: Iterable[Any] | None = None,
+    observer_non_leaf_module_list: Sequence[Any] | None = None,
+    prepare_custom_config_dict: dict[str, Any] | None = None,
+) -> nn.Module:
     """Insert observers into a network, for calibration.
 
     Args:
@@ -150,7 +155,7 @@ def prepare(
     return model
 
 
-def add_quant_dequant(module):
+def add_quant_dequant(module: nn.Module) -> nn.Module:
     """Wrap each module that has a qconfig and no children in a `QuantWrapper`.
 
     Args:
@@ -176,7 +181,12 @@ def add_quant_dequant(module):
 # ---- modules that take others' places ----
 
 
-def swap_module(mod, mapping, custom_module_class_mapping, use_precomputed_fake_quant=False):
+def swap_module(
+    mod: nn.Module,
+    mapping: dict[Any, Any],
+    custom_module_class_mapping: dict[Any, Any],
+    use_precomputed_fake_quant: bool = False,
+) -> nn.Module:
     """Make the quantised module for this one; return the module itself if there is none.
 
     Args:
@@ -237,14 +247,14 @@ def _drop_hooks(module: Any) -> None:
 
 
 def convert(
-    module,
-    mapping=None,
-    inplace=False,
-    remove_qconfig=True,
-    is_reference=False,
-    convert_custom_config_dict=None,
-    use_precomputed_fake_quant=False,
-):
+    module: nn.Module,
+    mapping: dict[Any, Any] | None = None,
+    inplace: bool = False,
+    remove_qconfig: bool = True,
+    is_reference: bool = False,
+    convert_custom_config_dict: dict[str, Any] | None = None,
+    use_precomputed_fake_quant: bool = False,
+) -> nn.Module:
     """Replace observed or trained modules of a network by quantised ones.
 
     Args:
@@ -304,7 +314,13 @@ def quantize(model, run_fn, run_args, mapping=None, inplace=False):
     return model
 
 
-def quantize_dynamic(model, qconfig_spec=None, dtype=rushlight.qint8, mapping=None, inplace=False):
+def quantize_dynamic(
+    model: nn.Module,
+    qconfig_spec: Any = None,
+    dtype: rushlight.dtype = rushlight.qint8,
+    mapping: dict[Any, Any] | None = None,
+    inplace: bool = False,
+) -> nn.Module:
     """Quantise the weights of a network's linear and recurrent layers.
 
     Args:
@@ -341,7 +357,9 @@ def quantize_dynamic(model, qconfig_spec=None, dtype=rushlight.qint8, mapping=No
 # ---- training ----
 
 
-def prepare_qat(model, mapping=None, inplace=False):
+def prepare_qat(
+    model: nn.Module, mapping: dict[Any, Any] | None = None, inplace: bool = False
+) -> nn.Module:
     """Prepare a network for quantisation-aware training: weights and results are rounded to codes.
 
     Args:
@@ -372,7 +390,9 @@ def prepare_qat(model, mapping=None, inplace=False):
     return model
 
 
-def quantize_qat(model, run_fn, run_args, inplace=False):
+def quantize_qat(
+    model: nn.Module, run_fn: Callable[..., Any], run_args: Any, inplace: bool = False
+) -> nn.Module:
     """Prepare a network, train it by `run_fn(model, *run_args)`, and convert it.
 
     Args:

@@ -48,6 +48,12 @@ def fuse_fx(
         model: the network; it stays as it is.
         fuse_custom_config: which attributes to keep.
         backend_config: None.
+
+    Example:
+        >>> from rushlight.ao.quantization.quantize_fx import fuse_fx
+        >>> net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU()).eval()
+        >>> [n.target for n in fuse_fx(net).graph.nodes if n.op == "call_module"]
+        ['0']
     """
     _refuse("fuse_fx", backend_config=backend_config)
     custom = _config(FuseCustomConfig, fuse_custom_config)
@@ -160,6 +166,8 @@ def convert_fx(
     Returns:
         A graph that takes and gives floats. Its scales are buffers, and its state can be loaded
         into another one that was made in the same way.
+
+    For an example see `ao.quantization.quantize_fx.prepare_fx`.
     """
     _refuse(
         "convert_fx",

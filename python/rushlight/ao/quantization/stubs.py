@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rushlight import nn
 
 __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
@@ -14,7 +16,7 @@ class _Stub(nn.Module):
         qconfig: how the place is to be quantised; without one the network's holds.
     """
 
-    def __init__(self, qconfig=None) -> None:
+    def __init__(self, qconfig: Any = None) -> None:
         super().__init__()
         if qconfig:
             self.qconfig = qconfig
@@ -65,7 +67,7 @@ class QuantWrapper(nn.Module):
         ['quant', 'dequant', 'module']
     """
 
-    def __init__(self, module) -> None:
+    def __init__(self, module: nn.Module) -> None:
         super().__init__()
         qconfig = getattr(module, "qconfig", None)
         self.quant = QuantStub(qconfig)

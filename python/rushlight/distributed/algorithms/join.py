@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any
 
 import rushlight
@@ -97,7 +98,13 @@ class Join:
         >>> torch.distributed.destroy_process_group()
     """
 
-    def __init__(self, joinables, enable=True, throw_on_early_termination=False, **kwargs):
+    def __init__(
+        self,
+        joinables: Sequence[Any],
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+        **kwargs: Any,
+    ):
         if len(joinables) == 0:
             raise ValueError("The join context manager requires at least one joinable")
         self._joinables = joinables

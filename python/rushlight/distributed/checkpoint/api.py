@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from typing import Any
 
 __all__ = ["CheckpointException"]
 
@@ -20,12 +21,12 @@ class CheckpointException(BaseException):
         {}
     """
 
-    def __init__(self, msg: str, failures: dict) -> None:
+    def __init__(self, msg: str, failures: dict[int, Any]) -> None:
         super().__init__(msg, failures)
         self._failures = failures
 
     @property
-    def failures(self) -> dict:
+    def failures(self) -> dict[int, Any]:
         """Exceptions and where they were raised, by rank."""
         return self._failures
 

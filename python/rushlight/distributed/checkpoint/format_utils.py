@@ -31,7 +31,9 @@ __all__ = [
 ]
 
 
-def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path) -> None:
+def dcp_to_torch_save(
+    dcp_checkpoint_dir: str | os.PathLike[str], torch_save_path: str | os.PathLike[str]
+) -> None:
     """Convert a checkpoint folder to one file; needs memory for all of it in one process.
 
     Args:
@@ -58,7 +60,9 @@ def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path) -> None:
     rushlight.save(state, torch_save_path)
 
 
-def torch_save_to_dcp(torch_save_path, dcp_checkpoint_dir) -> None:
+def torch_save_to_dcp(
+    torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]
+) -> None:
     """Convert one file to a checkpoint folder; needs memory for all of it in one process.
 
     Args:
@@ -83,7 +87,9 @@ class BroadcastingTorchSaveReader(StorageReader):
     For an example see `distributed.checkpoint.format_utils.dcp_to_torch_save`.
     """
 
-    def __init__(self, checkpoint_id=None, coordinator_rank: int = 0) -> None:
+    def __init__(
+        self, checkpoint_id: str | os.PathLike[str] | None = None, coordinator_rank: int = 0
+    ) -> None:
         self.checkpoint_id = checkpoint_id
         self.coordinator_rank = coordinator_rank
 

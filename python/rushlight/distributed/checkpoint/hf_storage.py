@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import safetensors
@@ -40,6 +40,10 @@ from rushlight.distributed.checkpoint.planner import (
 )
 from rushlight.distributed.checkpoint.storage import WriteResult
 from rushlight.futures import Future
+
+if TYPE_CHECKING:
+    from rushlight.distributed import ProcessGroup
+
 
 __all__ = [
     "HuggingFaceStorageReader",
@@ -322,7 +326,7 @@ def consolidate_safetensors_files_on_every_rank(
     output_dir: str,
     fqn_to_index_mapping: dict[str, int],
     num_threads: int = 1,
-    process_group=None,
+    process_group: ProcessGroup | None = None,
 ) -> None:
     """`consolidate_safetensors_files` in the processes of a group, each of which writes some files.
 
@@ -330,6 +334,10 @@ def consolidate_safetensors_files_on_every_rank(
 
     Args:
         process_group: the processes; all by default.
+        input_dir: the folder of the parts.
+        output_dir: the folder of the whole files.
+        fqn_to_index_mapping: the number of the file that each tensor goes to, by name.
+        num_threads: how many files a process writes at once.
 
     For an example see `distributed.checkpoint.save`.
     """

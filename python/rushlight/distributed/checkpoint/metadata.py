@@ -91,7 +91,7 @@ class StorageMeta:
     For an example see `distributed.checkpoint.save`.
     """
 
-    checkpoint_id: str | os.PathLike | None = None
+    checkpoint_id: str | os.PathLike[str] | None = None
     save_id: str | None = None
     load_id: str | None = None
     modules: list[str] = field(default_factory=list)

@@ -183,7 +183,7 @@ def _of_submodules(model, submodules, state, options):
 
 
 def set_model_state_dict(
-    model: nn.Module, model_state_dict: dict, *, options: StateDictOptions | None = None
+    model: nn.Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> _IncompatibleKeys:
     """Load a state under the names of the plain model into a model, however it is wrapped.
 
@@ -498,7 +498,7 @@ def set_state_dict(
     model: nn.Module,
     optimizers: Optimizer | Iterable[Optimizer],
     *,
-    model_state_dict: dict,
+    model_state_dict: dict[str, Any],
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> _IncompatibleKeys:

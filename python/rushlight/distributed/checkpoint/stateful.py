@@ -11,6 +11,9 @@ __all__ = ["Stateful", "StatefulT"]
 class Stateful(Protocol):
     """An object with `state_dict` and `load_state_dict`.
 
+    Args:
+        args, kwargs: those of the class that has the two methods.
+
     For an example see `distributed.checkpoint.save`.
     """
 

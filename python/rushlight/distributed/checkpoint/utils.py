@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight.distributed import _objects, _world
@@ -13,6 +14,10 @@ from rushlight.distributed.checkpoint.api import (
     _wrap_exception,
 )
 from rushlight.distributed.checkpoint.metadata import MetadataIndex
+
+if TYPE_CHECKING:
+    from rushlight.distributed import ProcessGroup
+
 
 __all__ = ["find_state_dict_object", "find_tensor_shard"]
 
@@ -38,7 +43,7 @@ class _DistWrapper:
         coordinator_rank: the rank within the group that makes plans fit.
     """
 
-    def __init__(self, group, use_dist: bool, coordinator_rank: int):
+    def __init__(self, group: ProcessGroup | None, use_dist: bool, coordinator_rank: int):
         self.group = group
         self.use_dist = use_dist
         self.coordinator_rank = coordinator_rank
@@ -153,7 +158,7 @@ class _DistWrapper:
             _world._group(self.group).barrier().wait()
 
 
-def find_tensor_shard(tensor, index: MetadataIndex):
+def find_tensor_shard(tensor: Any, index: MetadataIndex) -> rushlight.Tensor:
     """The piece of a tensor that this process has for an index.
 
     Args:
@@ -174,7 +179,7 @@ def find_tensor_shard(tensor, index: MetadataIndex):
     return tensor
 
 
-def find_state_dict_object(state_dict, index: MetadataIndex) -> Any:
+def find_state_dict_object(state_dict: Mapping[str, Any], index: MetadataIndex) -> Any:
     """The object of a state for an index.
 
     Args:

@@ -160,7 +160,7 @@ class _Wrapping:
 
 
 @contextlib.contextmanager
-def enable_wrap(*, wrapper_cls, **wrapper_kwargs):
+def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any):
     """A context manager in which `wrap` wraps modules in a class, with these arguments.
 
     Args:

@@ -153,7 +153,7 @@ class _FunctionProcess:
 class _FunctionAgent(Agent):
     """One machine's part of the launch of a function."""
 
-    def __init__(self, settings, function, args, start_method):
+    def __init__(self, settings, function: Callable[..., Any], args, start_method):
         super().__init__(settings)
         self._function, self._args = function, args
         self._context = multiprocessing.get_context(start_method)
@@ -198,7 +198,9 @@ class _FunctionAgent(Agent):
         return found
 
 
-def launch_agent(config: LaunchConfig, entrypoint: Callable | str, args: list[Any]) -> Any:
+def launch_agent(
+    config: LaunchConfig, entrypoint: Callable[..., Any] | str, args: list[Any]
+) -> Any:
     """Start a function or a program in several processes, and wait for them.
 
     Args:
@@ -238,7 +240,7 @@ class elastic_launch:
     For an example see `distributed.launcher.LaunchConfig`.
     """
 
-    def __init__(self, config: LaunchConfig, entrypoint: Callable | str):
+    def __init__(self, config: LaunchConfig, entrypoint: Callable[..., Any] | str):
         self._config, self._entrypoint = config, entrypoint
 
     def __call__(self, *args: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import rushlight
@@ -158,7 +159,9 @@ class _AllToAllSingle(Function):
         return None, None, None, None, _AllToAllSingle.apply(ctx.group, back, *sizes, grad)
 
 
-def broadcast(tensor, src, group=None):
+def broadcast(
+    tensor: rushlight.Tensor, src: int, group: dist.ProcessGroup | None = None
+) -> rushlight.Tensor:
     """Broadcast one process's tensor; its gradient is the sum of all processes'.
 
     Args:
@@ -171,7 +174,9 @@ def broadcast(tensor, src, group=None):
     return _Broadcast.apply(src, _world._group(group), tensor)
 
 
-def gather(tensor, dst: int = 0, group=None):
+def gather(
+    tensor: rushlight.Tensor, dst: int = 0, group: dist.ProcessGroup | None = None
+) -> tuple[rushlight.Tensor, ...]:
     """Gather all tensors in one process.
 
     Args:
@@ -184,7 +189,9 @@ def gather(tensor, dst: int = 0, group=None):
     return _Gather.apply(dst, _world._group(group), tensor)
 
 
-def scatter(tensors, src: int = 0, group=None):
+def scatter(
+    tensors: Sequence[rushlight.Tensor], src: int = 0, group: dist.ProcessGroup | None = None
+) -> rushlight.Tensor:
     """Send each process its tensor of one process's list.
 
     Args:
@@ -197,7 +204,12 @@ def scatter(tensors, src: int = 0, group=None):
     return _Scatter.apply(src, _world._group(group), *tensors)
 
 
-def reduce(tensor, dst, op=dist.ReduceOp.SUM, group=None):
+def reduce(
+    tensor: rushlight.Tensor,
+    dst: int,
+    op: Any = dist.ReduceOp.SUM,
+    group: dist.ProcessGroup | None = None,
+) -> rushlight.Tensor:
     """Reduce all tensors to one process.
 
     Args:
@@ -211,7 +223,12 @@ def reduce(tensor, dst, op=dist.ReduceOp.SUM, group=None):
     return _Reduce.apply(dst, op, _world._group(group), tensor)
 
 
-def reduce_scatter(output, input_list, op=dist.ReduceOp.SUM, group=None):
+def reduce_scatter(
+    output: rushlight.Tensor,
+    input_list: Sequence[rushlight.Tensor],
+    op: Any = dist.ReduceOp.SUM,
+    group: dist.ProcessGroup | None = None,
+) -> rushlight.Tensor:
     """Reduce lists of tensors elementwise; each process gets its tensor.
 
     Args:
@@ -225,7 +242,9 @@ def reduce_scatter(output, input_list, op=dist.ReduceOp.SUM, group=None):
     return _ReduceScatter.apply(op, _world._group(group), output, *input_list)
 
 
-def all_gather(tensor, group=None):
+def all_gather(
+    tensor: rushlight.Tensor, group: dist.ProcessGroup | None = None
+) -> tuple[rushlight.Tensor, ...]:
     """Gather all tensors in all processes, as a tuple.
 
     Args:
@@ -237,7 +256,11 @@ def all_gather(tensor, group=None):
     return _AllGather.apply(_world._group(group), tensor)
 
 
-def all_to_all(output_tensor_list, input_tensor_list, group=None):
+def all_to_all(
+    output_tensor_list: Sequence[rushlight.Tensor],
+    input_tensor_list: Sequence[rushlight.Tensor],
+    group: dist.ProcessGroup | None = None,
+) -> tuple[rushlight.Tensor, ...]:
     """Send each process its tensor of every process's list, as a tuple.
 
     Args:
@@ -250,7 +273,13 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None):
     return _AllToAll.apply(_world._group(group), output_tensor_list, *input_tensor_list)
 
 
-def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):
+def all_to_all_single(
+    output: rushlight.Tensor,
+    input: rushlight.Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: dist.ProcessGroup | None = None,
+) -> rushlight.Tensor:
     """Send each process its rows of every process's tensor.
 
     Args:
@@ -267,7 +296,9 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
     )
 
 
-def all_reduce(tensor, op=dist.ReduceOp.SUM, group=None):
+def all_reduce(
+    tensor: rushlight.Tensor, op: Any = dist.ReduceOp.SUM, group: dist.ProcessGroup | None = None
+) -> rushlight.Tensor:
     """Reduce all tensors in all processes.
 
     Args:

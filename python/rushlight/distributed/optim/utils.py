@@ -29,7 +29,7 @@ class _Functional:
 
     kind: Any = None
 
-    def __init__(self, params, *args, _allow_empty_param_list=False, **kwargs):
+    def __init__(self, params: Any, *args, _allow_empty_param_list: bool = False, **kwargs: Any):
         if not params and not _allow_empty_param_list:
             raise ValueError("optimizer got an empty parameter list")
         self._optimizer = self.kind([{"params": list(params)}], *args, **kwargs)
@@ -71,7 +71,7 @@ functional_optim_map: dict[Any, Any] = {
 }
 
 
-def register_functional_optim(key, optim) -> None:
+def register_functional_optim(key: str, optim: type) -> None:
     """Register the class that steps as `key` does, with given gradients.
 
     Args:

@@ -34,7 +34,19 @@ _replicating = 0  # how many `implicit_replication` are entered
 
 
 class implicit_replication:
-    """Within it plain tensors beside distributed ones count as replicated."""
+    """Within it plain tensors beside distributed ones count as replicated.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> mesh = torch.distributed.init_device_mesh("cpu", (1,))
+        >>> shard = [torch.distributed.tensor.Shard(0)]
+        >>> x = torch.distributed.tensor.distribute_tensor(torch.ones(2), mesh, shard)
+        >>> with torch.distributed.tensor.experimental.implicit_replication():
+        ...     print((x + torch.ones(2)).to_local())
+        tensor([2., 2.])
+        >>> torch.distributed.destroy_process_group()
+    """
 
     def __enter__(self):
         global _replicating

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import rushlight
@@ -35,8 +36,6 @@ from rushlight.distributed.tensor.placement_types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rushlight.nn import Module
     from rushlight.types import _dtype, _layout
 
@@ -124,7 +123,7 @@ class DTensor(Tensor):
         made._spec = spec
         return made
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs: Any):
         super().__init__()
 
     @classmethod
@@ -503,11 +502,16 @@ def _make(name, fill, size, dtype, device_mesh, placements, requires_grad, layou
     return DTensor(local, DTensorSpec(mesh, placed, meta), requires_grad=requires_grad)
 
 
-def _factory(name, text):
+def _factory(name, text) -> Callable[..., DTensor]:
     make = getattr(rushlight, name)
 
     def factory(
-        *size, requires_grad=False, dtype=None, layout=None, device_mesh=None, placements=None
+        *size: int | Sequence[int],
+        requires_grad: bool = False,
+        dtype: rushlight.dtype | None = None,
+        layout: rushlight.layout | None = None,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
     ):
         def fill(shape, dtype):
             return make(shape, dtype=dtype)

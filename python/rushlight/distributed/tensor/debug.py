@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from rushlight.distributed.tensor._redistribute import LISTENERS
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
+
 
 __all__ = ["CommDebugMode", "visualize_sharding"]
 
@@ -49,7 +54,7 @@ class CommDebugMode:
         return sum(self._counts.values())
 
 
-def visualize_sharding(dtensor, header="") -> None:
+def visualize_sharding(dtensor: Tensor, header: str = "") -> None:
     """Print which rows of a tensor of one or two dimensions are in which process.
 
     Args:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight._lazy import lazy
 from rushlight.distributed.tensor._dispatch import implicit_replication
 from rushlight.distributed.tensor._dtensor import DTensor
 from rushlight.distributed.tensor._rules import REGISTERED
+
+if TYPE_CHECKING:
+    from rushlight.distributed import DeviceMesh
+
 
 __all__ = [
     "context_parallel",  # noqa: F822  # refused
@@ -21,11 +26,11 @@ lazy(__name__)
 
 
 def local_map(
-    func=None,
+    func: Callable[..., Any] | None = None,
     out_placements: Any = None,
     in_placements: Any = None,
     in_grad_placements: Any = None,
-    device_mesh=None,
+    device_mesh: DeviceMesh | None = None,
     *,
     redistribute_inputs: bool = False,
 ):
@@ -111,7 +116,7 @@ def local_map(
     return wrapper
 
 
-def register_sharding(op):
+def register_sharding(op: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that registers a function as the sharding strategy of an op, or of several.
 
     The function gets the op's arguments, distributed tensors in their places, and gives a list of

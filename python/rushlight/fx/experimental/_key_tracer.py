@@ -51,7 +51,10 @@ def _as_list(value: Any, argument: Any) -> Any:
 
 
 class PythonKeyTracer(Tracer):
-    """A tracer whose graph is written by a mode that sees the ops."""
+    """A tracer whose graph is written by a mode that sees the ops.
+
+    For an example see `fx.experimental.proxy_tensor.make_fx`.
+    """
 
     def __init__(self) -> None:
         super().__init__()

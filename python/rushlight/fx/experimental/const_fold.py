@@ -32,7 +32,7 @@ class FoldedGraphModule(GraphModule):
 
     def __init__(
         self,
-        root: nn.Module,
+        root: nn.Module | dict[str, Any],
         graph: Graph,
         const_subgraph: Graph | None = None,
         fx_const_folded_attrs_name: str | None = None,
@@ -154,7 +154,7 @@ def split_const_subgraphs(
             left[node] = rest.node_copy(node, lambda used: left[used])
     rest._codegen = traced.graph._codegen
     wanted = root.of(once, rest)
-    return FoldedGraphModule(wanted, rest, once, name, device_for_folded_attrs)  # type: ignore[arg-type]
+    return FoldedGraphModule(wanted, rest, once, name, device_for_folded_attrs)
 
 
 def _is_skipped(node: Node, skip: Callable[[Node], bool] | None) -> bool:

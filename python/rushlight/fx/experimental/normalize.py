@@ -22,6 +22,13 @@ class NormalizeArgs(Transformer):
     Args:
         module: the module.
         normalize_to_only_use_kwargs: all by name; otherwise in order.
+
+    Example:
+        >>> from rushlight.fx.experimental.normalize import NormalizeArgs
+        >>> net = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU()))
+        >>> named = NormalizeArgs(net).transform()
+        >>> [dict(node.kwargs) for node in named.graph.nodes if node.op == "call_module"]
+        [{'input': input_1}]
     """
 
     def __init__(self, module: GraphModule, normalize_to_only_use_kwargs: bool = True) -> None:
@@ -65,7 +72,22 @@ class NormalizeArgs(Transformer):
 
 
 class NormalizeOperators(AnnotateTypesWithSchema):
-    """Copies a module, with Python's operators instead of equivalent functions."""
+    """Copies a module, with Python's operators instead of equivalent functions.
+
+    Args:
+        module: the module.
+        annotate_functionals: types of calls of functions.
+        annotate_modules: types of calls of modules.
+        annotate_get_attrs: types of attributes.
+
+    Example:
+        >>> import operator
+        >>> from rushlight.fx.experimental.normalize import NormalizeOperators
+        >>> net = torch.fx.symbolic_trace(lambda x, y: torch.add(x, y))
+        >>> made = NormalizeOperators(net).transform()
+        >>> [node.target is operator.add for node in made.graph.nodes if node.op == "call_function"]
+        [True]
+    """
 
     binary_magic_method_remap: dict[Any, Any] = {  # noqa: RUF012  # PyTorch's is a dict of the class
         rushlight.add: operator.add,

@@ -23,7 +23,23 @@ _PAIRS = (
 
 
 def matches_module_pattern(pattern: Any, node: Node, modules: dict[str, Any]) -> bool:
-    """Whether a node and its input call modules of these two classes."""
+    """Whether a node and its input call modules of these two classes.
+
+    Args:
+        pattern: the classes, of the first module and of the one after it.
+        node: the node that calls the second.
+        modules: the modules of the network by name.
+
+    Example:
+        >>> from rushlight.fx.experimental import optimization
+        >>> net = torch.fx.symbolic_trace(
+        ...     torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+        ... )
+        >>> *_, relu, output = net.graph.nodes
+        >>> pattern = [torch.nn.Linear, torch.nn.ReLU]
+        >>> optimization.matches_module_pattern(pattern, relu, dict(net.named_modules()))
+        True
+    """
     if not node.args or not isinstance(node.args[0], Node):
         return False
     for one, kind in zip((node.args[0], node), pattern, strict=True):
@@ -33,7 +49,21 @@ def matches_module_pattern(pattern: Any, node: Node, modules: dict[str, Any]) ->
 
 
 def replace_node_module(node: Node, modules: dict[str, Any], new_module: nn.Module) -> None:
-    """Replace the module that a node calls."""
+    """Replace the module that a node calls.
+
+    Args:
+        node: a node that calls a module.
+        modules: the modules of the network by name.
+        new_module: is called from now on.
+
+    Example:
+        >>> from rushlight.fx.experimental import optimization
+        >>> net = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU()))
+        >>> _, relu, _ = net.graph.nodes
+        >>> optimization.replace_node_module(relu, dict(net.named_modules()), torch.nn.Tanh())
+        >>> net.get_submodule("0")
+        Tanh()
+    """
     parent, _, name = node.target.rpartition(".")
     modules[node.target] = new_module
     setattr(modules[parent], name, new_module)
@@ -48,6 +78,13 @@ def fuse(model: nn.Module, inplace: bool = False, no_trace: bool = False) -> Gra
         model: the network, in evaluation mode.
         inplace: change it instead of a copy.
         no_trace: it is a GraphModule already.
+
+    Example:
+        >>> from rushlight.fx.experimental import optimization
+        >>> net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2)).eval()
+        >>> fused = optimization.fuse(net)
+        >>> [node.target for node in fused.graph.nodes if node.op == "call_module"]
+        ['0']
     """
     if not inplace:
         model = copy.deepcopy(model)
@@ -81,5 +118,16 @@ class _WithoutDropout(Transformer):
 
 
 def remove_dropout(model: nn.Module) -> nn.Module:
-    """Remove the dropouts of a network, for evaluation."""
+    """Remove the dropouts of a network, for evaluation.
+
+    Args:
+        model: the network; it stays as it is.
+
+    Example:
+        >>> from rushlight.fx.experimental import optimization
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout())
+        >>> made = optimization.remove_dropout(net)
+        >>> [node.target for node in made.graph.nodes if node.op == "call_module"]
+        ['0']
+    """
     return _WithoutDropout(symbolic_trace(model)).transform()

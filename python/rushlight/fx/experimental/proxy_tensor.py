@@ -39,6 +39,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     Args:
         tracer: the tracer.
         decompositions: by op, functions that are run in its place.
+
+    For an example see `fx.experimental.proxy_tensor.make_fx`.
     """
 
     def __init__(
@@ -111,20 +113,45 @@ def _lift(tracer: PythonKeyTracer, made: Tensor) -> Tensor:
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
-    """The mode that is tracing, or None."""
+    """The mode that is tracing, or None.
+
+    Example:
+        >>> from rushlight.fx.experimental import proxy_tensor
+        >>> proxy_tensor.get_proxy_mode() is None
+        True
+    """
     return _modes[-1] if _modes else None
 
 
 @contextlib.contextmanager
 def disable_proxy_modes_tracing() -> Iterator[None]:
-    """Within it nothing is recorded."""
+    """Within it nothing is recorded.
+
+    Example:
+        >>> from rushlight.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx
+        >>> def forward(x):
+        ...     with disable_proxy_modes_tracing():
+        ...         print("the sum is", (x.detach() + 1).sum().item())
+        ...     return x * 3
+        >>> graph = make_fx(forward)(torch.ones(2)).graph
+        the sum is 4.0
+        >>> [str(node.target) for node in graph.nodes if node.op == "call_function"]
+        ['aten.mul.Tensor']
+    """
     with _disable_current_modes():
         yield
 
 
 @contextlib.contextmanager
 def maybe_disable_fake_tensor_mode() -> Iterator[None]:
-    """Within it tensors are real."""
+    """Within it tensors are real.
+
+    Example:
+        >>> from rushlight.fx.experimental.proxy_tensor import maybe_disable_fake_tensor_mode
+        >>> with maybe_disable_fake_tensor_mode():
+        ...     print(torch.ones(2).sum().item())
+        2.0
+    """
     with _disable_current_modes():
         yield
 
@@ -248,6 +275,12 @@ def make_fx(
         _allow_non_fake_inputs: in fake modes, let `f` close over real tensors.
         pre_dispatch: record the ops that `f` calls, above autograd, instead of those that they
             and the backward passes in it are made of.
+
+    Example:
+        >>> from rushlight.fx.experimental.proxy_tensor import make_fx
+        >>> graph = make_fx(lambda x: (2 * x).sum())(torch.ones(3)).graph
+        >>> [str(node.target) for node in graph.nodes if node.op == "call_function"]
+        ['aten.mul.Tensor', 'aten.sum.default']
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")

@@ -19,7 +19,10 @@ __all__ = ["AST_Rewriter", "RewritingTracer"]
 
 
 class AST_Rewriter(ast.NodeTransformer):
-    """Rewrites statements as calls: `assert` as `torch._assert`, `x: T = v` as `annotate(v, T)`."""
+    """Rewrites statements as calls: `assert` as `torch._assert`, `x: T = v` as `annotate(v, T)`.
+
+    For an example see `fx.experimental.rewriter.RewritingTracer`.
+    """
 
     def rewrite(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Rewrite the statements of a function; return the function itself if there are none."""
@@ -56,7 +59,15 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 
 class RewritingTracer(Tracer):
-    """A tracer that first rewrites the functions and the modules' `forward`."""
+    """A tracer that first rewrites the functions and the modules' `forward`.
+
+    Example:
+        >>> from rushlight.fx.experimental.rewriter import RewritingTracer
+        >>> from rushlight.nn.modules.activation import ReLU
+        >>> graph = RewritingTracer().trace(ReLU())
+        >>> [node.op for node in graph.nodes]
+        ['placeholder', 'call_function', 'output']
+    """
 
     def trace(self, root, concrete_args=None) -> Graph:
         return super().trace(_rewrite(root), concrete_args)

@@ -21,6 +21,13 @@ class AnnotateTypesWithSchema(Transformer):
         annotate_functionals: types of calls of functions.
         annotate_modules: types of calls of modules.
         annotate_get_attrs: types of attributes.
+
+    Example:
+        >>> from rushlight.fx.experimental.schema_type_annotation import AnnotateTypesWithSchema
+        >>> net = torch.fx.symbolic_trace(lambda x: torch.relu(x))
+        >>> typed = AnnotateTypesWithSchema(net).transform()
+        >>> [node.type.__name__ for node in typed.graph.nodes if node.op == "call_function"]
+        ['Tensor']
     """
 
     def __init__(

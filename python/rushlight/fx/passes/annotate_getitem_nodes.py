@@ -11,7 +11,20 @@ __all__ = ["annotate_getitem_nodes"]
 
 
 def annotate_getitem_nodes(graph: Graph) -> None:
-    """Set the types of nodes that read an item of a tuple, list, dict or named tuple."""
+    """Set the types of nodes that read an item of a tuple, list, dict or named tuple.
+
+    Args:
+        graph: the graph, changed in place.
+
+    Example:
+        >>> from rushlight.fx.passes.annotate_getitem_nodes import annotate_getitem_nodes
+        >>> def first(pair: tuple[int, float]):
+        ...     return pair[0]
+        >>> graph = torch.fx.symbolic_trace(first).graph
+        >>> annotate_getitem_nodes(graph)
+        >>> [node.type for node in graph.nodes if node.op == "call_function"]
+        [<class 'int'>]
+    """
     for node in graph.nodes:
         if node.target is not operator.getitem:
             continue

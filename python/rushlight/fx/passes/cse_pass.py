@@ -15,7 +15,13 @@ __all__ = ["CSEPass", "get_CSE_banned_ops"]
 
 
 def get_CSE_banned_ops() -> set[Any]:
-    """Ops whose calls are never merged: they draw random numbers or write in place."""
+    """Ops whose calls are never merged: they draw random numbers or write in place.
+
+    Example:
+        >>> from rushlight.fx.passes.cse_pass import get_CSE_banned_ops
+        >>> torch.ops.aten.cos.default in get_CSE_banned_ops()
+        False
+    """
     from rushlight import Tag
 
     banned: set[Any] = set()
@@ -40,6 +46,14 @@ class CSEPass(PassBase):
 
     Args:
         banned_ops: functions that are left alone, beside those that draw or write in place.
+
+    Example:
+        >>> from rushlight.fx.experimental.proxy_tensor import make_fx
+        >>> from rushlight.fx.passes.cse_pass import CSEPass
+        >>> net = make_fx(lambda x: x.cos() + x.cos())(torch.ones(2))
+        >>> result = CSEPass()(net)
+        >>> result.modified, str(result.graph_module.graph).count("aten.cos")
+        (True, 1)
     """
 
     def __init__(self, banned_ops: set[Any] | None = None) -> None:

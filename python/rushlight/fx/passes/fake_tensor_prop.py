@@ -19,6 +19,13 @@ class FakeTensorProp(Interpreter):
     Args:
         module: the module.
         mode: of the tensors; a new one if not given.
+
+    Example:
+        >>> from rushlight.fx.passes.fake_tensor_prop import FakeTensorProp
+        >>> net = torch.fx.symbolic_trace(lambda x: x @ x.T)
+        >>> _ = FakeTensorProp(net).propagate(torch.ones(3, 4))
+        >>> [node.meta["val"].shape for node in net.graph.nodes if node.op == "output"]
+        [torch.Size([3, 3])]
     """
 
     def __init__(self, module: GraphModule, mode: FakeTensorMode | None = None) -> None:

@@ -45,6 +45,11 @@ class FxGraphDrawer:
 
     Raises:
         RuntimeError: if pydot is not installed.
+
+    Example:
+        >>> from rushlight.fx.passes.graph_drawer import FxGraphDrawer
+        >>> net = torch.fx.symbolic_trace(torch.nn.ReLU())
+        >>> FxGraphDrawer(net, "net").get_dot_graph().write_svg("net.svg")  # doctest: +SKIP
     """
 
     def __init__(

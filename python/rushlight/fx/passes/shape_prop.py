@@ -13,7 +13,25 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """The metadata of a tensor, without its elements."""
+    """The metadata of a tensor, without its elements.
+
+    Args:
+        shape: the shape.
+        dtype: the dtype.
+        requires_grad: whether gradients are recorded.
+        stride: the strides.
+        memory_format: the order of its dimensions in memory; None: another one.
+        is_quantized: whether it holds codes.
+        qparams: scale and zero point of codes; empty for other tensors.
+
+    Example:
+        >>> from rushlight.fx.passes.shape_prop import ShapeProp
+        >>> net = torch.fx.symbolic_trace(torch.nn.Linear(4, 2))
+        >>> _ = ShapeProp(net).propagate(torch.ones(3, 4))
+        >>> *_, output = net.graph.nodes
+        >>> output.meta["tensor_meta"].shape
+        torch.Size([3, 2])
+    """
 
     shape: Any
     dtype: Any

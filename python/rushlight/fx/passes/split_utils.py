@@ -48,6 +48,19 @@ def setattr_recursive(obj: Any, attr: str, value: Any) -> None:
 class Component:
     """One piece of a split module: its graph, and the inputs and outputs of the whole graph's
     nodes.
+
+    Args:
+        graph: the graph of the piece.
+        order: which piece it is, from 0 on.
+        name: its name.
+        input_placeholders: the inputs of its graph.
+        orig_inputs: the nodes of the whole graph that become these inputs.
+        orig_outputs: the nodes of the whole graph that it gives.
+        getattr_maps: nodes that read attributes, from the whole graph to its own.
+        constructor_args: names of what its constructor gets.
+        gm: the piece as a module, once it is made.
+
+    For an example see `fx.passes.split_utils.split_by_tags`.
     """
 
     graph: Graph

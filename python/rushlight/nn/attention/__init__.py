@@ -89,7 +89,7 @@ def _cur_sdpa_kernel_backends(with_priority=False):
 
 
 @contextlib.contextmanager
-def sdpa_kernel(backends, set_priority: bool = False):
+def sdpa_kernel(backends: Any, set_priority: bool = False):
     """A context manager without effect; AssertionError unless it is given backends.
 
     Args:

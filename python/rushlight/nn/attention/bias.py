@@ -91,7 +91,7 @@ class CausalBias(rushlight.Tensor):
             )
 
 
-def causal_upper_left(*size) -> CausalBias:
+def causal_upper_left(*size: int) -> CausalBias:
     """The mask (queries, keys) whose diagonal starts in the upper left corner.
 
     Args:
@@ -103,7 +103,7 @@ def causal_upper_left(*size) -> CausalBias:
     return CausalBias(CausalVariant.UPPER_LEFT, *size)
 
 
-def causal_lower_right(*size) -> CausalBias:
+def causal_lower_right(*size: int) -> CausalBias:
     """The mask (queries, keys) whose diagonal ends in the lower right corner.
 
     Args:

@@ -8,7 +8,8 @@ PyTorch's calls for single places give. Scores are held as a whole.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rushlight
 from rushlight import Tensor
@@ -59,7 +60,7 @@ class AuxOutput(NamedTuple):
     max_scores: Tensor | None = None
 
 
-def noop_mask(batch, head, token_q, token_kv):
+def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
     """A mask function by which every query sees every key.
 
     Args:
@@ -70,7 +71,7 @@ def noop_mask(batch, head, token_q, token_kv):
     return batch.new_ones((), dtype=rushlight.bool)
 
 
-def and_masks(*mask_mods):
+def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
     """The conjunction of mask functions.
 
     Args:
@@ -86,7 +87,7 @@ def and_masks(*mask_mods):
     return _join_masks(mask_mods, lambda a, b: a & b)
 
 
-def or_masks(*mask_mods):
+def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
     """The disjunction of mask functions.
 
     Args:
@@ -97,7 +98,7 @@ def or_masks(*mask_mods):
     return _join_masks(mask_mods, lambda a, b: a | b)
 
 
-def _join_masks(mask_mods, join):
+def _join_masks(mask_mods, join) -> Callable[..., Any]:
     if not all(callable(mod) for mod in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
@@ -121,7 +122,14 @@ def _places(sizes, device):
     return made
 
 
-def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device: Device = None):
+def create_mask(
+    mod_fn: Callable[..., Tensor],
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: Device = None,
+):
     """The mask (B, H, Q_LEN, KV_LEN) of a mask function, or the scores of a score function.
 
     Args:
@@ -162,13 +170,13 @@ class BlockMask:
 
     def __init__(
         self,
-        seq_lengths,
-        kv_num_blocks,
-        kv_indices,
-        full_kv_num_blocks,
-        full_kv_indices,
-        BLOCK_SIZE,
-        mask_mod,
+        seq_lengths: tuple[int, ...],
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None,
+        full_kv_indices: Tensor | None,
+        BLOCK_SIZE: tuple[int, ...],
+        mask_mod: Callable[..., Tensor] | None,
     ) -> None:
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -274,13 +282,13 @@ def _lists(dense):
 
 
 def create_block_mask(
-    mask_mod,
-    B,
-    H,
-    Q_LEN,
-    KV_LEN,
+    mask_mod: Callable[..., Tensor],
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
     device: Device = None,
-    BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
     separate_full_blocks: bool = True,
     compute_dq_write_order: bool = False,
@@ -320,17 +328,17 @@ def create_block_mask(
 
 
 def flex_attention(
-    query,
-    key,
-    value,
-    score_mod=None,
-    block_mask=None,
-    scale=None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: Callable[..., Tensor] | None = None,
+    block_mask: Any = None,
+    scale: float | None = None,
     enable_gqa: bool = False,
     return_lse: bool = False,
-    kernel_options=None,
+    kernel_options: Any = None,
     *,
-    return_aux=None,
+    return_aux: Any = None,
 ):
     """softmax(score_mod(query @ key.T * scale) where block_mask shows) @ value.
 

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from rushlight._texts.docstrings import describe_forwards as _describe_forwards
+
 from . import (
     activation,
     adaptive,
@@ -79,3 +81,5 @@ if not TYPE_CHECKING:  # checkers take what stars import, and read no list that 
         *transformer.__all__,
         *upsampling.__all__,
     ]
+
+_describe_forwards(globals())

@@ -136,7 +136,7 @@ def _load_one(module, name, target, key, value, assign, errors):
     if value.shape != target.shape:
         errors.append(
             f"size mismatch for {key}: the checkpoint has the shape {value.shape}, the module "
-            f"{target.shape}."
+            f"{target.shape}: make the module with the checkpoint's sizes."
         )
         return
     if target.is_meta and not value.is_meta and assign is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rushlight
 from rushlight import _C
@@ -236,7 +236,10 @@ class _LazyNorm(_SizedByInput):
             self.reset_parameters()
 
 
-def _lazy(shared: type, ordinary: type) -> Any:
+_Lazy = TypeVar("_Lazy", bound=_SizedByInput)
+
+
+def _lazy(shared: type[_Lazy], ordinary: type) -> type[_Lazy]:
     """The lazy form of an ordinary module: without its first argument."""
     name = ordinary.__name__
     text = (ordinary.__doc__ or "").partition("\n\n")[2]
@@ -248,7 +251,8 @@ def _lazy(shared: type, ordinary: type) -> Any:
         "__signature__": inspect.Signature(others),
         "cls_to_become": ordinary,
     }
-    return type(f"Lazy{name}", (shared, ordinary), members)
+    made: Any = type(f"Lazy{name}", (shared, ordinary), members)
+    return made
 
 
 LazyConv1d = _lazy(_LazyConv, conv.Conv1d)

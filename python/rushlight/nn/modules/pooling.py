@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor
 
@@ -40,7 +40,10 @@ class _MaxUnpoolNd(Module):
     _dims = 0
 
     def __init__(
-        self, kernel_size: int | tuple[int, ...], stride=None, padding: int | Sequence[int] = 0
+        self,
+        kernel_size: int | tuple[int, ...],
+        stride: Any = None,
+        padding: int | Sequence[int] = 0,
     ) -> None:
         super().__init__()
         listed = _ntuple(self._dims)
@@ -113,10 +116,10 @@ class _FractionalMaxPoolNd(Module):
     def __init__(
         self,
         kernel_size: int | tuple[int, ...],
-        output_size=None,
-        output_ratio=None,
+        output_size: int | Sequence[int] | None = None,
+        output_ratio: float | Sequence[float] | None = None,
         return_indices: bool = False,
-        _random_samples=None,
+        _random_samples: Tensor | None = None,
     ) -> None:
         super().__init__()
         listed = _ntuple(self._dims)

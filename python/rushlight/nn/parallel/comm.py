@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import Tensor
 from rushlight.nn.parallel.scatter_gather import _device
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
+
 
 __all__ = [
     "broadcast",
@@ -24,7 +28,9 @@ def _one_of(name: str, devices: Any, out: Any) -> None:
         raise RuntimeError(f"{name}(): exactly one of 'devices' and 'out' must be given")
 
 
-def broadcast(tensor: Tensor, devices: Any = None, *, out: Sequence[Tensor] | None = None) -> Any:
+def broadcast(
+    tensor: Tensor, devices: Any = None, *, out: Sequence[Tensor] | None = None
+) -> tuple[Tensor, ...]:
     """A copy of a tensor on each device; on its own device a view of the tensor.
 
     Args:
@@ -45,7 +51,9 @@ def broadcast(tensor: Tensor, devices: Any = None, *, out: Sequence[Tensor] | No
     return tuple(tensor.to(_device(d)).view_as(tensor) for d in devices)
 
 
-def broadcast_coalesced(tensors: Sequence[Tensor], devices, buffer_size: int = 10485760) -> Any:
+def broadcast_coalesced(
+    tensors: Sequence[Tensor], devices: Sequence[Any], buffer_size: int = 10485760
+) -> tuple[tuple[Tensor, ...], ...]:
     """For each device a tuple of copies of all tensors, which are sent one by one.
 
     Args:
@@ -59,7 +67,7 @@ def broadcast_coalesced(tensors: Sequence[Tensor], devices, buffer_size: int = 1
     return tuple(tuple(copy[i] for copy in copies) for i in range(len(devices)))
 
 
-def reduce_add(inputs: Sequence[Tensor], destination=None) -> Tensor:
+def reduce_add(inputs: Sequence[Tensor], destination: Device = None) -> Tensor:
     """The sum of tensors on several devices, on one of them (by default the first's).
 
     Args:
@@ -86,7 +94,9 @@ def reduce_add(inputs: Sequence[Tensor], destination=None) -> Tensor:
     return total
 
 
-def reduce_add_coalesced(inputs, destination=None, buffer_size: int = 10485760) -> Any:
+def reduce_add_coalesced(
+    inputs: Sequence[Sequence[Tensor]], destination: Device = None, buffer_size: int = 10485760
+) -> tuple[Tensor, ...]:
     """The sums of the first, second, … tensors of each device's list.
 
     Args:
@@ -100,8 +110,14 @@ def reduce_add_coalesced(inputs, destination=None, buffer_size: int = 10485760) 
 
 
 def scatter(
-    tensor: Tensor, devices: Any = None, chunk_sizes=None, dim: int = 0, streams=None, *, out=None
-) -> Any:
+    tensor: Tensor,
+    devices: Any = None,
+    chunk_sizes: Sequence[int] | None = None,
+    dim: int = 0,
+    streams: Sequence[Any] | None = None,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, ...]:
     """Split a tensor along a dimension, one piece for each device.
 
     Args:
@@ -132,7 +148,11 @@ def scatter(
 
 
 def gather(
-    tensors: Sequence[Tensor], dim: int = 0, destination=None, *, out: Tensor | None = None
+    tensors: Sequence[Tensor],
+    dim: int = 0,
+    destination: Device = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Concatenate tensors of several devices along a dimension, on one device (by default the
     first's).

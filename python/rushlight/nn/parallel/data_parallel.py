@@ -90,4 +90,5 @@ class DataParallel(Module):
         self.device_ids = []
 
     def forward(self, *inputs, **kwargs):
+        """The results of the module for parts of the inputs, gathered on the output device."""
         return self.module(*inputs, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import rushlight
@@ -54,7 +55,9 @@ def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
     return [inputs] * count
 
 
-def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0) -> Any:
+def scatter_kwargs(
+    inputs: Any, kwargs: dict[str, Any] | None, target_gpus: Sequence[Any], dim: int = 0
+) -> Any:
     """`scatter` for positional and keyword arguments: equally long tuples of tuples and of
     dicts.
 

@@ -182,6 +182,7 @@ class ParametrizationList(ModuleList):
                 _assign(own, part)
 
     def forward(self):
+        """The parametrised tensor: the stored one, through all parametrisations."""
         modules = list(self)
         if self.is_tensor:
             value = modules[0](self.original)

@@ -246,7 +246,7 @@ class _ElementPruning(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def __init__(self, amount) -> None:
+    def __init__(self, amount: int | float) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
 
@@ -301,7 +301,7 @@ class _SlicePruning(BasePruningMethod):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount, dim: int = -1) -> None:
+    def __init__(self, amount: int | float, dim: int = -1) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
         self.dim = dim

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from typing import TYPE_CHECKING, Any
 
 from rushlight._warnings import warn
 
 from ._named_member_accessor import swap_tensor
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
+    from rushlight.nn import Module
+
 
 __all__ = ["functional_call"]
 
@@ -99,8 +105,14 @@ def _functional_call(
 
 
 def functional_call(
-    module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
-):
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Deprecated form of `func.functional_call`, for one dict.
 
     Args:

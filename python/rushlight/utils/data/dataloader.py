@@ -396,7 +396,8 @@ def _check_stream_options(shuffle, sampler, batch_sampler):
     if shuffle not in (False, None):
         raise ValueError(
             "DataLoader with IterableDataset: expected unspecified shuffle option, "
-            f"but got shuffle={shuffle}: samples of a stream come in its own order"
+            f"but got shuffle={shuffle}: samples of a stream come in its own order, so "
+            "leave it out and shuffle in the dataset"
         )
     if sampler is not None:
         raise ValueError(

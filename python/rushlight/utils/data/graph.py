@@ -28,7 +28,7 @@ def _find_pipes(value, found, seen):
         _find_pipes(part, found, seen)
 
 
-def traverse_dps(datapipe) -> dict[int, tuple[Any, dict]]:
+def traverse_dps(datapipe: Any) -> dict[int, Any]:
     """A pipe and those that it reads: {id: (pipe, {the same for each of them})}.
 
     Args:
@@ -58,7 +58,7 @@ def _graph(datapipe, above):
     return {id(datapipe): (datapipe, below)}
 
 
-def traverse(datapipe, only_datapipe: bool | None = None):
+def traverse(datapipe: Any, only_datapipe: bool | None = None) -> dict[int, Any]:
     """Deprecated form of `traverse_dps`.
 
     Args:

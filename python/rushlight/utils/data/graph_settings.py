@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def get_all_graph_pipes(graph):
+def get_all_graph_pipes(graph: Any) -> list[Any]:
     """All pipes of a graph, each once.
 
     Args:
@@ -48,8 +48,11 @@ def get_all_graph_pipes(graph):
 
 
 def apply_sharding(
-    datapipe, num_of_instances: int, instance_id: int, sharding_group=SHARDING_PRIORITIES.DEFAULT
-):
+    datapipe: Any,
+    num_of_instances: int,
+    instance_id: int,
+    sharding_group=SHARDING_PRIORITIES.DEFAULT,
+) -> Any:
     """Set the share of the sharding filters of a graph; each path may have one at most.
 
     Args:
@@ -77,7 +80,7 @@ def apply_sharding(
     return datapipe
 
 
-def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
+def apply_shuffle_settings(datapipe: Any, shuffle: bool | None = None):
     """Turn the shuffling of a graph on or off; a shuffler is added if it is wanted and missing.
 
     Args:
@@ -113,7 +116,7 @@ def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
     return datapipe
 
 
-def apply_random_seed(datapipe, rng):
+def apply_random_seed(datapipe: Any, rng: rushlight.Generator):
     """Give all random pipes of a graph a seed from a generator.
 
     Args:

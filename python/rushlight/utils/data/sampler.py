@@ -111,9 +111,11 @@ class RandomSampler(Sampler):
         self._num_samples = num_samples
         self.generator = generator
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
+            kind = type(data_source).__name__
+            empty = f": the {kind} is empty; without samples leave shuffle out"
             raise ValueError(
                 f"num_samples should be a positive integer value, not {self.num_samples!r}"
-                + ("" if len(data_source) else f": the {type(data_source).__name__} is empty")
+                + ("" if len(data_source) else empty)
             )
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import rushlight
 from rushlight.utils.tensorboard._events import message
@@ -24,7 +26,7 @@ def _number(value):
     return float(value)
 
 
-def scalar(name: str, scalar_value):
+def scalar(name: str, scalar_value: Any):
     """A summary of a number.
 
     Args:
@@ -53,7 +55,7 @@ def default_bins():
     return [-e for e in reversed(edges)] + [0.0] + edges
 
 
-def histogram(name: str, values, bins="tensorflow", max_bins=None):
+def histogram(name: str, values: Any, bins: str = "tensorflow", max_bins: int | None = None):
     """A histogram of values: with TensorBoard's bins, a number of equal bins, or given edges.
 
     Args:
@@ -95,7 +97,16 @@ def histogram(name: str, values, bins="tensorflow", max_bins=None):
     )
 
 
-def histogram_raw(name: str, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
+def histogram_raw(
+    name: str,
+    min: float,
+    max: float,
+    num: float,
+    sum: float,
+    sum_squares: float,
+    bucket_limits: Sequence[float],
+    bucket_counts: Sequence[float],
+):
     """A histogram from its numbers: the upper limits of the bins and their counts.
 
     Args:
@@ -158,7 +169,7 @@ def image_boxes(
     return _image(tag, flat.reshape(pixels.shape))
 
 
-def image(tag: str, tensor, rescale: float = 1, dataformats: str = "CHW"):
+def image(tag: str, tensor: rushlight.Tensor, rescale: float = 1, dataformats: str = "CHW"):
     """A summary of an image: floats from 0 to 1, or uint8, with the dimensions of `dataformats`.
 
     Args:
@@ -203,7 +214,7 @@ def metadata(plugin, content=b""):
     return message((1, "bytes", message((1, "bytes", plugin), (2, "bytes", content))))
 
 
-def text(tag: str, text_string):
+def text(tag: str, text_string: str):
     """A summary of a text, which may use Markdown.
 
     Args:
@@ -230,7 +241,11 @@ def _value(value):
     raise ValueError(f"value should be one of a number, a string or a tensor, not {type(value)}")
 
 
-def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None):
+def hparams(
+    hparam_dict: Mapping[str, Any] | None = None,
+    metric_dict: Mapping[str, Any] | None = None,
+    hparam_domain_discrete: Mapping[str, Sequence[Any]] | None = None,
+):
     """The hyperparameters and metrics of a run: three summaries that belong together.
 
     Args:

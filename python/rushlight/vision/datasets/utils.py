@@ -1,5 +1,7 @@
 """Files of data sets: resumable downloads, checksums, archives, arguments."""
 
+from __future__ import annotations
+
 import bz2
 import contextlib
 import errno
@@ -453,7 +455,7 @@ def verify_str_arg(
     arg: str | None = None,
     valid_values: Iterable[Any] | None = None,
     custom_msg: str | None = None,
-) -> Any:
+) -> str:
     """`value`, a string, one of valid_values where they are given; ValueError otherwise.
 
     Args:

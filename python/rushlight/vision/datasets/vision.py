@@ -1,10 +1,14 @@
 """Base classes of image data sets: a folder and transforms."""
 
+from __future__ import annotations
+
 import inspect
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from PIL.Image import Image as Picture
 
 import rushlight
 from rushlight._texts.docstrings import arguments, with_arguments
@@ -55,7 +59,7 @@ def _describe(cls: type) -> None:
     with_arguments(cls, known)
 
 
-def pil_loader(path: str | Path) -> Any:
+def pil_loader(path: str | Path) -> Picture:
     """Load an image in RGB with Pillow; OSError with the file's name if it is none.
 
     Args:

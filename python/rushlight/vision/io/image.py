@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL import Image, ImageChops, UnidentifiedImageError, features
 
@@ -17,6 +17,8 @@ from rushlight import Tensor
 
 from .. import _files
 from ..transforms import functional as F
+
+Some = TypeVar("Some", Tensor, list[Tensor])  # one, or each in a list
 
 __all__ = [
     "ImageReadMode",
@@ -336,11 +338,11 @@ def decode_png(
 
 
 def decode_jpeg(
-    input: Tensor | list[Tensor],
+    input: Some,
     mode: Any = ImageReadMode.UNCHANGED,
     device: Any = "cpu",
     apply_exif_orientation: bool = False,
-) -> Any:
+) -> Some:
     """Decode the bytes of a JPEG file, or of each in a list, on threads, with `decode_image`.
 
     Args:
@@ -360,7 +362,7 @@ def decode_jpeg(
     """
     to = rushlight.device(device)
     several = isinstance(input, list)
-    items = input if several else [input]
+    items: Any = input if several else [input]
     if not items:
         raise ValueError("Input list must contain at least one element")
     if not all(isinstance(i, Tensor) for i in items):
@@ -371,7 +373,8 @@ def decode_jpeg(
     def decode(data: Tensor) -> Tensor:
         return _decode(data, mode, apply_exif_orientation, ("JPEG",)).to(to)
 
-    return _each(decode, items) if several else decode(items[0])
+    made: Any = _each(decode, items) if several else decode(items[0])
+    return made
 
 
 def decode_webp(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
@@ -520,7 +523,7 @@ def write_png(input: Tensor, filename: str | os.PathLike[str], compression_level
     write_file(filename, encode_png(input, compression_level))
 
 
-def encode_jpeg(input: Tensor | list[Tensor], quality: int = 75) -> Any:
+def encode_jpeg(input: Some, quality: int = 75) -> Some:
     """The bytes of a JPEG file of an image, (1 or 3, H, W), uint8, or of each in a list, on
     threads; quality is 1 to 100.
 

@@ -17,7 +17,7 @@ from rushlight import Tensor
 
 __all__ = ["VideoReader", "read_video", "read_video_timestamps", "write_video"]
 
-StrPath = str | os.PathLike
+StrPath = str | os.PathLike[str]
 
 
 def _av() -> Any:

@@ -2,6 +2,7 @@
 
 # ruff: noqa: F401  # its modules and what they hold are names of the package
 
+from rushlight._texts.docstrings import describe_forwards as _describe_forwards
 from rushlight._lazy import lazy
 
 from . import detection, feature_extraction, optical_flow, segmentation, video
@@ -35,3 +36,5 @@ from .vision_transformer import *  # noqa: F403
 from . import quantization  # isort: skip  # names models from above
 
 lazy(__name__)
+
+_describe_forwards(globals())

@@ -5,6 +5,8 @@ weights.json, names of classes in categories.json. A module of models makes its 
 `weights_enum` and its functions with `builder`; both are found by name from here on.
 """
 
+from __future__ import annotations
+
 import fnmatch
 import functools
 import importlib
@@ -12,10 +14,10 @@ import inspect
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, EnumMeta
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rushlight._warnings import warn
 from rushlight.hub import load_state_dict_from_url
@@ -25,6 +27,9 @@ from . import _texts
 _ADDRESS = "https://download.pytorch.org/models/"
 _BUILDERS: dict[str, Callable[..., Any]] = {}
 _WEIGHTS: dict[str, Any] = {}  # by the name of the model
+
+
+Model = TypeVar("Model")
 
 
 @functools.cache
@@ -60,7 +65,13 @@ class Weights:
         return isinstance(other, Weights) and (self.url, self.meta) == (other.url, other.meta)
 
 
-class WeightsEnum(Enum):
+class _Members(EnumMeta):
+    if TYPE_CHECKING:  # members come from weights.json, which checkers do not read
+
+        def __getattr__(cls, name: str) -> WeightsEnum: ...
+
+
+class WeightsEnum(Enum, metaclass=_Members):
     """What a model may be filled with: a member for each training; DEFAULT is the most exact.
 
     Each function that makes a model has one.
@@ -129,13 +140,13 @@ def _weights(entry: dict[str, Any]) -> Weights:
     return Weights(entry["url"], functools.partial(_preset, name, **settings), meta)
 
 
-def weights_enum(name: str, module: str) -> Any:
+def weights_enum(name: str, module: str) -> type[WeightsEnum]:
     """The enumeration of this name in weights.json, for the module that it is made in."""
     members: dict[str, Weights] = {}
     entries = _read("weights.json")[name]
     for member, entry in entries.items():
         members[member] = members[entry] if isinstance(entry, str) else _weights(entry)
-    made = WeightsEnum(name, list(members.items()), module=module)
+    made = cast("Any", WeightsEnum)(name, list(members.items()), module=module)
     made.__doc__ = _texts.of_weights(name, module, entries)
     return made
 
@@ -180,7 +191,7 @@ def _made_by(make: Callable[..., Any], settings: tuple[Any, ...]) -> str:
 def builder(
     name: str,
     weights: Any,
-    make: Callable[..., Any],
+    make: Callable[..., Model],
     *settings: Any,
     module: str,
     prepare: Callable[[Any, dict[str, Any]], Callable[[Any], None] | None] | None = None,
@@ -188,7 +199,7 @@ def builder(
     classes: bool = True,
     backbone: WeightsEnum | None = None,
     shown: str = "",
-) -> Callable[..., Any]:
+) -> Callable[..., Model]:
     """The function that makes a model of this name, registered for `get_model`.
 
     It calls make(*settings, **kwargs). backbone: the weights_backbone where the caller says none,
@@ -236,6 +247,10 @@ def builder(
         ]
     )
     return register(name, build, weights)
+
+
+# What a module of models makes: an enumeration, and the function that makes the model.
+Made = tuple[type[WeightsEnum], Callable[..., Model]]
 
 
 def register(name: str, build: Any, weights: Any) -> Any:

@@ -10,7 +10,7 @@ from rushlight import Tensor, nn
 
 from ..ops.dropping import StochasticDepth
 from ..ops.misc import Conv2dNormActivation, Permute
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 from ._utils import depth_rates, init_layers, trunc_normal
 
 
@@ -142,7 +142,7 @@ def _convnext(width: int, depths: tuple[int, ...], rate: float, **kwargs: Any) -
     return ConvNeXt(stages, kwargs.pop("stochastic_depth_prob", rate), **kwargs)
 
 
-def _make(size: str, *settings: Any) -> tuple[Any, Any]:
+def _make(size: str, *settings: Any) -> Made[ConvNeXt]:
     weights = weights_enum(f"ConvNeXt_{size.title()}_Weights", __name__)
     return weights, builder(f"convnext_{size}", weights, _convnext, *settings, module=__name__)
 

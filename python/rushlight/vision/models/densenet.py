@@ -9,7 +9,7 @@ import rushlight.nn.functional as F
 from rushlight import Tensor, nn
 from rushlight.utils.checkpoint import checkpoint
 
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 from ._utils import init_layers
 
 
@@ -139,7 +139,7 @@ def _load(model: DenseNet, state: dict[str, Any]) -> None:
     )
 
 
-def _make(depth: int, *settings: Any) -> tuple[Any, Any]:
+def _make(depth: int, *settings: Any) -> Made[DenseNet]:
     weights = weights_enum(f"DenseNet{depth}_Weights", __name__)
     return weights, builder(
         f"densenet{depth}", weights, DenseNet, *settings, module=__name__, load=_load

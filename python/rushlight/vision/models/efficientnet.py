@@ -11,7 +11,7 @@ from rushlight import Tensor, nn
 
 from ..ops.dropping import StochasticDepth
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 from ._utils import _make_divisible, init_by_fan_out, init_layers
 
 
@@ -272,7 +272,7 @@ def _v2(size: str, dropout: float, **kwargs: Any) -> EfficientNet:
     return EfficientNet(stages, kwargs.pop("dropout", dropout), last_channel=1280, **kwargs)
 
 
-def _make(size: str, make: Callable[..., EfficientNet], *settings: Any) -> tuple[Any, Any]:
+def _make(size: str, make: Callable[..., EfficientNet], *settings: Any) -> Made[EfficientNet]:
     weights = weights_enum(f"EfficientNet_{size.upper()}_Weights", __name__)
     return weights, builder(f"efficientnet_{size}", weights, make, *settings, module=__name__)
 

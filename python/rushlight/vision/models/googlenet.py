@@ -12,6 +12,15 @@ from rushlight._warnings import warn
 from ._api import builder, overwrite, weights_enum
 
 GoogLeNetOutputs = namedtuple("GoogLeNetOutputs", ["logits", "aux_logits2", "aux_logits1"])
+GoogLeNetOutputs.__doc__ = """What the network gives in training: scores of its three classifiers.
+
+Args:
+    logits: of the last.
+    aux_logits2: of the second of the two within the network, or None.
+    aux_logits1: of the first of them, or None.
+
+For an example see `vision.models.googlenet`.
+"""
 GoogLeNetOutputs.__annotations__ = {
     "logits": Tensor,
     "aux_logits2": Tensor | None,

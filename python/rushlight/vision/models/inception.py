@@ -11,6 +11,14 @@ from ._api import builder, weights_enum
 from .googlenet import BasicConv2d, init_truncated, prepare_heads, renormalize, warn_of_drawing
 
 InceptionOutputs = namedtuple("InceptionOutputs", ["logits", "aux_logits"])
+InceptionOutputs.__doc__ = """What the network gives in training: the scores of its two classifiers.
+
+Args:
+    logits: of the last.
+    aux_logits: of the one within the network, or None.
+
+For an example see `vision.models.inception_v3`.
+"""
 InceptionOutputs.__annotations__ = {"logits": Tensor, "aux_logits": Tensor | None}
 _Conv = Callable[..., nn.Module] | None
 

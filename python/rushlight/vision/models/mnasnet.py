@@ -1,10 +1,10 @@
 """MNASNet (Tan 2018)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rushlight import Tensor, nn
 
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 from ._utils import _make_divisible, init_layers
 
 _MOMENTUM = 1 - 0.9997
@@ -106,7 +106,7 @@ class MNASNet(nn.Module):
         return self.classifier(self.layers(x).mean([2, 3]))
 
 
-def _make(width: str) -> tuple[Any, Any]:
+def _make(width: str) -> Made[MNASNet]:
     weights = weights_enum(f"MNASNet{width}_Weights", __name__)
     return weights, builder(
         f"mnasnet{width}", weights, MNASNet, float(width.replace("_", ".")), module=__name__

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rushlight import Tensor, nn
 
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 from ._utils import _make_divisible, init_layers, normal
 
 
@@ -235,7 +235,7 @@ def _regnet(*params: Any, **kwargs: Any) -> RegNet:
     return RegNet(BlockParams.from_init_params(*numbers, se_ratio=se_ratio), **kwargs)
 
 
-def _make(size: str, *numbers: float) -> tuple[Any, Any]:
+def _make(size: str, *numbers: float) -> Made[RegNet]:
     weights = weights_enum(f"RegNet_{size.upper()}_Weights", __name__)
     se_ratio = 0.25 if size.startswith("y") else None
     name = f"regnet_{size.lower()}"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor, nn
 
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 from ._utils import init_layers
 
 
@@ -206,7 +206,7 @@ class ResNet(nn.Module):
         return self.fc(self.avgpool(x).flatten(1))
 
 
-def _make(name: str, block: type, layers: list[int], **settings: int) -> tuple[Any, Any]:
+def _make(name: str, block: type, layers: list[int], **settings: int) -> Made[ResNet]:
     def prepare(weights: Any, kwargs: dict[str, Any]) -> None:
         kwargs.update(settings)
 

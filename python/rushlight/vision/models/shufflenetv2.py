@@ -1,12 +1,12 @@
 """ShuffleNet v2 (Ma 2018): half of the channels skip a block, then channels are shuffled."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rushlight as torch
 from rushlight import Tensor, nn
 
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 
 
 def channel_shuffle(x: Tensor, groups: int) -> Tensor:
@@ -117,7 +117,7 @@ class ShuffleNetV2(nn.Module):
         return self.fc(x.mean([2, 3]))
 
 
-def _make(width: str, channels: list[int]) -> tuple[Any, Any]:
+def _make(width: str, channels: list[int]) -> Made[ShuffleNetV2]:
     weights = weights_enum(f"ShuffleNet_V2_X{width}_Weights", __name__)
     name = f"shufflenet_v2_x{width}"
     return weights, builder(name, weights, ShuffleNetV2, [4, 8, 4], channels, module=__name__)

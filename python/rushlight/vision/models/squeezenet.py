@@ -1,11 +1,11 @@
 """SqueezeNet (Iandola 2016)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rushlight as torch
 from rushlight import Tensor, nn
 
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 
 
 class Fire(nn.Module):
@@ -87,7 +87,7 @@ class SqueezeNet(nn.Module):
         return self.classifier(self.features(x)).flatten(1)
 
 
-def _make(version: str) -> tuple[Any, Any]:
+def _make(version: str) -> Made[SqueezeNet]:
     weights = weights_enum(f"SqueezeNet{version}_Weights", __name__)
     return weights, builder(f"squeezenet{version}", weights, SqueezeNet, version, module=__name__)
 

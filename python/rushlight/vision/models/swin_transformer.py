@@ -13,7 +13,7 @@ from rushlight import Tensor, fx, nn
 
 from ..ops.dropping import StochasticDepth
 from ..ops.misc import MLP, Permute
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 from ._utils import depth_rates, init_perceptron
 
 
@@ -481,7 +481,7 @@ def _swin(
     )
 
 
-def _make(size: str, *settings: float) -> tuple[Any, Any]:
+def _make(size: str, *settings: float) -> Made[SwinTransformer]:
     weights = weights_enum(f"Swin_{size.upper()}_Weights", __name__)
     version, window = (2, 8) if size.startswith("v2") else (1, 7)
     return weights, builder(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor, nn
 
-from ._api import builder, weights_enum
+from ._api import Made, builder, weights_enum
 from ._utils import init_layers, normal
 
 
@@ -94,7 +94,7 @@ def _prepare(weights: Any, kwargs: dict[str, Any]) -> None:
         kwargs["init_weights"] = False
 
 
-def _make(depth: int, norm: bool) -> tuple[Any, Any]:
+def _make(depth: int, norm: bool) -> Made[VGG]:
     suffix = "_bn" if norm else ""
     weights = weights_enum(f"VGG{depth}{suffix.upper()}_Weights", __name__)
     return weights, builder(

@@ -11,7 +11,7 @@ from rushlight import Tensor, nn
 
 from ..ops._shared import rename_layers
 from ..ops.misc import MLP, Conv2dNormActivation
-from ._api import builder, overwrite, weights_enum
+from ._api import Made, builder, overwrite, weights_enum
 from ._utils import init_perceptron
 
 _NORM = partial(nn.LayerNorm, eps=1e-6)
@@ -262,7 +262,7 @@ def _prepare(weights: Any, kwargs: dict[str, Any]) -> None:
         overwrite(kwargs, "image_size", weights.meta["min_size"][0])
 
 
-def _make(size: str, *settings: int) -> tuple[Any, Any]:
+def _make(size: str, *settings: int) -> Made[VisionTransformer]:
     weights = weights_enum(f"ViT_{size.upper()}_Weights", __name__)
     return weights, builder(
         f"vit_{size}", weights, _vit, *settings, module=__name__, prepare=_prepare

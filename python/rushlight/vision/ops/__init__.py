@@ -2,6 +2,7 @@
 
 # ruff: noqa: F401  # its modules and what they hold are names of the package
 
+from rushlight._texts.docstrings import describe_forwards as _describe_forwards
 from . import boxes, misc, poolers
 from .boxes import (
     batched_nms as batched_nms,
@@ -51,3 +52,5 @@ from .rois import (
     roi_align as roi_align,
     roi_pool as roi_pool,
 )
+
+_describe_forwards(globals())

@@ -29,6 +29,7 @@ class ExtraFPNBlock(nn.Module):
     def forward(
         self, results: list[Tensor], x: list[Tensor], names: list[str]
     ) -> tuple[list[Tensor], list[str]]:
+        """The maps and their names with more of both; subclasses define it."""
         raise NotImplementedError
 
 
@@ -142,6 +143,7 @@ class LastLevelMaxPool(ExtraFPNBlock):
     def forward(
         self, x: list[Tensor], y: list[Tensor], names: list[str]
     ) -> tuple[list[Tensor], list[str]]:
+        """The maps and their names, with a smaller last one: "pool"."""
         return [*x, F.max_pool2d(x[-1], 1, stride=2)], [*names, "pool"]
 
 
@@ -177,5 +179,6 @@ class LastLevelP6P7(ExtraFPNBlock):
     def forward(
         self, p: list[Tensor], c: list[Tensor], names: list[str]
     ) -> tuple[list[Tensor], list[str]]:
+        """The maps and their names, with two smaller ones: "p6" and "p7"."""
         p6 = self.p6((p if self.use_P5 else c)[-1])
         return [*p, p6, self.p7(F.relu(p6))], [*names, "p6", "p7"]

@@ -1,5 +1,7 @@
 """Building blocks of many networks."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable, Sequence
 
@@ -92,7 +94,7 @@ class ConvNormActivation(nn.Sequential):
         out_channels: int,
         kernel_size: int | Sequence[int] = 3,
         stride: int | Sequence[int] = 1,
-        padding=None,
+        padding: int | Sequence[int] | str | None = None,
         groups: int = 1,
         norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
         activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
@@ -166,7 +168,7 @@ class Conv2dNormActivation(ConvNormActivation):
         out_channels: int,
         kernel_size: int | Sequence[int] = 3,
         stride: int | Sequence[int] = 1,
-        padding=None,
+        padding: int | Sequence[int] | str | None = None,
         groups: int = 1,
         norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
         activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
@@ -211,7 +213,7 @@ class Conv3dNormActivation(ConvNormActivation):
         out_channels: int,
         kernel_size: int | Sequence[int] = 3,
         stride: int | Sequence[int] = 1,
-        padding=None,
+        padding: int | Sequence[int] | str | None = None,
         groups: int = 1,
         norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm3d,
         activation_layer: Callable[..., nn.Module] | None = nn.ReLU,

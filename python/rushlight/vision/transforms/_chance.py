@@ -24,6 +24,7 @@ class Sometimes(PrintedTransform):
         raise NotImplementedError(f"{type(self).__name__} does not say what it changes")
 
     def forward(self, img: Any) -> Any:
+        """The image, changed with the probability `p`."""
         return self.change(img) if happens(self.p) else img
 
 

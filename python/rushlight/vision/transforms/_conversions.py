@@ -95,7 +95,7 @@ _ONE_CHANNEL = {np.uint8: "L", np.int16: "I;16", np.int32: "I", np.float32: "F"}
 _SEVERAL = {2: ("LA",), 3: ("RGB", "YCbCr", "HSV"), 4: ("RGBA", "CMYK", "RGBX")}  # defaults first
 
 
-def to_pil_image(pic: Any, mode: str | None = None) -> Any:
+def to_pil_image(pic: Any, mode: str | None = None) -> Image.Image:
     """Convert a tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), to a Pillow image.
 
     Floating-point numbers of tensors are taken to be from 0 to 1 and become bytes, unless the mode

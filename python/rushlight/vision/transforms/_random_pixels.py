@@ -56,7 +56,11 @@ class ColorJitter(PrintedTransform):
     _shows = ("brightness", "contrast", "saturation", "hue")
 
     def __init__(
-        self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0
+        self,
+        brightness: float | Sequence[float] = 0,
+        contrast: float | Sequence[float] = 0,
+        saturation: float | Sequence[float] = 0,
+        hue: float | Sequence[float] = 0,
     ) -> None:
         super().__init__()
         factors = (0, float("inf"))

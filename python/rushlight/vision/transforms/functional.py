@@ -357,7 +357,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
     return a, b, c, d, center_crop(img, [height, width])
 
 
-def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple:
+def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Any, ...]:
     """`five_crop` of an image and of the flipped image.
 
     Args:

@@ -26,7 +26,7 @@ class _FusedModule(nn.Sequential):
 
     _parts: tuple[type, ...] = ()
 
-    def __init__(self, *modules) -> None:
+    def __init__(self, *modules: nn.Module) -> None:
         kinds = [type(module) for module in modules]
         if len(kinds) != len(self._parts) or not all(map(issubclass, kinds, self._parts)):
             wanted = ", ".join(part.__name__ for part in self._parts)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import nn
 from rushlight.ao.nn.intrinsic.modules import ConvReLU1d, ConvReLU2d, ConvReLU3d, LinearReLU
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
+
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 
@@ -65,7 +69,13 @@ class Linear(_Rounds, nn.Linear):
     _FLOAT_MODULE = nn.Linear
 
     def __init__(
-        self, in_features, out_features, bias=True, qconfig=None, device=None, dtype=None
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        qconfig: Any = None,
+        device: Device = None,
+        dtype: rushlight.dtype | None = None,
     ) -> None:
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
         self._set_qconfig(qconfig)
@@ -113,18 +123,18 @@ class _ConvNd(_Rounds, nn.modules.conv._ConvNd):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
         padding: int | Sequence[int] | str = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
-        bias=True,
-        padding_mode="zeros",
-        qconfig=None,
-        device=None,
-        dtype=None,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        qconfig: Any = None,
+        device: Device = None,
+        dtype: rushlight.dtype | None = None,
     ) -> None:
         self._FLOAT_MODULE.__init__(
             self,
@@ -240,7 +250,9 @@ class Embedding(_Rounds, nn.Embedding):
 
     _FLOAT_MODULE = nn.Embedding
 
-    def __init__(self, num_embeddings, embedding_dim, *args, qconfig=None, **kwargs) -> None:
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, *args, qconfig: Any = None, **kwargs: Any
+    ) -> None:
         super().__init__(num_embeddings, embedding_dim, *args, **kwargs)
         _check_rows(qconfig, "Embedding")
         self._set_qconfig(qconfig)
@@ -298,7 +310,9 @@ class EmbeddingBag(_Rounds, nn.EmbeddingBag):
 
     _FLOAT_MODULE = nn.EmbeddingBag
 
-    def __init__(self, num_embeddings, embedding_dim, *args, qconfig=None, **kwargs) -> None:
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, *args, qconfig: Any = None, **kwargs: Any
+    ) -> None:
         super().__init__(num_embeddings, embedding_dim, *args, **kwargs)
         _check_rows(qconfig, "Embedding Bag")
         self._set_qconfig(qconfig)

@@ -8,7 +8,7 @@ tensor; the state holds `weight`, `bias`, `scale` and `zero_point`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C, nn
@@ -21,6 +21,10 @@ from rushlight._quantized import (
 from rushlight.ao.nn import intrinsic
 from rushlight.ao.nn.quantized._arithmetic import FloatFunctional, FXFloatFunctional, QFunctional
 from rushlight.ao.nn.quantized._weights import PackedWeight, integer_weight, steps_of
+
+if TYPE_CHECKING:
+    from rushlight.types import Device
+
 
 __all__ = [
     "BatchNorm2d",
@@ -56,7 +60,7 @@ class Quantize(nn.Module):
     scale: Any
     zero_point: Any
 
-    def __init__(self, scale, zero_point, dtype) -> None:
+    def __init__(self, scale: Any, zero_point: Any, dtype: rushlight.dtype) -> None:
         super().__init__()
         self.register_buffer("scale", rushlight.tensor([float(scale)]))
         self.register_buffer("zero_point", rushlight.tensor([int(zero_point)]))
@@ -249,7 +253,13 @@ class Linear(_Layer):
         (torch.quint8, torch.Size([1, 2]))
     """
 
-    def __init__(self, in_features, out_features, bias_=True, dtype=rushlight.qint8) -> None:
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias_: bool = True,
+        dtype: rushlight.dtype = rushlight.qint8,
+    ) -> None:
         super().__init__()
         if dtype != rushlight.qint8:
             raise RuntimeError("Unsupported dtype specified for quantized Linear!")
@@ -311,15 +321,15 @@ class _ConvNd(_Layer):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
         padding: int | Sequence[int] | str = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
-        bias=True,
-        padding_mode="zeros",
+        bias: bool = True,
+        padding_mode: str = "zeros",
     ) -> None:
         super().__init__()
         if padding_mode not in ("zeros", "reflect"):
@@ -478,7 +488,12 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
     zero_point: Any
 
     def __init__(
-        self, num_features, eps: float = 1e-5, momentum: float | None = 0.1, device=None, dtype=None
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        device: Device = None,
+        dtype: rushlight.dtype | None = None,
     ) -> None:
         super().__init__(num_features, eps, momentum, True, True, device, dtype)
         self.register_buffer("scale", rushlight.tensor(1.0))

@@ -75,8 +75,20 @@ class PrepareCustomConfig(_Preserving):
 
 
 class ConvertCustomConfig(_Preserving):
-    """For `convert_fx`."""
+    """For `convert_fx`.
+
+    Example:
+        >>> from rushlight.ao.quantization.fx.custom_config import ConvertCustomConfig
+        >>> ConvertCustomConfig().set_preserved_attributes(["width"]).preserved_attributes
+        ['width']
+    """
 
 
 class FuseCustomConfig(_Preserving):
-    """For `fuse_fx`."""
+    """For `fuse_fx`.
+
+    Example:
+        >>> from rushlight.ao.quantization.fx.custom_config import FuseCustomConfig
+        >>> FuseCustomConfig().set_preserved_attributes(["width"]).preserved_attributes
+        ['width']
+    """

@@ -8,7 +8,12 @@ thread of backward, in the order of buckets, so that every process asks for the 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rushlight.futures import Future
+
 
 __all__ = ["hook_with_zero_step", "hook_with_zero_step_interleaved"]
 
@@ -58,7 +63,9 @@ def _stepping(hook, ddp, zero, shard_buckets, interleaved):
     return stepping
 
 
-def hook_with_zero_step(hook, ddp, zero, shard_buckets: bool = False):
+def hook_with_zero_step(
+    hook: Callable[..., Any], ddp: Any, zero: Any, shard_buckets: bool = False
+) -> Callable[..., Future[Any]]:
     """Run `hook`, and the optimiser's steps once backward has computed all gradients.
 
     The first two iterations, three with `static_graph`, do not step.
@@ -78,7 +85,9 @@ def hook_with_zero_step(hook, ddp, zero, shard_buckets: bool = False):
     return _stepping(hook, ddp, zero, shard_buckets, interleaved=False)
 
 
-def hook_with_zero_step_interleaved(hook, ddp, zero, shard_buckets: bool = False):
+def hook_with_zero_step_interleaved(
+    hook: Callable[..., Any], ddp: Any, zero: Any, shard_buckets: bool = False
+) -> Callable[..., Future[Any]]:
     """Run `hook`, and the step of each bucket when backward reaches the next bucket.
 
     It has the arguments of `hook_with_zero_step`.

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import rushlight
+
+if TYPE_CHECKING:
+    from rushlight.distributed import GradBucket
+    from rushlight.futures import Future
+
 
 __all__ = ["noop_hook"]
 
 
-def noop_hook(_state, bucket):
+def noop_hook(_state: Any, bucket: GradBucket) -> Future[Any]:
     """Return this process's gradients, to measure a step without communication.
 
     Args:

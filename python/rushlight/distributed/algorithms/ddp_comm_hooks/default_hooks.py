@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import rushlight
+
+if TYPE_CHECKING:
+    from rushlight.distributed import GradBucket, ProcessGroup
+    from rushlight.futures import Future
+
 
 __all__ = [
     "allreduce_hook",
@@ -26,7 +34,7 @@ def _mean(process_group, tensor):
     return group.allreduce([tensor]).get_future().then(lambda future: future.value()[0])
 
 
-def allreduce_hook(process_group, bucket):
+def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Any]:
     """Average the gradients over all processes.
 
     Args:
@@ -57,7 +65,7 @@ def _compress(process_group, bucket, dtype):
     return _mean(process_group, buffer.to(dtype)).then(write_back)
 
 
-def fp16_compress_hook(process_group, bucket):
+def fp16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Any]:
     """Average the gradients in float16, with half of the bytes.
 
     Args:
@@ -69,7 +77,7 @@ def fp16_compress_hook(process_group, bucket):
     return _compress(process_group, bucket, rushlight.float16)
 
 
-def bf16_compress_hook(process_group, bucket):
+def bf16_compress_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Any]:
     """Average the gradients in bfloat16, with half of the bytes.
 
     Args:
@@ -96,7 +104,7 @@ def _wrapper(hook, dtype):
     return compress
 
 
-def fp16_compress_wrapper(hook):
+def fp16_compress_wrapper(hook: Callable[..., Any]) -> Callable[..., Future[Any]]:
     """Run `hook` on gradients in float16.
 
     Args:
@@ -107,7 +115,7 @@ def fp16_compress_wrapper(hook):
     return _wrapper(hook, rushlight.float16)
 
 
-def bf16_compress_wrapper(hook):
+def bf16_compress_wrapper(hook: Callable[..., Any]) -> Callable[..., Future[Any]]:
     """Run `hook` on gradients in bfloat16.
 
     Args:

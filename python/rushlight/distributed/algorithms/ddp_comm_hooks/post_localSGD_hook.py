@@ -5,9 +5,16 @@ Lin, Stich, Patel, Jaggi: "Don't use large mini-batches, use local SGD", 2018.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import rushlight
 from rushlight.distributed import _making
 from rushlight.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+
+if TYPE_CHECKING:
+    from rushlight.distributed import GradBucket, ProcessGroup
+    from rushlight.futures import Future
+
 
 __all__ = ["PostLocalSGDState", "post_localSGD_hook"]
 
@@ -27,8 +34,8 @@ class PostLocalSGDState:
 
     def __init__(
         self,
-        process_group,
-        subgroup,
+        process_group: ProcessGroup | None,
+        subgroup: ProcessGroup | None,
         start_localSGD_iter: int,
         post_local_gradient_allreduce: bool = True,
     ):
@@ -43,7 +50,7 @@ class PostLocalSGDState:
         self.iter += bucket.is_last()
 
 
-def post_localSGD_hook(state: PostLocalSGDState, bucket):
+def post_localSGD_hook(state: PostLocalSGDState, bucket: GradBucket) -> Future[Any]:
     """Average gradients over all processes at first, then over the subgroup or not at all.
 
     Args:

@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import logging
 import math
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight._warnings import warn
 from rushlight.distributed.algorithms.ddp_comm_hooks.default_hooks import _group, _mean
+
+if TYPE_CHECKING:
+    from rushlight.distributed import GradBucket, ProcessGroup
+    from rushlight.futures import Future
+
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
@@ -43,16 +49,16 @@ class PowerSGDState:
 
     def __init__(
         self,
-        process_group,
+        process_group: ProcessGroup | None,
         matrix_approximation_rank: int = 1,
         start_powerSGD_iter: int = 1_000,
         min_compression_rate: float = 2,
-        use_error_feedback=True,
-        warm_start=True,
+        use_error_feedback: bool = True,
+        warm_start: bool = True,
         orthogonalization_epsilon: float = 0,
         random_seed: int = 0,
         compression_stats_logging_frequency: int = 10_000,
-        batch_tensors_with_same_shape=False,
+        batch_tensors_with_same_shape: bool = False,
     ):
         if (use_error_feedback or warm_start) and start_powerSGD_iter <= 1:
             raise ValueError(
@@ -180,7 +186,7 @@ def _report(state):
         state.next_stats_report = state.iter + state.compression_stats_logging_frequency
 
 
-def powerSGD_hook(state: PowerSGDState, bucket):
+def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Any]:
     """Average gradients; those of two and more dimensions are sent as products of thin matrices.
 
     A gradient is the matrix of its first dimension and the rest. Vectors, and matrices that would
@@ -246,7 +252,7 @@ def powerSGD_hook(state: PowerSGDState, bucket):
     return made.then(finish)
 
 
-def batched_powerSGD_hook(state: PowerSGDState, bucket):
+def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Any]:
     """`powerSGD_hook` for the whole bucket as one square matrix: faster, and less exact.
 
     Args:

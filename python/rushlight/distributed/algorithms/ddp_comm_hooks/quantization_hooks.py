@@ -6,9 +6,16 @@ all processes' steps stand for is computed in float32.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import rushlight
 from rushlight.distributed.algorithms.ddp_comm_hooks.default_hooks import _group
 from rushlight.nn import functional
+
+if TYPE_CHECKING:
+    from rushlight.distributed import GradBucket, ProcessGroup
+    from rushlight.futures import Future
+
 
 __all__ = ["quantization_perchannel_hook", "quantization_pertensor_hook"]
 
@@ -51,7 +58,9 @@ def _mean(process_group, rows, length):
     return group._allgather_base(steps, sent).get_future().then(mean_of)
 
 
-def quantization_pertensor_hook(process_group, bucket):
+def quantization_pertensor_hook(
+    process_group: ProcessGroup | None, bucket: GradBucket
+) -> Future[Any]:
     """Average gradients in 8 bits, with one scale for each bucket.
 
     Args:
@@ -64,7 +73,9 @@ def quantization_pertensor_hook(process_group, bucket):
     return _mean(process_group, buffer.unsqueeze(0), buffer.numel())
 
 
-def quantization_perchannel_hook(process_group, bucket, bucket_size: int = 512):
+def quantization_perchannel_hook(
+    process_group: ProcessGroup | None, bucket: GradBucket, bucket_size: int = 512
+) -> Future[Any]:
     """Average gradients in 8 bits, with one scale for each `bucket_size` numbers.
 
     Args:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight._warnings import warn
 from rushlight.distributed import _making
 from rushlight.distributed.algorithms.model_averaging import averagers, utils
+
+if TYPE_CHECKING:
+    from rushlight.distributed import ProcessGroup
+
 
 __all__ = ["HierarchicalModelAverager"]
 
@@ -24,7 +28,12 @@ class HierarchicalModelAverager(averagers.ModelAverager):
     For an example see `distributed.algorithms.model_averaging.averagers.PeriodicModelAverager`.
     """
 
-    def __init__(self, period_group_size_dict=None, warmup_steps: int = 0, process_group=None):
+    def __init__(
+        self,
+        period_group_size_dict: dict[int, int] | None = None,
+        warmup_steps: int = 0,
+        process_group: ProcessGroup | None = None,
+    ):
         super().__init__(process_group)
         if not period_group_size_dict:
             raise ValueError("Arg ``period_group_size_dict`` must not be empty.")

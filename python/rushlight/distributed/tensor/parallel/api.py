@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from fnmatch import fnmatch
+from typing import TYPE_CHECKING
 
 from rushlight import nn
 from rushlight._warnings import warn
 from rushlight.distributed.tensor._spec import mesh_or_current
 from rushlight.distributed.tensor.parallel.style import ParallelStyle
 
+if TYPE_CHECKING:
+    from rushlight.distributed import DeviceMesh
+
+
 __all__ = ["parallelize_module"]
 
 
 def parallelize_module(
     module: nn.Module,
-    device_mesh=None,
+    device_mesh: DeviceMesh | None = None,
     parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
     *,
     src_data_rank: int | None = 0,

@@ -14,7 +14,15 @@ __all__ = ["CapabilityBasedPartitioner", "Partition"]
 
 
 class Partition:
-    """A set of nodes that becomes one module."""
+    """A set of nodes that becomes one module.
+
+    Args:
+        id: its number.
+        nodes: the nodes.
+        node_orders: where each stands in the graph.
+
+    For an example see `fx.passes.infra.partitioner.CapabilityBasedPartitioner`.
+    """
 
     def __init__(
         self,
@@ -57,6 +65,16 @@ class CapabilityBasedPartitioner:
         non_compute_ops: names of functions that compute nothing: sets of them alone do not count.
         allowed_single_node_partition_ops: names of functions that may be alone.
         skip_horizontal_fusion: sets grow along uses only, not to nodes beside them.
+
+    Example:
+        >>> from rushlight.fx.experimental.proxy_tensor import make_fx
+        >>> from rushlight.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+        >>> from rushlight.fx.passes.operator_support import create_op_support
+        >>> net = make_fx(lambda x: (x.cos() + 1).sin().sum())(torch.ones(2))
+        >>> pointwise = create_op_support(lambda modules, node: "sum" not in node.name)
+        >>> parts = CapabilityBasedPartitioner(net, pointwise).propose_partitions()
+        >>> [sorted(node.name for node in part.nodes) for part in parts]
+        [['add', 'cos', 'sin']]
     """
 
     def __init__(

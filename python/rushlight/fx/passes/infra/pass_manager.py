@@ -22,7 +22,19 @@ def _name_of(one: _Pass) -> str:
 
 
 def pass_result_wrapper(fn: _Pass) -> _Pass:
-    """Convert a pass that changes its module and returns None to one that returns a PassResult."""
+    """Convert a pass that changes its module and returns None to one that returns a PassResult.
+
+    Args:
+        fn: the pass.
+
+    Example:
+        >>> from rushlight.fx.passes.infra.pass_manager import pass_result_wrapper
+        >>> def recompile(module):
+        ...     module.recompile()
+        >>> net = torch.fx.symbolic_trace(torch.nn.ReLU())
+        >>> type(pass_result_wrapper(recompile)(net)).__name__
+        'PassResult'
+    """
 
     @functools.wraps(fn, updated=())
     def wrapper(gm: GraphModule) -> PassResult:
@@ -100,6 +112,15 @@ class PassManager:
         steps: the maximum number of rounds; the passes end earlier once nothing changes.
         run_checks_after_each_pass: run the check behind each, not only in the end.
         suppress_check_failures: go on where the check fails.
+
+    Example:
+        >>> from rushlight.fx.experimental.proxy_tensor import make_fx
+        >>> from rushlight.fx.passes.cse_pass import CSEPass
+        >>> from rushlight.fx.passes.infra.pass_manager import PassManager
+        >>> net = make_fx(lambda x: x.sin() * x.sin())(torch.ones(2))
+        >>> result = PassManager(passes=[CSEPass()], steps=3)(net)
+        >>> str(result.graph_module.graph).count("aten.sin")
+        1
     """
 
     def __init__(

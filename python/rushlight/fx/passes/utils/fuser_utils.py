@@ -24,8 +24,18 @@ __all__ = [
 def topo_sort(nodes: NodeList) -> NodeList:
     """Sort nodes topologically.
 
+    Args:
+        nodes: the nodes, in any order.
+
     Raises:
         AssertionError: if some use each other.
+
+    Example:
+        >>> from rushlight.fx.passes.utils.fuser_utils import topo_sort
+        >>> net = torch.fx.symbolic_trace(lambda x: (x + 1) * 2)
+        >>> x, add, times, _ = net.graph.nodes
+        >>> topo_sort([times, add])
+        [add, mul]
     """
     waiting = dict.fromkeys(nodes)
     done: dict[Node, None] = {}
@@ -40,7 +50,18 @@ def topo_sort(nodes: NodeList) -> NodeList:
 
 
 def validate_partition(partition: NodeList) -> bool:
-    """Whether nodes can be one call: no path leads out of them and back in."""
+    """Whether nodes can be one call: no path leads out of them and back in.
+
+    Args:
+        partition: the nodes.
+
+    Example:
+        >>> from rushlight.fx.passes.utils.fuser_utils import validate_partition
+        >>> net = torch.fx.symbolic_trace(lambda x: (x + 1).neg() * 2)
+        >>> x, add, neg, times, _ = net.graph.nodes
+        >>> validate_partition([add, neg]), validate_partition([add, times])
+        (True, False)
+    """
     inside = set(partition)
     seen: set[Node] = set()
     way = [u for node in partition for u in node.users if u not in inside]
@@ -74,6 +95,14 @@ def fuse_as_graphmodule(
     Raises:
         AssertionError: if a node is not of the module or is called by nobody, or a way leads out
             of the nodes and back in.
+
+    Example:
+        >>> from rushlight.fx.passes.utils.fuser_utils import fuse_as_graphmodule
+        >>> net = torch.fx.symbolic_trace(lambda x: (x + 1) * 2)
+        >>> x, add, times, _ = net.graph.nodes
+        >>> part, inputs, outputs = fuse_as_graphmodule(net, [add, times], "Part")
+        >>> part(torch.zeros(2)), inputs, outputs
+        (tensor([2., 2.]), (x,), (mul,))
     """
     for node in nodes:
         if node.graph.owning_module is not gm:
@@ -126,6 +155,15 @@ def insert_subgm(
         orig_inputs: the nodes that it gets as inputs.
         orig_outputs: the nodes that its outputs replace.
         insertion_point: the node after which the call is inserted; the last output by default.
+
+    Example:
+        >>> from rushlight.fx.passes.utils import fuser_utils
+        >>> net = torch.fx.symbolic_trace(lambda x: (x + 1) * 2)
+        >>> x, add, times, _ = net.graph.nodes
+        >>> part, inputs, outputs = fuser_utils.fuse_as_graphmodule(net, [add, times], "part")
+        >>> made = fuser_utils.insert_subgm(net, part, inputs, outputs)
+        >>> [node.op for node in made.graph.nodes if node.users or node.op == "output"]
+        ['placeholder', 'call_function', 'call_module', 'output']
     """
     name = type(sub_gm).__name__
     gm.add_submodule(name, sub_gm)
@@ -146,7 +184,21 @@ def insert_subgm(
 
 
 def erase_nodes(gm: GraphModule, nodes: NodeList) -> None:
-    """Remove nodes without users, the last one first."""
+    """Remove nodes without users, the last one first.
+
+    Args:
+        gm: the module, changed in place.
+        nodes: the nodes, each behind those that it uses.
+
+    Example:
+        >>> from rushlight.fx.passes.utils.fuser_utils import erase_nodes
+        >>> net = torch.fx.symbolic_trace(lambda x: x + 1)
+        >>> _, add, output = net.graph.nodes
+        >>> output.args = (None,)
+        >>> erase_nodes(net, [add])
+        >>> [node.op for node in net.graph.nodes]
+        ['placeholder', 'output']
+    """
     for node in reversed(nodes):
         gm.graph.erase_node(node)
 
@@ -171,6 +223,14 @@ def fuse_by_partitions(
         partitions: the nodes, as keys.
         prefix: what the modules' names begin with.
         always_return_tuple: single results in tuples, too.
+
+    Example:
+        >>> from rushlight.fx.passes.utils.fuser_utils import fuse_by_partitions
+        >>> net = torch.fx.symbolic_trace(lambda x: (x + 1) * 2)
+        >>> x, add, times, _ = net.graph.nodes
+        >>> made = fuse_by_partitions(net, [{add: None, times: None}])
+        >>> [node.target for node in made.graph.nodes]
+        ['x', 'fused_0', 'output']
     """
     for i, partition in enumerate(partitions):
         _fuse(gm, partition, f"{prefix}{i}", always_return_tuple)

@@ -18,7 +18,17 @@ __all__ = ["InternalMatch", "SubgraphMatcher"]
 
 @dataclass
 class InternalMatch:
-    """A match of a pattern."""
+    """A match of a pattern.
+
+    Args:
+        anchors: the nodes at which the match was found, those of the pattern's results.
+        nodes_map: from nodes of the pattern to those of the graph.
+        placeholder_nodes: what stands for the pattern's inputs.
+        returning_nodes: what stands for its results.
+        name_node_map: nodes by name, where the pattern names some.
+
+    For an example see `fx.passes.utils.matcher_utils.SubgraphMatcher`.
+    """
 
     anchors: list[Node]  # the nodes of the pattern that were looked for first
     nodes_map: dict[Node, Any] = field(default_factory=dict)  # by node of the pattern what it is
@@ -40,6 +50,14 @@ class SubgraphMatcher:
     Raises:
         ValueError: the pattern has no nodes.
         AssertionError: a node of it is used by nobody.
+
+    Example:
+        >>> from rushlight.fx.passes.utils.matcher_utils import SubgraphMatcher
+        >>> pattern = torch.fx.symbolic_trace(lambda a: torch.relu(a + 1)).graph
+        >>> graph = torch.fx.symbolic_trace(lambda x: torch.relu(x.sum() + 1) * 3).graph
+        >>> (match,) = SubgraphMatcher(pattern).match(graph)
+        >>> match.placeholder_nodes, match.returning_nodes
+        ([sum_1], [relu])
     """
 
     def __init__(

@@ -42,6 +42,17 @@ class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
 
     Args:
         pattern_gm: the module, which loses the dict; the rest as for `SubgraphMatcher`.
+
+    Example:
+        >>> from rushlight.fx.passes.utils import matcher_with_name_node_map_utils as matchers
+        >>> def pattern(a):
+        ...     more = a + 1
+        ...     return torch.relu(more), {"more": more}
+        >>> wanted = torch.fx.symbolic_trace(pattern)
+        >>> graph = torch.fx.symbolic_trace(lambda x: torch.relu(x.sum() + 1)).graph
+        >>> (match,) = matchers.SubgraphMatcherWithNameNodeMap(wanted).match(graph)
+        >>> match.name_node_map
+        {'more': add}
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,17 @@ __all__ = ["SourcePartition", "check_subgraphs_connected", "get_source_partition
 
 @dataclass
 class SourcePartition:
-    """The nodes of one call of a function or module."""
+    """The nodes of one call of a function or module.
+
+    Args:
+        nodes: the nodes.
+        source: the function, or the class of the module.
+        input_nodes: nodes outside that they use.
+        output_nodes: those of them that others use.
+        params: those that read parameters.
+
+    For an example see `fx.passes.utils.source_matcher_utils.get_source_partitions`.
+    """
 
     nodes: list[Node]
     source: Any
@@ -43,7 +54,8 @@ def _origins(node: Node, wanted: list[Any]) -> Iterator[tuple[Any, str]]:
         for source in wanted:
             if isinstance(source, type):
                 full = f"{source.__module__}.{source.__qualname__}"
-                fits = issubclass(kind, source) if isinstance(kind, type) else kind == full
+                names = full, re.sub("^rushlight\\b", "torch", full)  # graphs of `export` say torch
+                fits = issubclass(kind, source) if isinstance(kind, type) else kind in names
             else:
                 fits = kind == source
             if fits:
@@ -75,6 +87,15 @@ def get_source_partitions(
         graph: the graph.
         wanted_sources: functions and classes of modules.
         filter_fn: must be true of all nodes of a call.
+
+    Example:
+        >>> from rushlight.fx.passes.utils import source_matcher_utils as sources
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
+        >>> graph = torch.export.export(net, (torch.ones(2, 4),)).graph
+        >>> found = sources.get_source_partitions(graph, [torch.nn.Linear, torch.nn.ReLU])
+        >>> (linear,), (relu,) = found[torch.nn.Linear], found[torch.nn.ReLU]
+        >>> sources.check_subgraphs_connected(linear, relu)
+        True
     """
     calls: dict[Any, dict[str, list[Node]]] = {}
     for node in graph.nodes:
@@ -91,5 +112,12 @@ def get_source_partitions(
 
 
 def check_subgraphs_connected(subgraph1: SourcePartition, subgraph2: SourcePartition) -> bool:
-    """Whether a node of the second partition uses a node of the first."""
+    """Whether a node of the second partition uses a node of the first.
+
+    Args:
+        subgraph1: the first partition.
+        subgraph2: the second.
+
+    For an example see `fx.passes.utils.source_matcher_utils.get_source_partitions`.
+    """
     return any(user in subgraph2.nodes for node in subgraph1.nodes for user in node.users)

@@ -99,7 +99,7 @@ class Measurement:
     number_per_run: int
     raw_times: list[float]
     task_spec: TaskSpec
-    metadata: dict | None = None
+    metadata: dict[str, Any] | None = None
 
     @property
     def times(self):
@@ -230,7 +230,7 @@ def _quantile(ordered: list[float], q: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def select_unit(t: Any) -> Any:
+def select_unit(t: Any) -> tuple[str, float]:
     """The unit in which to show seconds, and its length.
 
     Args:
@@ -259,7 +259,7 @@ def unit_to_english(u: Any) -> str:
     return {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}[u]
 
 
-def trim_sigfig(x: Any, n: int) -> Any:
+def trim_sigfig(x: Any, n: int) -> float:
     """Round x to n significant digits.
 
     Args:
@@ -278,7 +278,7 @@ def trim_sigfig(x: Any, n: int) -> Any:
     return round(x / scale) * scale
 
 
-def ordered_unique(elements: Any) -> Any:
+def ordered_unique(elements: Any) -> list[Any]:
     """The distinct elements in the order in which they first appear.
 
     Args:
@@ -292,7 +292,7 @@ def ordered_unique(elements: Any) -> Any:
 
 
 @contextlib.contextmanager
-def set_torch_threads(n):
+def set_torch_threads(n: int):
     """A context manager in which ops use n threads.
 
     Args:

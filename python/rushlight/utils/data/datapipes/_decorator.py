@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from .datapipe import IterDataPipe, MapDataPipe
 
@@ -21,6 +21,7 @@ __all__ = [
     "runtime_validation_disabled",
 ]
 
+_Pipe = TypeVar("_Pipe")
 _determinism = False
 _validates = True
 
@@ -49,7 +50,7 @@ class functional_datapipe:
         self.name = name
         self.enable_df_api_tracing = enable_df_api_tracing
 
-    def __call__(self, cls: Any) -> Any:
+    def __call__(self, cls: type[_Pipe]) -> type[_Pipe]:
         for kind in (IterDataPipe, MapDataPipe):
             if isinstance(cls, type) and issubclass(cls, kind):
                 kind.register_datapipe_as_function(self.name, cls)
@@ -113,7 +114,7 @@ class non_deterministic:
         return self._class(*args, **kwargs)
 
 
-def argument_validation(f: Callable[..., Any]) -> Any:
+def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     """Checks that arguments whose type is said to be a datapipe are one.
 
     Args:
@@ -160,7 +161,7 @@ def runtime_validation_disabled():
         _validates = before
 
 
-def runtime_validation(f: Callable[..., Any]) -> Any:
+def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     """Checks that what a pipe's `__iter__` gives has the type of the elements it was declared for.
 
     Only plain classes can be checked: `Iterator[int]`.

@@ -4,6 +4,7 @@
 
 # its modules are names of the package
 
+from rushlight._texts.docstrings import describe_forwards as _describe_forwards
 from .faster_rcnn import *  # noqa: F403
 from .fcos import *  # noqa: F403
 from .keypoint_rcnn import *  # noqa: F403
@@ -11,3 +12,5 @@ from .mask_rcnn import *  # noqa: F403
 from .retinanet import *  # noqa: F403
 from .ssd import *  # noqa: F403
 from .ssdlite import *  # noqa: F403
+
+_describe_forwards(globals())

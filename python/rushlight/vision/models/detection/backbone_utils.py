@@ -45,6 +45,7 @@ class BackboneWithFPN(nn.Module):
         self.out_channels = out_channels
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
+        """The maps of the pyramid by name."""
         return self.fpn(self.body(x))
 
 

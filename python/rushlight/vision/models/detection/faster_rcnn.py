@@ -14,7 +14,7 @@ from rushlight import Tensor, nn
 from ...ops.misc import Conv2dNormActivation, FrozenBatchNorm2d
 from ...ops.poolers import MultiScaleRoIAlign
 from .. import mobilenetv3, resnet
-from .._api import builder, weights_enum
+from .._api import Made, builder, weights_enum
 from .._utils import he_normal
 from . import _utils
 from .anchor_utils import AnchorGenerator as AnchorGenerator
@@ -272,7 +272,7 @@ def _on_mobilenet(
 
 def _make(
     name: str, title: str, backbone: Any, make: Callable[..., FasterRCNN], *settings: Any
-) -> tuple[Any, Any]:
+) -> Made[FasterRCNN]:
     weights = weights_enum(
         f"FasterRCNN_{title}_FPN{'_V2' if name.endswith('v2') else ''}_Weights", __name__
     )

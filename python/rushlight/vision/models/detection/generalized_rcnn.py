@@ -40,6 +40,7 @@ class GeneralizedRCNN(nn.Module):
     def forward(
         self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None
     ) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
+        """Losses in training, a dict of boxes, scores and labels for each image in evaluation."""
         if self.training:
             _utils.check_targets(targets)
         batch, wanted = self.transform(images, targets)

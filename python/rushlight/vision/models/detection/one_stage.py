@@ -155,6 +155,7 @@ class OneStageDetector(nn.Module):
     def forward(
         self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None
     ) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
+        """Losses in training, a dict of boxes, scores and labels for each image in evaluation."""
         if self.training:
             _utils.check_targets(targets)
         sizes = [(image.shape[-2], image.shape[-1]) for image in images]

@@ -14,7 +14,7 @@ from ...ops.feature_pyramid_network import LastLevelP6P7
 from ...ops.losses import generalized_box_iou_loss, sigmoid_focal_loss
 from ...ops.misc import Conv2dNormActivation
 from .. import resnet
-from .._api import builder, weights_enum
+from .._api import Made, builder, weights_enum
 from .._utils import normal
 from . import _utils
 from .anchor_utils import AnchorGenerator
@@ -276,7 +276,7 @@ def _prepare(weights: Any, kwargs: dict[str, Any]) -> Callable[[Any], None] | No
     return partial(_utils.overwrite_eps, eps=0.0) if weights is not None else None
 
 
-def _make(version: int) -> tuple[Any, Any]:
+def _make(version: int) -> Made[RetinaNet]:
     suffix = "_v2" if version == 2 else ""
     weights = weights_enum(f"RetinaNet_ResNet50_FPN{suffix.upper()}_Weights", __name__)
     name = f"retinanet_resnet50_fpn{suffix}"

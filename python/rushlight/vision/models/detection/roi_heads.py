@@ -461,6 +461,7 @@ class RoIHeads(nn.Module):
         image_shapes: list[tuple[int, int]],
         targets: list[dict[str, Tensor]] | None = None,
     ) -> tuple[list[dict[str, Tensor]], dict[str, Tensor]]:
+        """Boxes, scores and labels of each image in evaluation, and losses in training."""
         matched: list[Tensor] = []
         labels: list[Tensor] = []
         wanted: list[Tensor] = []

@@ -57,6 +57,7 @@ class RPNHead(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
     def forward(self, x: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """Scores and shifts of the anchors at each place, a map for each level."""
         hidden = [self.conv(each) for each in x]
         return [self.cls_logits(h) for h in hidden], [self.bbox_pred(h) for h in hidden]
 
@@ -232,6 +233,7 @@ class RegionProposalNetwork(nn.Module):
         features: dict[str, Tensor],
         targets: list[dict[str, Tensor]] | None = None,
     ) -> tuple[list[Tensor], dict[str, Tensor]]:
+        """Boxes of each image in which something may be, and losses in training."""
         maps = [*features.values()]
         by_map = self.head(maps)
         anchors = self.anchor_generator(images, maps)

@@ -90,6 +90,7 @@ class GeneralizedRCNNTransform(nn.Module):
     def forward(
         self, images: list[Tensor], targets: list[Target] | None = None
     ) -> tuple[ImageList, list[Target] | None]:
+        """The images, normalised and scaled, as one batch, and the targets scaled like them."""
         images = list(images)
         made: list[Target] | None = None if targets is None else [dict(t) for t in targets]
         for i, image in enumerate(images):

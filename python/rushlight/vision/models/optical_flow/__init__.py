@@ -2,4 +2,7 @@
 
 # its modules are names of the package
 
+from rushlight._texts.docstrings import describe_forwards as _describe_forwards
 from .raft import *  # noqa: F403
+
+_describe_forwards(globals())

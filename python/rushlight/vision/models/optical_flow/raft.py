@@ -12,7 +12,7 @@ import rushlight.nn.functional as F
 from rushlight import Tensor, nn
 
 from ...ops.misc import Conv2dNormActivation
-from .._api import builder, weights_enum
+from .._api import Made, builder, weights_enum
 from .._utils import init_layers
 
 _Norm = Callable[..., nn.Module] | None
@@ -417,7 +417,7 @@ def _raft(
     )
 
 
-def _make(size: str, *settings: Any) -> tuple[Any, Any]:
+def _make(size: str, *settings: Any) -> Made[RAFT]:
     weights = weights_enum(f"Raft_{size}_Weights", __name__)
     name = f"raft_{size.lower()}"
     return weights, builder(name, weights, _raft, *settings, module=__name__, classes=False)

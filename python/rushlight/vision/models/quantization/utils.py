@@ -8,7 +8,7 @@ from typing import Any
 from rushlight import nn
 from rushlight.nn.utils.fusion import fuse_conv_bn_eval
 
-from .._api import get_model_builder, get_weight, register, weights_enum
+from .._api import Made, get_model_builder, get_weight, register, weights_enum
 
 __all__: list[str] = []
 
@@ -39,7 +39,7 @@ class Quantizable(nn.Module):
         fuse_convolutions(self)
 
 
-def make(title: str, kinds: dict[type, type], module: str) -> tuple[Any, Any]:
+def make(title: str, kinds: dict[type, type], module: str) -> Made[Quantizable]:
     """Weights and the function of a network: the plain one with modules of `kinds`."""
     weights = weights_enum(f"{title}_QuantizedWeights", module)
     for member in weights:

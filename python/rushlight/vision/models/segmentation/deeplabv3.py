@@ -1,6 +1,6 @@
 """DeepLab v3 (Chen 2017): dilated convolutions of several rates in parallel."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import rushlight as torch
@@ -100,7 +100,7 @@ DeepLabV3_MobileNet_V3_Large_Weights = weights_enum(
 )
 _how: dict[str, Any] = {"module": __name__, "prepare": prepare_with_aux}
 _what = DeepLabV3, DeepLabHead
-deeplabv3_resnet50 = builder(
+deeplabv3_resnet50: Callable[..., DeepLabV3] = builder(
     "deeplabv3_resnet50",
     DeepLabV3_ResNet50_Weights,
     on_resnet,
@@ -109,7 +109,7 @@ deeplabv3_resnet50 = builder(
     **_how,
     backbone=resnet.ResNet50_Weights.IMAGENET1K_V1,
 )
-deeplabv3_resnet101 = builder(
+deeplabv3_resnet101: Callable[..., DeepLabV3] = builder(
     "deeplabv3_resnet101",
     DeepLabV3_ResNet101_Weights,
     on_resnet,

@@ -38,7 +38,7 @@ def on_resnet(
 FCN_ResNet50_Weights = weights_enum("FCN_ResNet50_Weights", __name__)
 FCN_ResNet101_Weights = weights_enum("FCN_ResNet101_Weights", __name__)
 _how: dict[str, Any] = {"module": __name__, "prepare": prepare_with_aux}
-fcn_resnet50 = builder(
+fcn_resnet50: Callable[..., FCN] = builder(
     "fcn_resnet50",
     FCN_ResNet50_Weights,
     on_resnet,
@@ -48,7 +48,7 @@ fcn_resnet50 = builder(
     **_how,
     backbone=resnet.ResNet50_Weights.IMAGENET1K_V1,
 )
-fcn_resnet101 = builder(
+fcn_resnet101: Callable[..., FCN] = builder(
     "fcn_resnet101",
     FCN_ResNet101_Weights,
     on_resnet,

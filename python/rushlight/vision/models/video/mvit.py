@@ -14,7 +14,7 @@ from rushlight import Tensor, fx, nn
 
 from ...ops.dropping import StochasticDepth
 from ...ops.misc import MLP
-from .._api import builder, weights_enum
+from .._api import Made, builder, weights_enum
 from .._utils import depth_rates
 
 Size = tuple[int, int, int]  # frames, rows, columns
@@ -431,7 +431,7 @@ def _mvit(version: int, **kwargs: Any) -> MViT:
     return MViT(block_setting=_blocks(inputs, outputs, second), **{**usual, **kwargs})
 
 
-def _make(name: str, version: int) -> tuple[Any, Any]:
+def _make(name: str, version: int) -> Made[MViT]:
     weights = weights_enum(f"MViT_{name.upper()}_Weights", __name__)
     return weights, builder(f"mvit_{name}", weights, _mvit, version, module=__name__)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight import Tensor, nn
 
-from .._api import builder, weights_enum
+from .._api import Made, builder, weights_enum
 from .._utils import init_layers, normal
 
 
@@ -210,7 +210,7 @@ class VideoResNet(nn.Module):
         return self.fc(self.avgpool(x).flatten(1))
 
 
-def _make(name: str, convs: list[type], stem: type) -> tuple[Any, Any]:
+def _make(name: str, convs: list[type], stem: type) -> Made[VideoResNet]:
     weights = weights_enum(f"{name}_Weights", __name__)
     settings = BasicBlock, convs, [2, 2, 2, 2], stem
     return weights, builder(name.lower(), weights, VideoResNet, *settings, module=__name__)

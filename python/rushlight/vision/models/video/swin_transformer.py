@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rushlight.nn.functional as F
 from rushlight import Tensor, fx, nn
 
-from .._api import builder, weights_enum
+from .._api import Made, builder, weights_enum
 from ..swin_transformer import (
     PatchMerging,
     ShiftedWindowAttention,
@@ -193,7 +193,7 @@ def _swin3d(width: int, depth: int, heads: int, **kwargs: Any) -> SwinTransforme
     return SwinTransformer3d([2, 4, 4], width, [2, 2, depth, 2], counts, [8, 7, 7], **kwargs)
 
 
-def _make(size: str, *settings: int) -> tuple[Any, Any]:
+def _make(size: str, *settings: int) -> Made[SwinTransformer3d]:
     weights = weights_enum(f"Swin3D_{size.upper()}_Weights", __name__)
     return weights, builder(f"swin3d_{size}", weights, _swin3d, *settings, module=__name__)
 

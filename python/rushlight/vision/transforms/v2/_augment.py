@@ -45,6 +45,7 @@ class _Augment(Transform):
         self._fill = fills_by_kind(fill)
 
     def forward(self, *inputs: Any) -> Any:
+        """The sample, whose images and videos are changed."""
         flat, spec = tree_flatten(sample_of(inputs))
         found = []
         for i, wanted in enumerate(self._needs_transform_list(flat)):

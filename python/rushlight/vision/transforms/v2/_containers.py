@@ -54,6 +54,7 @@ class Compose(_Container):
         self.transforms = _check_transforms(transforms)
 
     def forward(self, *inputs: Any) -> Any:
+        """The sample after all transforms, in order."""
         return _in_turn(self.transforms, inputs)
 
 
@@ -80,6 +81,7 @@ class RandomApply(_Container):
         self.p = p
 
     def forward(self, *inputs: Any) -> Any:
+        """The sample after all transforms, or as it is."""
         if rushlight.rand(1) >= self.p:
             return sample_of(inputs)
         return _in_turn(self.transforms, inputs)
@@ -112,6 +114,7 @@ class RandomChoice(Transform):
         self.p = [weight / sum(p) for weight in p]
 
     def forward(self, *inputs: Any) -> Any:
+        """The sample after one of the transforms."""
         chosen = int(rushlight.multinomial(rushlight.tensor(self.p), 1))
         return self.transforms[chosen](*inputs)
 
@@ -134,5 +137,6 @@ class RandomOrder(Transform):
         self.transforms = transforms
 
     def forward(self, *inputs: Any) -> Any:
+        """The sample after all transforms, in a random order."""
         order = rushlight.randperm(len(self.transforms)).tolist()
         return _in_turn([self.transforms[i] for i in order], inputs)

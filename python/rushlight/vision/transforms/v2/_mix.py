@@ -122,6 +122,7 @@ class _BatchMix(Transform):
         return labels
 
     def forward(self, *inputs: Any) -> Any:
+        """The batch, mixed with itself in another order; labels become probabilities."""
         sample = sample_of(inputs)
         flat, spec = tree_flatten(sample)
         wanted = self._needs_transform_list(flat)

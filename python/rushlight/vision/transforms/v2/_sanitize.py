@@ -41,6 +41,7 @@ class _Sanitize(Transform):
         return labels
 
     def forward(self, *inputs: Any) -> Any:
+        """The sample without the boxes or points that do not count, and without their labels."""
         sample = sample_of(inputs)
         labels = self._labels(sample)
         flat, spec = tree_flatten(sample)

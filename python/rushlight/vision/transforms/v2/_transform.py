@@ -106,6 +106,7 @@ class Sometimes(Transform):
         self.p = p
 
     def forward(self, *inputs: Any) -> Any:
+        """The sample, changed with the probability `p`."""
         sample = sample_of(inputs)
         flat, spec = tree_flatten(sample)
         self.check_inputs(flat)

@@ -2,5 +2,8 @@
 step.
 """
 
+from rushlight._texts.docstrings import describe_forwards as _describe_forwards
 from rushlight.ao.nn.intrinsic.qat.modules import *  # noqa: F403
 from rushlight.ao.nn.intrinsic.qat.modules import __all__ as __all__
+
+_describe_forwards(globals())

@@ -114,19 +114,19 @@ class _ConvBnNd(_WithNorm, nn.modules.conv._ConvNd):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
         padding: int | Sequence[int] | str = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
-        bias=None,
-        padding_mode="zeros",
+        bias: bool | None = None,
+        padding_mode: str = "zeros",
         eps: float = 1e-05,
         momentum: float | None = 0.1,
-        freeze_bn=False,
-        qconfig=None,
+        freeze_bn: bool = False,
+        qconfig: Any = None,
     ) -> None:
         self._CONV.__init__(
             self,
@@ -255,13 +255,13 @@ class LinearBn1d(_WithNorm, nn.Linear):
 
     def __init__(
         self,
-        in_features,
-        out_features,
-        bias=True,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
         eps: float = 1e-05,
         momentum: float | None = 0.1,
-        freeze_bn=False,
-        qconfig=None,
+        freeze_bn: bool = False,
+        qconfig: Any = None,
     ) -> None:
         nn.Linear.__init__(self, in_features, out_features, bias)
         norm = nn.BatchNorm1d(out_features, eps, momentum, True, True)
@@ -330,7 +330,7 @@ class LinearReLU(_ReLU, qat.Linear):
     _FLOAT_MODULE = intrinsic.LinearReLU
 
 
-def update_bn_stats(mod):
+def update_bn_stats(mod: nn.Module):
     """Let the batch norm of `mod`, if it has one, normalise by the batch; for `apply`.
 
     Args:
@@ -342,7 +342,7 @@ def update_bn_stats(mod):
         mod.update_bn_stats()
 
 
-def freeze_bn_stats(mod):
+def freeze_bn_stats(mod: nn.Module):
     """Let the batch norm of `mod`, if it has one, normalise by running statistics; for `apply`.
 
     Args:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...sampler import SequentialSampler
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe, ShuffledPipe, length_of
@@ -24,7 +26,11 @@ class SamplerIterDataPipe(IterDataPipe):
     """
 
     def __init__(
-        self, datapipe, sampler=SequentialSampler, sampler_args=None, sampler_kwargs=None
+        self,
+        datapipe: Any,
+        sampler=SequentialSampler,
+        sampler_args: tuple[Any, ...] | None = None,
+        sampler_kwargs: dict[str, Any] | None = None,
     ) -> None:
         self.datapipe = datapipe
         self.sampler_args = () if sampler_args is None else sampler_args
@@ -53,7 +59,7 @@ class ShufflerIterDataPipe(ShuffledPipe):
         [0, 1, 2]
     """
 
-    def __init__(self, datapipe, *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
+    def __init__(self, datapipe: Any, *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
         if buffer_size <= 0:
             raise ValueError("buffer_size should be larger than 0")
         self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level)

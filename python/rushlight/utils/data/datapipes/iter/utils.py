@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
+from typing import Any
 
 from rushlight._warnings import warn
 
@@ -24,7 +26,7 @@ class IterableWrapperIterDataPipe(IterDataPipe):
         [1, 2]
     """
 
-    def __init__(self, iterable, deepcopy: bool = True) -> None:
+    def __init__(self, iterable: Iterable[Any], deepcopy: bool = True) -> None:
         self.iterable = iterable
         self.deepcopy = deepcopy
 

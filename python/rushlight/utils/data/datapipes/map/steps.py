@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from typing import Any
 
 from .._decorator import functional_datapipe
 from ..datapipe import BatchedPipe, MapDataPipe, ShuffledPipe, length_of
@@ -30,7 +32,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
         1
     """
 
-    def __init__(self, sequence, deepcopy: bool = True) -> None:
+    def __init__(self, sequence: Any, deepcopy: bool = True) -> None:
         self.sequence = copy.deepcopy(sequence) if deepcopy else sequence
 
     def __getitem__(self, index):
@@ -114,7 +116,7 @@ class MapperMapDataPipe(MapDataPipe):
         9
     """
 
-    def __init__(self, datapipe, fn=lambda sample: sample) -> None:
+    def __init__(self, datapipe: Any, fn=lambda sample: sample) -> None:
         self.datapipe = datapipe
         self.fn = fn
 
@@ -158,7 +160,7 @@ class ShufflerIterDataPipe(ShuffledPipe):
         [0, 1, 2]
     """
 
-    def __init__(self, datapipe, *, indices=None) -> None:
+    def __init__(self, datapipe: Any, *, indices: Sequence[Any] | None = None) -> None:
         self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else indices
         super().__init__()

@@ -15,7 +15,7 @@ from rushlight.vision.tv_tensors import Image
 
 from ... import _pictures, _tensors
 from ... import functional as F
-from ._registry import IMAGES, Input, call, kernel, rename_input
+from ._registry import IMAGES, Input, Still, call, kernel, rename_input
 
 _STILLS = (Tensor, Picture, Image)  # videos pass transforms between grey and colours as they are
 
@@ -56,7 +56,7 @@ to_grayscale = rgb_to_grayscale
 
 
 @kernel(rgb_to_grayscale, *_STILLS)
-def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
+def rgb_to_grayscale_image(image: Still, num_output_channels: int = 1) -> Still:
     """`rgb_to_grayscale` of an image; ValueError unless it has one channel or three."""
     if isinstance(image, Tensor) and F.get_dimensions(image)[0] not in (1, 3):
         raise ValueError(f"Grey is made of 1 or 3 channels, but found {image.shape[-3]}")
@@ -80,7 +80,7 @@ def grayscale_to_rgb(inpt: Input) -> Input:
 
 
 @kernel(grayscale_to_rgb, *_STILLS)
-def grayscale_to_rgb_image(image: Any) -> Any:
+def grayscale_to_rgb_image(image: Still) -> Still:
     """`grayscale_to_rgb` of an image."""
     if not isinstance(image, Tensor):
         return image.convert("RGB")
@@ -103,7 +103,7 @@ def adjust_brightness(inpt: Input, brightness_factor: float) -> Input:
 
 
 @kernel(adjust_brightness, *IMAGES)
-def adjust_brightness_image(image: Any, brightness_factor: float) -> Any:
+def adjust_brightness_image(image: Still, brightness_factor: float) -> Still:
     """`adjust_brightness` of an image."""
     return F.adjust_brightness(image, brightness_factor)
 
@@ -128,7 +128,7 @@ def adjust_saturation(inpt: Input, saturation_factor: float) -> Input:
 
 
 @kernel(adjust_saturation, *IMAGES)
-def adjust_saturation_image(image: Any, saturation_factor: float) -> Any:
+def adjust_saturation_image(image: Still, saturation_factor: float) -> Still:
     """`adjust_saturation` of an image."""
     return F.adjust_saturation(image, saturation_factor)
 
@@ -152,7 +152,7 @@ def adjust_contrast(inpt: Input, contrast_factor: float) -> Input:
 
 
 @kernel(adjust_contrast, *IMAGES)
-def adjust_contrast_image(image: Any, contrast_factor: float) -> Any:
+def adjust_contrast_image(image: Still, contrast_factor: float) -> Still:
     """`adjust_contrast` of an image."""
     return F.adjust_contrast(image, contrast_factor)
 
@@ -178,7 +178,7 @@ def adjust_sharpness(inpt: Input, sharpness_factor: float) -> Input:
 
 
 @kernel(adjust_sharpness, *IMAGES)
-def adjust_sharpness_image(image: Any, sharpness_factor: float) -> Any:
+def adjust_sharpness_image(image: Still, sharpness_factor: float) -> Still:
     """`adjust_sharpness` of an image."""
     return F.adjust_sharpness(image, sharpness_factor)
 
@@ -203,7 +203,7 @@ def adjust_hue(inpt: Input, hue_factor: float) -> Input:
 
 
 @kernel(adjust_hue, *IMAGES)
-def adjust_hue_image(image: Any, hue_factor: float) -> Any:
+def adjust_hue_image(image: Still, hue_factor: float) -> Still:
     """`adjust_hue` of an image."""
     return F.adjust_hue(image, hue_factor)
 
@@ -228,7 +228,7 @@ def adjust_gamma(inpt: Input, gamma: float, gain: float = 1) -> Input:
 
 
 @kernel(adjust_gamma, *IMAGES)
-def adjust_gamma_image(image: Any, gamma: float, gain: float = 1) -> Any:
+def adjust_gamma_image(image: Still, gamma: float, gain: float = 1) -> Still:
     """`adjust_gamma` of an image, with any number of channels."""
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
@@ -254,7 +254,7 @@ def posterize(inpt: Input, bits: int) -> Input:
 
 
 @kernel(posterize, *IMAGES)
-def posterize_image(image: Any, bits: int) -> Any:
+def posterize_image(image: Still, bits: int) -> Still:
     """`posterize` of an image of any dtype."""
     if not isinstance(bits, int) or not 0 <= bits <= 8:
         raise TypeError(f"bits must be a positive integer of at most 8, or 0, not {bits}")
@@ -281,7 +281,7 @@ def solarize(inpt: Input, threshold: float) -> Input:
 
 
 @kernel(solarize, *IMAGES)
-def solarize_image(image: Any, threshold: float) -> Any:
+def solarize_image(image: Still, threshold: float) -> Still:
     """`solarize` of an image."""
     _check_levels(image)
     return _place(image).solarize(image, threshold)
@@ -305,7 +305,7 @@ def autocontrast(inpt: Input) -> Input:
 
 
 @kernel(autocontrast, *IMAGES)
-def autocontrast_image(image: Any) -> Any:
+def autocontrast_image(image: Still) -> Still:
     """`autocontrast` of an image."""
     if isinstance(image, Tensor):
         _tensors.check_planes(image)
@@ -331,7 +331,7 @@ def equalize(inpt: Input) -> Input:
 
 
 @kernel(equalize, *IMAGES)
-def equalize_image(image: Any) -> Any:
+def equalize_image(image: Still) -> Still:
     """`equalize` of an image of any dtype, in steps of bytes."""
     if isinstance(image, Tensor) and image.numel() == 0:
         return image
@@ -357,7 +357,7 @@ def invert(inpt: Input) -> Input:
 
 
 @kernel(invert, *IMAGES)
-def invert_image(image: Any) -> Any:
+def invert_image(image: Still) -> Still:
     """`invert` of an image."""
     _check_levels(image)
     return _place(image).invert(image)
@@ -382,7 +382,7 @@ def permute_channels(inpt: Input, permutation: Sequence[int]) -> Input:
 
 
 @kernel(permute_channels, *IMAGES)
-def permute_channels_image(image: Any, permutation: Sequence[int]) -> Any:
+def permute_channels_image(image: Still, permutation: Sequence[int]) -> Still:
     """`permute_channels` of an image; ValueError unless there is a number for each channel."""
     if not isinstance(image, Tensor):
         return F.to_pil_image(permute_channels_image(F.pil_to_tensor(image), permutation))

@@ -18,7 +18,7 @@ from ... import _pictures, _tensors
 from ... import functional as F
 from ..._modes import InterpolationMode, mode_of_name
 from . import _places as P
-from ._registry import IMAGES, Input, call, kernel, rename_input
+from ._registry import IMAGES, Input, Still, call, kernel, rename_input
 from ._warps import (  # noqa: F401  # torchvision has them here
     elastic,
     elastic_image,
@@ -53,7 +53,7 @@ def horizontal_flip(inpt: Input) -> Input:
 
 
 @kernel(horizontal_flip, *IMAGES, Mask)
-def horizontal_flip_image(image: Any) -> Any:
+def horizontal_flip_image(image: Still) -> Still:
     """`horizontal_flip` of an image."""
     return F.hflip(image)
 
@@ -80,7 +80,7 @@ def vertical_flip(inpt: Input) -> Input:
 
 
 @kernel(vertical_flip, *IMAGES, Mask)
-def vertical_flip_image(image: Any) -> Any:
+def vertical_flip_image(image: Still) -> Still:
     """`vertical_flip` of an image."""
     return F.vflip(image)
 
@@ -131,12 +131,12 @@ def resize(
 
 @kernel(resize, *IMAGES)
 def resize_image(
-    image: Any,
+    image: Still,
     size: Any,
     interpolation: Any = _BILINEAR,
     max_size: int | None = None,
     antialias: bool | None = True,
-) -> Any:
+) -> Still:
     """`resize` of an image. Bytes are mixed by whole numbers."""
     mode = mode_of_name(interpolation)
     have = F.get_dimensions(image)[1:]
@@ -216,7 +216,7 @@ def affine(
 
 @kernel(affine, *IMAGES)
 def affine_image(
-    image: Any,
+    image: Still,
     angle: float,
     translate: Any,
     scale: float,
@@ -224,7 +224,7 @@ def affine_image(
     interpolation: Any = _NEAREST,
     fill: Any = None,
     center: Any = None,
-) -> Any:
+) -> Still:
     """`affine` of an image."""
     mode = mode_of_name(interpolation)
     return F.affine(image, angle, translate, scale, shear, mode, fill, center)
@@ -288,13 +288,13 @@ def rotate(
 
 @kernel(rotate, *IMAGES)
 def rotate_image(
-    image: Any,
+    image: Still,
     angle: float,
     interpolation: Any = _NEAREST,
     expand: bool = False,
     center: Any = None,
     fill: Any = None,
-) -> Any:
+) -> Still:
     """`rotate` of an image. A quarter turn of a tensor mixes no pixels if the result holds all."""
     if isinstance(image, Tensor):
         angle = angle % 360
@@ -323,7 +323,7 @@ kernel(rotate, BoundingBoxes)(P.rotate_bounding_boxes)
 # ---- parts ----
 
 
-def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
+def pad(inpt: Input, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Input:
     """Pad the input with pixels, or crop it where numbers are negative.
 
     Args:
@@ -342,7 +342,9 @@ def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant
 
 
 @kernel(pad, *IMAGES)
-def pad_image(image: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
+def pad_image(
+    image: Still, padding: Any, fill: Any = None, padding_mode: str = "constant"
+) -> Still:
     """Of an image."""
     if not isinstance(image, Tensor):
         return F.pad(image, padding, 0 if fill is None else fill, padding_mode)
@@ -394,7 +396,7 @@ def crop(inpt: Input, top: int, left: int, height: int, width: int) -> Input:
 
 
 @kernel(crop, *IMAGES, Mask)
-def crop_image(image: Any, top: int, left: int, height: int, width: int) -> Any:
+def crop_image(image: Still, top: int, left: int, height: int, width: int) -> Still:
     """`crop` of an image."""
     return F.crop(image, top, left, height, width)
 
@@ -422,7 +424,7 @@ def center_crop(inpt: Input, output_size: Any) -> Input:
 
 
 @kernel(center_crop, *IMAGES, Mask)
-def center_crop_image(image: Any, output_size: Any) -> Any:
+def center_crop_image(image: Still, output_size: Any) -> Still:
     """`center_crop` of an image."""
     return F.center_crop(image, output_size)
 
@@ -475,7 +477,7 @@ def resized_crop(
 
 @kernel(resized_crop, *IMAGES)
 def resized_crop_image(
-    image: Any,
+    image: Still,
     top: int,
     left: int,
     height: int,
@@ -483,7 +485,7 @@ def resized_crop_image(
     size: Any,
     interpolation: Any = _BILINEAR,
     antialias: bool | None = True,
-) -> Any:
+) -> Still:
     """`resized_crop` of an image."""
     part = F.crop(image, top, left, height, width)
     return resize_image(part, size, interpolation, antialias=antialias)
@@ -520,7 +522,7 @@ def five_crop(inpt: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
 
 
 @kernel(five_crop, *IMAGES)
-def five_crop_image(image: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
+def five_crop_image(image: Still, size: Any) -> tuple[Still, Still, Still, Still, Still]:
     """`five_crop` of an image."""
     return F.five_crop(image, size)
 
@@ -528,7 +530,7 @@ def five_crop_image(image: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
 five_crop_video = rename_input(five_crop_image, "video")
 
 
-def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> tuple:
+def ten_crop(inpt: Input, size: Any, vertical_flip: bool = False) -> tuple[Input, ...]:
     """`five_crop` of an image and of the flipped image.
 
     Args:
@@ -545,7 +547,7 @@ def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> tuple:
 
 
 @kernel(ten_crop, *IMAGES)
-def ten_crop_image(image: Any, size: Any, vertical_flip: bool = False) -> tuple:
+def ten_crop_image(image: Still, size: Any, vertical_flip: bool = False) -> tuple[Still, ...]:
     """`ten_crop` of an image."""
     return F.ten_crop(image, size, vertical_flip)
 

@@ -22,7 +22,7 @@ from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, V
 
 from ... import _tensors
 from ... import functional as F
-from ._registry import IMAGES, Input, call, kernel, rename_input
+from ._registry import IMAGES, Input, Still, call, kernel, rename_input
 
 to_pil_image = F.to_pil_image
 pil_to_tensor = F.pil_to_tensor
@@ -79,7 +79,7 @@ def gaussian_blur(inpt: Input, kernel_size: Any, sigma: Any = None) -> Input:
 
 
 @kernel(gaussian_blur, *IMAGES)
-def gaussian_blur_image(image: Any, kernel_size: Any, sigma: Any = None) -> Any:
+def gaussian_blur_image(image: Still, kernel_size: Any, sigma: Any = None) -> Still:
     """`gaussian_blur` of an image."""
     return F.gaussian_blur(image, kernel_size, sigma)
 
@@ -203,8 +203,8 @@ def erase(inpt: Input, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool 
 
 @kernel(erase, *IMAGES)
 def erase_image(
-    image: Any, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False
-) -> Any:
+    image: Still, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False
+) -> Still:
     """`erase` of an image."""
     if isinstance(image, Tensor):
         return F.erase(image, i, j, h, w, v, inplace)
@@ -214,7 +214,7 @@ def erase_image(
 erase_video = rename_input(erase_image, "video")
 
 
-def jpeg(image: Any, quality: int) -> Any:
+def jpeg(image: Input, quality: int) -> Input:
     """Compress the image as JPEG with a quality of 1 to 100, and decode it; tensors are bytes.
 
     Args:
@@ -230,7 +230,7 @@ def jpeg(image: Any, quality: int) -> Any:
 
 
 @kernel(jpeg, *IMAGES)
-def jpeg_image(image: Any, quality: int) -> Any:
+def jpeg_image(image: Still, quality: int) -> Still:
     """`jpeg` of an image."""
     if not isinstance(image, Tensor):
         file = io.BytesIO()

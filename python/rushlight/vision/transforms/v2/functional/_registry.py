@@ -13,7 +13,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from PIL.Image import Image as Picture
 
@@ -23,6 +23,10 @@ from rushlight.vision import tv_tensors
 from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, TVTensor, Video
 
 Input = TypeVar("Input")  # of any kind; the result is of the same
+Still = TypeVar("Still", Tensor, Picture)  # what kernels of images take, and give
+_Kernel = TypeVar("_Kernel", bound=Callable)
+_Rest = ParamSpec("_Rest")
+_Result = TypeVar("_Result")
 
 _KERNELS: dict[Callable, dict[type, Callable]] = {}
 
@@ -95,13 +99,17 @@ def _describe(found: Callable, functional: Callable) -> None:
     found.__doc__ = f"{found.__doc__}\n\nFor an example see `{functional.__name__}`."
 
 
-def rename_input(found: Callable, kind: str) -> Callable:
+def rename_input(
+    found: Callable[Concatenate[Tensor, _Rest], _Result], kind: str
+) -> Callable[Concatenate[Tensor, _Rest], _Result]:
     """A kernel of images under the names, its own and that of its input, of another kind's."""
     first, *rest = inspect.signature(found).parameters.values()
 
+    image: Any = found
+
     @functools.wraps(found)
     def run(*args: Any, **kwargs: Any) -> Any:
-        return found(kwargs.pop(kind), **kwargs) if kind in kwargs else found(*args, **kwargs)
+        return image(kwargs.pop(kind), **kwargs) if kind in kwargs else image(*args, **kwargs)
 
     run.__name__ = run.__qualname__ = found.__name__.replace("image", kind)
     run.__signature__ = inspect.Signature([first.replace(name=kind), *rest])  # type: ignore
@@ -110,10 +118,10 @@ def rename_input(found: Callable, kind: str) -> Callable:
     return run
 
 
-def kernel(functional: Callable, *kinds: type) -> Callable:
+def kernel(functional: Callable, *kinds: type) -> Callable[[_Kernel], _Kernel]:
     """Registers what it decorates as the function's kernel for some kinds of input."""
 
-    def decorate(found: Callable) -> Callable:
+    def decorate(found: _Kernel) -> _Kernel:
         place = _KERNELS.setdefault(functional, {})
         if not found.__name__.startswith("_") and "For an example" not in (found.__doc__ or ""):
             _describe(found, functional)
@@ -125,7 +133,7 @@ def kernel(functional: Callable, *kinds: type) -> Callable:
     return decorate
 
 
-def register_kernel(functional: Any, tv_tensor_cls: Any) -> Callable:
+def register_kernel(functional: Any, tv_tensor_cls: Any) -> Callable[[_Kernel], _Kernel]:
     """Registers what it decorates as a function's kernel for an own kind of tensors.
 
     Args:
@@ -172,7 +180,7 @@ def register_kernel(functional: Any, tv_tensor_cls: Any) -> Callable:
             f"Functional {functional} already has a kernel registered for type {tv_tensor_cls}."
         )
 
-    def decorate(found: Callable) -> Callable:
+    def decorate(found: _Kernel) -> _Kernel:
         place[tv_tensor_cls] = found
         return found
 

@@ -12,7 +12,7 @@ from ... import functional as F
 from ..._kinds import place
 from ..._modes import InterpolationMode, mode_of_name
 from . import _places as P
-from ._registry import IMAGES, Input, call, kernel, rename_input
+from ._registry import IMAGES, Input, Still, call, kernel, rename_input
 
 _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 
@@ -54,13 +54,13 @@ def perspective(
 
 @kernel(perspective, *IMAGES)
 def perspective_image(
-    image: Any,
+    image: Still,
     startpoints: Any,
     endpoints: Any,
     interpolation: Any = _BILINEAR,
     fill: Any = None,
     coefficients: Any = None,
-) -> Any:
+) -> Still:
     """`perspective` of an image."""
     found = M.perspective_coefficients(startpoints, endpoints, coefficients)
     return place(image).perspective(image, found, mode_of_name(interpolation), fill)
@@ -108,8 +108,8 @@ elastic_transform = elastic
 
 @kernel(elastic, *IMAGES)
 def elastic_image(
-    image: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
-) -> Any:
+    image: Still, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
+) -> Still:
     """`elastic` of an image."""
     return F.elastic_transform(image, displacement, mode_of_name(interpolation), fill)
 
