@@ -26,7 +26,7 @@ struct Terms<Pair> {
   }
   // What lanes of x and of y were loaded from, side by side; the first n.
   static void store_pairs(Pair* to, V x, V y, int64_t n) {
-    store_some(reinterpret_cast<float*>(to), join(x, y), n);
+    store_some(static_cast<float*>(static_cast<void*>(to)), join(x, y), n);
   }
   // Not an intrinsic: this file is compiled for processors that lack the instruction, too.
   static V fma(V a, V b, V c) {

@@ -258,7 +258,7 @@ class PairProducts {
   static int64_t pairs_of(int64_t terms) { return (terms + 2 * w - 1) / (2 * w) * w; }
   static Vector load(const float* p) { return Simd<float>::load(p); }
   static void store(Pair* to, Vector pairs) {
-    Simd<float>::store(reinterpret_cast<float*>(to), pairs);
+    Simd<float>::store(static_cast<float*>(static_cast<void*>(to)), pairs);
   }
 
   // from[q * row + i] and from[(q + 1) * row + i] side by side, for n lanes i; zero from q = k on.
