@@ -19,6 +19,7 @@
 #include <rushlight/scalar.h>
 #include <rushlight/storage.h>
 #include <rushlight/sym_int.h>
+#include <rushlight/type_meta.h>
 
 struct _object;  // PyObject
 
@@ -211,6 +212,7 @@ class RL_API TensorOptions {
  public:
   TensorOptions() = default;
   TensorOptions(ScalarType t) : dtype_(t) {}
+  TensorOptions(caffe2::TypeMeta t) : dtype_(t.toScalarType()) {}
   TensorOptions(Device d) : device_(d) {}
   TensorOptions(DeviceType d) : device_(Device(d)) {}
   TensorOptions(Layout l) : layout_(l) {}
@@ -271,7 +273,9 @@ class RL_API TensorOptions {
   bool type_equal(const TensorOptions& other) const {
     return dtype() == other.dtype() && device() == other.device() && layout() == other.layout();
   }
-  ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
+  caffe2::TypeMeta dtype() const {
+    return caffe2::TypeMeta(dtype_.value_or(get_default_dtype()));
+  }
   Device device() const { return device_.value_or(Device(kCPU)); }
   int32_t device_index() const { return device().index(); }
   bool requires_grad() const { return requires_grad_; }
@@ -316,7 +320,8 @@ class TensorIndex;  // indexing.h
 class Dimname;  // other_tensors.h
 template <class T>
 inline constexpr bool is_dtype_argument =
-    std::is_same_v<T, ScalarType> || std::is_same_v<T, std::optional<ScalarType>>;
+    std::is_same_v<T, ScalarType> || std::is_same_v<T, std::optional<ScalarType>> ||
+    std::is_same_v<T, caffe2::TypeMeta>;
 
 class RL_API Tensor {
  public:
@@ -340,11 +345,11 @@ class RL_API Tensor {
   const Ref<TensorImpl>& ref() const { return impl_; }
   int32_t use_count() const { return impl_ ? impl_->use_count() : 0; }
 
-  ScalarType dtype() const { return checked_impl().dtype(); }
+  caffe2::TypeMeta dtype() const { return caffe2::TypeMeta(checked_impl().dtype()); }
   ScalarType scalar_type() const { return checked_impl().dtype(); }
   Device device() const { return checked_impl().device(); }
   Layout layout() const;
-  TensorOptions options() const { return TensorOptions(dtype()).device(device()).layout(layout()); }
+  TensorOptions options() const { return TensorOptions(scalar_type()).device(device()).layout(layout()); }
   int64_t dim() const { return checked_impl().dim(); }
   int64_t ndimension() const { return checked_impl().dim(); }
   int64_t numel() const { return checked_impl().numel(); }
@@ -468,6 +473,11 @@ class RL_API Tensor {
   }
   Tensor to(const char* device, bool non_blocking = false, bool copy = false) const {
     return to(Device(device), non_blocking, copy);
+  }
+  // A TypeMeta is both a dtype and options.
+  Tensor to(caffe2::TypeMeta type, bool non_blocking = false, bool copy = false,
+            std::optional<MemoryFormat> format = {}) const {
+    return to(type.toScalarType(), non_blocking, copy, format);
   }
   Tensor toType(ScalarType type) const { return to(type); }
   // Transposed views: of all dimensions, and of the last two (mT, mH) or of a matrix alone; H is

@@ -47,7 +47,6 @@
 #include <rushlight/optim.h>
 #include <rushlight/rushlight.h>
 #include <rushlight/script.h>
-#include <rushlight/type_meta.h>
 
 namespace rushlight {
 using Deleter = std::function<void(void*)>;
