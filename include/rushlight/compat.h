@@ -89,10 +89,10 @@ class DeprecatedTypeProperties {
 };
 inline DeprecatedTypeProperties Tensor::type() const { return {scalar_type(), device(), layout()}; }
 
-namespace autograd {
+namespace autograd_api {
 // For code that writes into the memory of a tensor: who saved it for backward is to know.
 inline void increment_version(const Tensor& t) { t.impl()->bump_version(); }
-}  // namespace autograd
+}  // namespace autograd_api
 
 // The current device of its kind for a scope.
 class DeviceGuard {

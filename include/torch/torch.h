@@ -51,10 +51,10 @@
 namespace rushlight {
 using Deleter = std::function<void(void*)>;
 }
-namespace rushlight::autograd {
+namespace rushlight::autograd_api {
 using _jvp_fn_t = std::function<variable_list(variable_list, variable_list)>;
 using _view_as_self_fn_t = std::function<Tensor(Tensor)>;
-}  // namespace rushlight::autograd
+}  // namespace rushlight::autograd_api
 
 namespace at::native {
 using namespace rushlight::native;
