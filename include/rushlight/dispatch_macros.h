@@ -30,6 +30,45 @@ struct CppTypeToScalarType : std::integral_constant<ScalarType, dtype_of_v<T>> {
 
 }  // namespace rushlight
 
+// _(C++ type, enumerator) for each dtype of a set.
+#define AT_FORALL_INT_TYPES(_) \
+  _(uint8_t, Byte)             \
+  _(int8_t, Char)              \
+  _(int16_t, Short)            \
+  _(int, Int)                  \
+  _(int64_t, Long)
+#define AT_FORALL_SCALAR_TYPES(_) \
+  AT_FORALL_INT_TYPES(_)          \
+  _(float, Float)                 \
+  _(double, Double)
+#define RL_FORALL_ONE(TYPE, _) \
+  _(::rushlight::impl::ScalarTypeToCPPTypeT<::rushlight::ScalarType::TYPE>, TYPE)
+#define AT_FORALL_SCALAR_TYPES_AND(TYPE, _) \
+  AT_FORALL_SCALAR_TYPES(_)                 \
+  RL_FORALL_ONE(TYPE, _)
+#define AT_FORALL_SCALAR_TYPES_AND2(TYPE1, TYPE2, _) \
+  AT_FORALL_SCALAR_TYPES_AND(TYPE1, _)               \
+  RL_FORALL_ONE(TYPE2, _)
+#define AT_FORALL_SCALAR_TYPES_AND3(TYPE1, TYPE2, TYPE3, _) \
+  AT_FORALL_SCALAR_TYPES_AND2(TYPE1, TYPE2, _)              \
+  RL_FORALL_ONE(TYPE3, _)
+#define AT_FORALL_COMPLEX_TYPES(_)             \
+  _(::rushlight::complex<float>, ComplexFloat) \
+  _(::rushlight::complex<double>, ComplexDouble)
+#define AT_FORALL_FLOAT8_TYPES(_)                  \
+  _(::rushlight::Float8_e5m2, Float8_e5m2)         \
+  _(::rushlight::Float8_e4m3fn, Float8_e4m3fn)     \
+  _(::rushlight::Float8_e5m2fnuz, Float8_e5m2fnuz) \
+  _(::rushlight::Float8_e4m3fnuz, Float8_e4m3fnuz)
+#define AT_FORALL_SCALAR_TYPES_WITH_COMPLEX(_)            \
+  AT_FORALL_SCALAR_TYPES(_)                               \
+  _(::rushlight::Half, Half)                              \
+  _(::rushlight::complex<::rushlight::Half>, ComplexHalf) \
+  AT_FORALL_COMPLEX_TYPES(_)                              \
+  _(bool, Bool)                                           \
+  _(::rushlight::BFloat16, BFloat16)                      \
+  AT_FORALL_FLOAT8_TYPES(_)
+
 // AT_DISPATCH_SWITCH(type, "name", AT_DISPATCH_CASE(kFloat, [&] {...}) …): a body for each case.
 #define AT_DISPATCH_SWITCH(TYPE, NAME, ...)                 \
   [&] {                                                     \

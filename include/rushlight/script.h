@@ -234,3 +234,6 @@ using jit::Module;
 namespace c10 {
 using rushlight::jit::QualifiedName;
 }  // namespace c10
+namespace torch {
+using rushlight::jit::CompilationUnit;
+}  // namespace torch
