@@ -254,6 +254,8 @@ RL_TEST(storages) {
   CHECK(fixed.nbytes() == 8 && !fixed.resizable() && fixed.device_type() == torch::kCPU);
   CHECK(fixed.use_count() == 1 && fixed.unique() && !fixed.is_alias_of(grown));
   int64_t numbers[] = {1, 2};
+  const c10::DataPtr same = c10::GetCPUAllocator()->clone(numbers, sizeof(numbers));
+  CHECK(std::equal(numbers, numbers + 2, static_cast<const int64_t*>(same.get())));
   static int freed = 0;
   freed = 0;
   {
