@@ -34,6 +34,7 @@ inline TensorOptions device_index(int8_t index) { return TensorOptions(Device(kC
 inline TensorOptions layout(Layout l) { return TensorOptions(l); }
 inline TensorOptions requires_grad(bool v = true) { return TensorOptions().requires_grad(v); }
 inline ScalarType typeMetaToScalarType(caffe2::TypeMeta t) { return t.toScalarType(); }
+inline ScalarType typeMetaToScalarType(ScalarType t) { return t; }
 inline std::optional<ScalarType> optTypeMetaToScalarType(std::optional<ScalarType> t) { return t; }
 inline bool isFloatingType(ScalarType t) { return is_floating(t); }
 inline bool isIntegralType(ScalarType t, bool include_bool = false) {

@@ -37,7 +37,7 @@ optional_variable_list _wrap_outputs(const variable_list& inputs,
                                      ArrayRef<std::optional<Variable>> outputs,
                                      const std::shared_ptr<Node>& node, const Jvp&,
                                      const std::unordered_set<TensorImpl*>&, const ViewAsSelf&,
-                                     bool) {
+                                     bool = false) {
   return record_outputs(inputs, non_differentiable, dirty, outputs, node);
 }
 
