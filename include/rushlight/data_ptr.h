@@ -99,4 +99,22 @@ inline Allocator* GetCPUAllocator() {
 inline Allocator* getCPUAllocator() { return GetCPUAllocator(); }
 inline Allocator* GetDefaultCPUAllocator() { return GetCPUAllocator(); }
 
+namespace detail {
+inline Ref<StorageImpl> storage_of(DataPtr data, size_t nbytes) {
+  const auto release = [](void*, size_t, void* held) { delete static_cast<DataPtr*>(held); };
+  const Device device = data.device();
+  void* const address = data.get();
+  return StorageImpl::borrow(address, nbytes, device, release, new DataPtr(std::move(data)));
+}
+}  // namespace detail
+inline Storage::Storage(use_byte_size_t, size_t nbytes, Allocator* allocator, bool resizable)
+    : Ref(allocator != nullptr ? detail::storage_of(allocator->allocate(nbytes), nbytes)
+                               : StorageImpl::allocate(nbytes, kCPU)) {
+  if (!resizable) {
+    get()->fix_size();
+  }
+}
+inline Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool)
+    : Ref(detail::storage_of(std::move(data), nbytes)) {}
+
 }  // namespace rushlight

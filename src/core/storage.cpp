@@ -10,8 +10,6 @@
 #include <cstring>
 #include <new>
 
-#include <rushlight/data_ptr.h>
-
 #include "core/allocator.h"
 #include "core/allowance.h"
 #include "core/backend.h"
@@ -153,26 +151,6 @@ void StorageImpl::move_to(Ref<StorageImpl> place) {
   deleter_ = [](void*, size_t, void* held) { delete static_cast<Held*>(held); };
   fix_size();
 }
-
-namespace {
-Ref<StorageImpl> owned(DataPtr data, size_t nbytes) {
-  const auto release = [](void*, size_t, void* held) { delete static_cast<DataPtr*>(held); };
-  const Device device = data.device();
-  void* const address = data.get();
-  return StorageImpl::borrow(address, nbytes, device, release, new DataPtr(std::move(data)));
-}
-}  // namespace
-
-Storage::Storage(use_byte_size_t, size_t nbytes, Allocator* allocator, bool resizable)
-    : Ref(allocator != nullptr ? owned(allocator->allocate(nbytes), nbytes)
-                               : StorageImpl::allocate(nbytes, kCPU)) {
-  if (!resizable) {
-    get()->fix_size();
-  }
-}
-
-Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool)
-    : Ref(owned(std::move(data), nbytes)) {}
 
 Storage map_file(const std::string& path, bool shared, int64_t nbytes) {
   RL_CHECK(nbytes >= 0, "Storage size must not be negative, but got ", nbytes);
