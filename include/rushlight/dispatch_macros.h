@@ -79,11 +79,12 @@ struct CppTypeToScalarType : std::integral_constant<ScalarType, dtype_of_v<T>> {
         ::rushlight::dtype_not_implemented(NAME, rl_dtype); \
     }                                                       \
   }()
-#define AT_DISPATCH_CASE(DTYPE, ...)                                                  \
-  case DTYPE: {                                                                       \
-    using scalar_t [[maybe_unused]] = ::rushlight::impl::ScalarTypeToCPPTypeT<DTYPE>; \
-    return __VA_ARGS__();                                                             \
+#define AT_PRIVATE_CASE_TYPE_USING_HINT(DTYPE, NAME, ...)                         \
+  case DTYPE: {                                                                   \
+    using NAME [[maybe_unused]] = ::rushlight::impl::ScalarTypeToCPPTypeT<DTYPE>; \
+    return __VA_ARGS__();                                                         \
   }
+#define AT_DISPATCH_CASE(DTYPE, ...) AT_PRIVATE_CASE_TYPE_USING_HINT(DTYPE, scalar_t, __VA_ARGS__)
 #define AT_DISPATCH_CASE_FLOATING_TYPES(...)          \
   AT_DISPATCH_CASE(::rushlight::kDouble, __VA_ARGS__) \
   AT_DISPATCH_CASE(::rushlight::kFloat, __VA_ARGS__)
@@ -252,11 +253,8 @@ struct CppTypeToScalarType : std::integral_constant<ScalarType, dtype_of_v<T>> {
   AT_DISPATCH_SWITCH(TYPE, NAME,                                            \
                      AT_DISPATCH_CASE_INDEX(::rushlight::kInt, __VA_ARGS__) \
                          AT_DISPATCH_CASE_INDEX(::rushlight::kLong, __VA_ARGS__))
-#define AT_DISPATCH_CASE_INDEX(DTYPE, ...)                                           \
-  case DTYPE: {                                                                      \
-    using index_t [[maybe_unused]] = ::rushlight::impl::ScalarTypeToCPPTypeT<DTYPE>; \
-    return __VA_ARGS__();                                                            \
-  }
+#define AT_DISPATCH_CASE_INDEX(DTYPE, ...) \
+  AT_PRIVATE_CASE_TYPE_USING_HINT(DTYPE, index_t, __VA_ARGS__)
 
 // One body as a template, for a list of dtypes.
 #define RL_DISPATCH(SET, TYPE, NAME, ...)                                             \
