@@ -55,7 +55,7 @@ class TypeMeta {
   friend constexpr bool operator==(ScalarType a, TypeMeta b) { return a == b.dtype_; }
   friend constexpr bool operator!=(ScalarType a, TypeMeta b) { return a != b.dtype_; }
   // Messages name the dtype as Python does.
-  friend void append(std::string& out, TypeMeta type) { append(out, type.dtype_); }
+  friend void append(std::string& out, TypeMeta type) { rushlight::append(out, type.dtype_); }
   friend RL_API std::ostream& operator<<(std::ostream& out, TypeMeta type);
 
  private:
