@@ -26,6 +26,10 @@ ABSENT = {
         ATen/cuda/CUDAApplyUtils.cuh ATen/cuda/CUDABlas.h ATen/cuda/Atomic.cuh
         ATen/cuda/Exceptions.h ATen/cuda/detail/TensorInfo.cuh ATen/cudnn/Handle.h
         c10/cuda/CUDAException.h c10/cuda/CUDAMathCompat.h""",
+    "graphs of ops are made by tracing and by Python; no tensor stands for a functional one": """
+        ATen/FunctionalTensorWrapper.h""",
+    "modules of TorchScript pass from Python to C++ by torch::jit::load": """
+        torch/csrc/jit/python/module_python.h torch/csrc/jit/python/pybind_utils.h""",
     "steps are recorded by rushlight::Recording (<rushlight/capture.h>)": "ATen/cuda/CUDAGraph.h",
     "archives are read by torch::load, torch::pickle_load and torch::jit::load": """
         caffe2/serialize/inline_container.h""",
@@ -70,7 +74,8 @@ NAMES = {
         "ATen/native": "TypeProperties",
         "ATen/core": """
             ATen_fwd DeprecatedTypeProperties Dimname DimVector Formatting Generator NamedTensor
-            Reduction Scalar Tensor TensorAccessor TensorBase TensorBody grad_mode""",
+            Reduction Scalar Tensor TensorAccessor TensorBase TensorBody grad_mode
+            interned_strings""",
         "ATen/ops": OPS,
         "c10/core": """
             Allocator Backend CPUAllocator DefaultDtype Device DeviceGuard DeviceType GradMode
@@ -111,6 +116,7 @@ NAMES = {
         "torch/csrc/jit/codegen/cuda": "interface",
         "torch/csrc/jit/mobile": "import_data",
         "torch/csrc/jit/passes": "tensorexpr_fuser",
+        "torch/csrc/jit/python": "utf8_decoding_ignore",
         "torch/csrc/jit/runtime": "graph_executor profiling_graph_executor_impl",
         "caffe2/serialize": "read_adapter_interface",
     },
@@ -125,7 +131,7 @@ NAMES = {
         "ATen/cuda": "CUDAContext CUDAContextLight CUDAEvent",
     },
     "<rushlight/accelerator.h>": {"ATen": "DeviceAccelerator"},
-    "<rushlight/custom_node.h>": {"torch/csrc/autograd/functions": "utils"},
+    "<rushlight/custom_node.h>": {"torch/csrc/autograd/functions": "accumulate_grad utils"},
     "<rushlight/record_function.h>": {
         "ATen": "record_function",
         "torch/csrc/autograd": "record_function",
@@ -165,6 +171,8 @@ NAMES = {
         "ATen/native": "cpu/utils",
         "c10/util": "Unroll bit_cast llvmMathExtras",
     },
+    "<rushlight/ordered_map.h>": {"c10/util": "order_preserving_flat_hash_map"},
+    "<rushlight/cpu_blas.h>": {"ATen/native": "CPUBlas"},
     "<rushlight/accumulate_type.h>": {"ATen": "AccumulateType"},
     "<rushlight/vectorized.h>": {
         "ATen/cpu/vec": "functional functional_base functional_bfloat16 vec vec_base vec_half",

@@ -11,6 +11,18 @@
 #include <rushlight/thread_state.h>
 #include <rushlight/value.h>
 
+namespace rushlight::autograd_api {}
+namespace torch {
+inline namespace of_rushlight {
+namespace autograd {
+using namespace ::rushlight::autograd_api;
+}
+}  // namespace of_rushlight
+}  // namespace torch
+namespace rushlight {
+namespace autograd = ::torch::autograd;
+}
+
 namespace rushlight {
 
 class Node;
@@ -134,7 +146,8 @@ class RL_API Node : public RefCounted {
   // A reference of the graph to a node that a shared_ptr owns: the graph shares in owning it.
   static Ref<Node> of_shared(const std::shared_ptr<Node>& node);
   virtual const char* name() const { return descriptor_->name; }
-  virtual void release_saved();  // frees saved tensors after backward; later unpacking raises
+  virtual void release_saved();        // frees saved tensors after backward; later unpacking raises
+  virtual void release_variables() {}  // the same of what classes of programs keep by themselves
 
   const NodeDescriptor& descriptor() const { return *descriptor_; }
   uint64_t sequence() const { return sequence_; }
@@ -180,7 +193,8 @@ class RL_API Node : public RefCounted {
   size_t num_saved() const;
   size_t num_values() const;
   bool released() const { return released_; }
-  // Whether formulas were noted where it was recorded (src/cpu/chain.h); they are in its backward then.
+  // Whether formulas were noted where it was recorded (src/cpu/chain.h); they are in its backward
+  // then.
   bool was_noted() const { return noted_; }
   void check_not_released() const;
   // For Python: the tensor with its grad_fn; the saved tensor itself (under the caller's care).
@@ -382,8 +396,8 @@ RL_API std::vector<Tensor> run_edges(const std::vector<Edge>& roots,
                                      const std::vector<Edge>& inputs, bool accumulate,
                                      bool retain_graph, bool create_graph);
 
-// libtorch's torch::autograd.
-namespace autograd {
+// libtorch's torch::autograd, to which programs may add names: it sees these.
+namespace autograd_api {
 using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
 using tensor_list = variable_list;
@@ -398,7 +412,7 @@ RL_API variable_list grad(const variable_list& outputs, const variable_list& inp
                           const variable_list& grad_outputs = {},
                           std::optional<bool> retain_graph = {}, bool create_graph = false,
                           bool allow_unused = false);
-}  // namespace autograd
+}  // namespace autograd_api
 
 // ---- anomaly mode (ThreadState::anomaly_mode): where an op was recorded, who wrote a tensor ----
 

@@ -27,12 +27,15 @@ inline constexpr DeviceType kMETA = kMeta;
 inline MemoryFormat get_contiguous_memory_format() { return MemoryFormat::Contiguous; }
 
 inline TensorOptions dtype(ScalarType t) { return TensorOptions(t); }
+using caffe2::TypeMeta;
 inline TensorOptions device(Device d) { return TensorOptions(d); }
 inline TensorOptions device(DeviceType d) { return TensorOptions(d); }
 inline TensorOptions device_index(int8_t index) { return TensorOptions(Device(kCUDA, index)); }
 inline TensorOptions layout(Layout l) { return TensorOptions(l); }
 inline TensorOptions requires_grad(bool v = true) { return TensorOptions().requires_grad(v); }
+inline ScalarType typeMetaToScalarType(caffe2::TypeMeta t) { return t.toScalarType(); }
 inline ScalarType typeMetaToScalarType(ScalarType t) { return t; }
+inline std::optional<ScalarType> optTypeMetaToScalarType(std::optional<ScalarType> t) { return t; }
 inline bool isFloatingType(ScalarType t) { return is_floating(t); }
 inline bool isIntegralType(ScalarType t, bool include_bool = false) {
   return is_integral(t) || (include_bool && t == kBool);
@@ -43,7 +46,7 @@ inline bool isFloat8Type(ScalarType t) { return is_floating(t) && itemsize(t) ==
 inline bool isSignedType(ScalarType t) { return dtype_info(t).is_signed; }
 inline ScalarType toRealValueType(ScalarType t) { return is_complex(t) ? to_real(t) : t; }
 inline ScalarType toComplexType(ScalarType t) { return is_complex(t) ? t : to_complex(t); }
-inline ScalarType scalarTypeToTypeMeta(ScalarType t) { return t; }
+inline caffe2::TypeMeta scalarTypeToTypeMeta(ScalarType t) { return caffe2::TypeMeta(t); }
 inline int64_t elementSize(ScalarType t) { return itemsize(t); }
 inline const char* toString(ScalarType t) { return enum_name(t); }
 inline bool is_grad_enabled() { return tls.grad_mode; }
@@ -55,7 +58,7 @@ class DeprecatedTypeProperties {
   DeprecatedTypeProperties(ScalarType dtype, Device device, Layout layout)
       : dtype_(dtype), device_(device), layout_(layout) {}
   ScalarType scalarType() const { return dtype_; }
-  ScalarType typeMeta() const { return dtype_; }
+  caffe2::TypeMeta typeMeta() const { return caffe2::TypeMeta(dtype_); }
   operator ScalarType() const { return dtype_; }
   operator TensorOptions() const { return options(); }
   DeviceType device_type() const { return device_.type(); }
@@ -85,12 +88,12 @@ class DeprecatedTypeProperties {
   Device device_;
   Layout layout_;
 };
-inline DeprecatedTypeProperties Tensor::type() const { return {dtype(), device(), layout()}; }
+inline DeprecatedTypeProperties Tensor::type() const { return {scalar_type(), device(), layout()}; }
 
-namespace autograd {
+namespace autograd_api {
 // For code that writes into the memory of a tensor: who saved it for backward is to know.
 inline void increment_version(const Tensor& t) { t.impl()->bump_version(); }
-}  // namespace autograd
+}  // namespace autograd_api
 
 // The current device of its kind for a scope.
 class DeviceGuard {

@@ -21,8 +21,18 @@ enum class QEngine : uint8_t { NoQEngine, FBGEMM, QNNPACK, ONEDNN, X86 };
 // The flags are kept and read back. No kernel makes use of them: results do not depend on a search
 // among kernels, sums have an order of their own, and products of floats are made of floats.
 RL_API bool has_lapack();  // whether matrices are factorised by a library
+// New generators for a device.
+struct AcceleratorHooks {
+  DeviceType type;
+  Generator getNewGenerator(int index = -1) const {
+    return Generator(Device(type, static_cast<int8_t>(type == kCPU ? -1 : index)));
+  }
+};
 class Context {
  public:
+  AcceleratorHooks getAcceleratorHooksInterface(std::optional<DeviceType> type = {}) const {
+    return {type.value_or(hasCUDA() ? kCUDA : kCPU)};
+  }
   const Generator& defaultGenerator(Device device) const { return default_generator(device); }
   bool hasCUDA() const { return device_count(kCUDA) > 0; }
   static bool hasOpenMP() { return false; }  // threads are the library's own

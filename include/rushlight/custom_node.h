@@ -5,8 +5,9 @@
 #include <unordered_set>
 
 #include <rushlight/autograd.h>
+#include <rushlight/compat.h>
 
-namespace rushlight::autograd {
+namespace rushlight::autograd_api {
 
 using edge_list = std::vector<Edge>;
 using optional_variable_list = std::vector<std::optional<Variable>>;
@@ -36,7 +37,7 @@ optional_variable_list _wrap_outputs(const variable_list& inputs,
                                      ArrayRef<std::optional<Variable>> outputs,
                                      const std::shared_ptr<Node>& node, const Jvp&,
                                      const std::unordered_set<TensorImpl*>&, const ViewAsSelf&,
-                                     bool) {
+                                     bool = false) {
   return record_outputs(inputs, non_differentiable, dirty, outputs, node);
 }
 
@@ -59,4 +60,31 @@ class RL_API SavedVariable {
   bool was_reset_ = false;
 };
 
-}  // namespace rushlight::autograd
+// What zeros in place of a gradient need to know of a tensor: none has been seen where is_empty.
+struct RL_API VariableInfo {
+  VariableInfo() = default;
+  explicit VariableInfo(const Variable& tensor, bool = false);
+  Variable zeros(OptionalDeviceGuard& guard) const;
+  Layout layout = kStrided;
+  Device device = kCPU;
+  ScalarType scalar_type = kFloat;
+  std::vector<int64_t> size;
+  bool requires_grad = false;
+  bool is_empty = true;
+};
+
+// The outputs as the list, or the tensor, that a function returns.
+template <class T>
+T to_output_type(const optional_variable_list& outputs) {
+  variable_list out;
+  for (const auto& output : outputs) {
+    out.push_back(output.value_or(Variable()));
+  }
+  if constexpr (std::is_same_v<T, Variable>) {
+    return out.at(0);
+  } else {
+    return out;
+  }
+}
+
+}  // namespace rushlight::autograd_api

@@ -150,13 +150,12 @@ class MapDataset
 };
 
 // The slices of a tensor along its first dimension.
-class TensorDataset : public Dataset<TensorDataset, TensorExample> {
+class RL_API TensorDataset : public Dataset<TensorDataset, TensorExample> {
  public:
-  explicit TensorDataset(const std::vector<Tensor>& tensors)
-      : TensorDataset(rushlight::stack(tensors)) {}
-  explicit TensorDataset(Tensor values) : tensor(std::move(values)) {}
-  TensorExample get(size_t index) override { return tensor[static_cast<int64_t>(index)]; }
-  std::optional<size_t> size() const override { return static_cast<size_t>(tensor.size(0)); }
+  explicit TensorDataset(const std::vector<Tensor>& tensors);
+  explicit TensorDataset(Tensor values);
+  TensorExample get(size_t index) override;
+  std::optional<size_t> size() const override;
   Tensor tensor;
 };
 
@@ -300,26 +299,12 @@ using Collate = BatchLambda<Batch, T>;
 template <class T = Example<>>
 struct Stack;
 template <>
-struct Stack<Example<>> : Collation<Example<>> {
-  Example<> apply_batch(std::vector<Example<>> examples) override {
-    std::vector<Tensor> data;
-    std::vector<Tensor> targets;
-    for (Example<>& e : examples) {
-      data.push_back(std::move(e.data));
-      targets.push_back(std::move(e.target));
-    }
-    return {rushlight::stack(data), rushlight::stack(targets)};
-  }
+struct RL_API Stack<Example<>> : Collation<Example<>> {
+  Example<> apply_batch(std::vector<Example<>> examples) override;
 };
 template <>
-struct Stack<TensorExample> : Collation<TensorExample> {
-  TensorExample apply_batch(std::vector<TensorExample> examples) override {
-    std::vector<Tensor> data;
-    for (TensorExample& e : examples) {
-      data.push_back(std::move(e.data));
-    }
-    return rushlight::stack(data);
-  }
+struct RL_API Stack<TensorExample> : Collation<TensorExample> {
+  TensorExample apply_batch(std::vector<TensorExample> examples) override;
 };
 
 }  // namespace transforms

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -45,6 +46,14 @@ class Allocator {
   virtual DataPtr allocate(size_t nbytes) = 0;
   // What gives memory of raw_allocate back; null where an address does not say how.
   virtual DeleterFnPtr raw_deleter() const { return nullptr; }
+  virtual void copy_data(void* to, const void* from, size_t nbytes) const {
+    default_copy_data(to, from, nbytes);
+  }
+  DataPtr clone(const void* data, size_t nbytes) {
+    DataPtr copy = allocate(nbytes);
+    copy_data(copy.mutable_get(), data, nbytes);
+    return copy;
+  }
   void* raw_allocate(size_t nbytes) {
     DataPtr out = allocate(nbytes);
     RL_CHECK(out.get() == out.get_context(), "raw_allocate: the memory is not its own context");
@@ -54,6 +63,13 @@ class Allocator {
     const DeleterFnPtr deleter = raw_deleter();
     RL_CHECK(deleter != nullptr, "raw_deallocate: the allocator has no raw_deleter");
     deleter(data);
+  }
+
+ protected:
+  void default_copy_data(void* to, const void* from, size_t nbytes) const {
+    if (nbytes != 0) {
+      std::memcpy(to, from, nbytes);
+    }
   }
 };
 
@@ -82,5 +98,23 @@ inline Allocator* GetCPUAllocator() {
 }
 inline Allocator* getCPUAllocator() { return GetCPUAllocator(); }
 inline Allocator* GetDefaultCPUAllocator() { return GetCPUAllocator(); }
+
+namespace detail {
+inline Ref<StorageImpl> storage_of(DataPtr data, size_t nbytes) {
+  const auto release = [](void*, size_t, void* held) { delete static_cast<DataPtr*>(held); };
+  const Device device = data.device();
+  void* const address = data.get();
+  return StorageImpl::borrow(address, nbytes, device, release, new DataPtr(std::move(data)));
+}
+}  // namespace detail
+inline Storage::Storage(use_byte_size_t, size_t nbytes, Allocator* allocator, bool resizable)
+    : Ref(allocator != nullptr ? detail::storage_of(allocator->allocate(nbytes), nbytes)
+                               : StorageImpl::allocate(nbytes, kCPU)) {
+  if (!resizable) {
+    get()->fix_size();
+  }
+}
+inline Storage::Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator*, bool)
+    : Ref(detail::storage_of(std::move(data), nbytes)) {}
 
 }  // namespace rushlight

@@ -30,6 +30,45 @@ struct CppTypeToScalarType : std::integral_constant<ScalarType, dtype_of_v<T>> {
 
 }  // namespace rushlight
 
+// _(C++ type, enumerator) for each dtype of a set.
+#define AT_FORALL_INT_TYPES(_) \
+  _(uint8_t, Byte)             \
+  _(int8_t, Char)              \
+  _(int16_t, Short)            \
+  _(int, Int)                  \
+  _(int64_t, Long)
+#define AT_FORALL_SCALAR_TYPES(_) \
+  AT_FORALL_INT_TYPES(_)          \
+  _(float, Float)                 \
+  _(double, Double)
+#define RL_FORALL_ONE(TYPE, _) \
+  _(::rushlight::impl::ScalarTypeToCPPTypeT<::rushlight::ScalarType::TYPE>, TYPE)
+#define AT_FORALL_SCALAR_TYPES_AND(TYPE, _) \
+  AT_FORALL_SCALAR_TYPES(_)                 \
+  RL_FORALL_ONE(TYPE, _)
+#define AT_FORALL_SCALAR_TYPES_AND2(TYPE1, TYPE2, _) \
+  AT_FORALL_SCALAR_TYPES_AND(TYPE1, _)               \
+  RL_FORALL_ONE(TYPE2, _)
+#define AT_FORALL_SCALAR_TYPES_AND3(TYPE1, TYPE2, TYPE3, _) \
+  AT_FORALL_SCALAR_TYPES_AND2(TYPE1, TYPE2, _)              \
+  RL_FORALL_ONE(TYPE3, _)
+#define AT_FORALL_COMPLEX_TYPES(_)             \
+  _(::rushlight::complex<float>, ComplexFloat) \
+  _(::rushlight::complex<double>, ComplexDouble)
+#define AT_FORALL_FLOAT8_TYPES(_)                  \
+  _(::rushlight::Float8_e5m2, Float8_e5m2)         \
+  _(::rushlight::Float8_e4m3fn, Float8_e4m3fn)     \
+  _(::rushlight::Float8_e5m2fnuz, Float8_e5m2fnuz) \
+  _(::rushlight::Float8_e4m3fnuz, Float8_e4m3fnuz)
+#define AT_FORALL_SCALAR_TYPES_WITH_COMPLEX(_)            \
+  AT_FORALL_SCALAR_TYPES(_)                               \
+  _(::rushlight::Half, Half)                              \
+  _(::rushlight::complex<::rushlight::Half>, ComplexHalf) \
+  AT_FORALL_COMPLEX_TYPES(_)                              \
+  _(bool, Bool)                                           \
+  _(::rushlight::BFloat16, BFloat16)                      \
+  AT_FORALL_FLOAT8_TYPES(_)
+
 // AT_DISPATCH_SWITCH(type, "name", AT_DISPATCH_CASE(kFloat, [&] {...}) …): a body for each case.
 #define AT_DISPATCH_SWITCH(TYPE, NAME, ...)                 \
   [&] {                                                     \
@@ -40,11 +79,12 @@ struct CppTypeToScalarType : std::integral_constant<ScalarType, dtype_of_v<T>> {
         ::rushlight::dtype_not_implemented(NAME, rl_dtype); \
     }                                                       \
   }()
-#define AT_DISPATCH_CASE(DTYPE, ...)                                                  \
-  case DTYPE: {                                                                       \
-    using scalar_t [[maybe_unused]] = ::rushlight::impl::ScalarTypeToCPPTypeT<DTYPE>; \
-    return __VA_ARGS__();                                                             \
+#define AT_PRIVATE_CASE_TYPE_USING_HINT(DTYPE, NAME, ...)                         \
+  case DTYPE: {                                                                   \
+    using NAME [[maybe_unused]] = ::rushlight::impl::ScalarTypeToCPPTypeT<DTYPE>; \
+    return __VA_ARGS__();                                                         \
   }
+#define AT_DISPATCH_CASE(DTYPE, ...) AT_PRIVATE_CASE_TYPE_USING_HINT(DTYPE, scalar_t, __VA_ARGS__)
 #define AT_DISPATCH_CASE_FLOATING_TYPES(...)          \
   AT_DISPATCH_CASE(::rushlight::kDouble, __VA_ARGS__) \
   AT_DISPATCH_CASE(::rushlight::kFloat, __VA_ARGS__)
@@ -213,11 +253,8 @@ struct CppTypeToScalarType : std::integral_constant<ScalarType, dtype_of_v<T>> {
   AT_DISPATCH_SWITCH(TYPE, NAME,                                            \
                      AT_DISPATCH_CASE_INDEX(::rushlight::kInt, __VA_ARGS__) \
                          AT_DISPATCH_CASE_INDEX(::rushlight::kLong, __VA_ARGS__))
-#define AT_DISPATCH_CASE_INDEX(DTYPE, ...)                                           \
-  case DTYPE: {                                                                      \
-    using index_t [[maybe_unused]] = ::rushlight::impl::ScalarTypeToCPPTypeT<DTYPE>; \
-    return __VA_ARGS__();                                                            \
-  }
+#define AT_DISPATCH_CASE_INDEX(DTYPE, ...) \
+  AT_PRIVATE_CASE_TYPE_USING_HINT(DTYPE, index_t, __VA_ARGS__)
 
 // One body as a template, for a list of dtypes.
 #define RL_DISPATCH(SET, TYPE, NAME, ...)                                             \

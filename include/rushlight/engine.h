@@ -3,7 +3,7 @@
 
 #include <rushlight/autograd.h>
 
-namespace rushlight::autograd {
+namespace rushlight::autograd_api {
 
 namespace impl {
 using rushlight::gradient_edge;
@@ -27,4 +27,4 @@ class Engine {
   Engine() = default;
 };
 
-}  // namespace rushlight::autograd
+}  // namespace rushlight::autograd_api

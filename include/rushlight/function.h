@@ -12,7 +12,7 @@
 
 namespace rushlight {
 
-namespace autograd {
+namespace autograd_api {
 
 class FunctionNode;
 
@@ -124,5 +124,5 @@ struct Function {
   }
 };
 
-}  // namespace autograd
+}  // namespace autograd_api
 }  // namespace rushlight

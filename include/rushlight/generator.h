@@ -41,6 +41,9 @@ class RL_API Generator {
   Tensor get_state() const;  // the bytes, as Python has them
   void set_state(const Tensor& state) const;
   Generator clone() const;
+  // How many numbers have been drawn from each stream; RuntimeError on the CPU, which counts none.
+  void set_offset(uint64_t offset) const;
+  uint64_t get_offset() const;
 
  private:
   std::shared_ptr<GeneratorImpl> impl_;

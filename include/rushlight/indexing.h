@@ -34,6 +34,8 @@ class Slice {
   int64_t stop_;
 };
 
+enum class TensorIndexType { None, Ellipsis, SymInt, Boolean, Slice, Tensor };
+
 class RL_API TensorIndex {
  public:
   enum class Kind : uint8_t { None, Ellipsis, Integer, Boolean, Slice, Tensor };

@@ -16,6 +16,13 @@ RL_API void setTensorExprFuserEnabled(bool enabled);
 RL_API bool getGraphExecutorOptimize();
 RL_API void setGraphExecutorOptimize(bool optimize);
 inline void setProfilingMode(bool on) { getProfilingMode() = on; }
+// Strings are bytes here until Python sees them: whatever is set, none is lost.
+inline bool& utf8_decoding_ignore() {
+  static bool ignore = false;
+  return ignore;
+}
+inline void setUTF8DecodingIgnore(bool ignore) { utf8_decoding_ignore() = ignore; }
+inline bool getUTF8DecodingIgnore() { return utf8_decoding_ignore(); }
 namespace fuser::cuda {
 inline bool isEnabled() { return false; }
 // RuntimeError where it is wanted: nothing fuses the nodes of a graph for a GPU.

@@ -176,7 +176,7 @@ namespace jit {
 using rushlight::IValue;
 }  // namespace jit
 
-namespace autograd {
+namespace autograd_api {
 inline bool any_variable_requires_grad(const variable_list& variables) {
   for (const Tensor& t : variables) {
     if (t.defined() && t.requires_grad()) {
@@ -207,7 +207,7 @@ class DetectAnomalyGuard {
   bool enabled_;
   bool check_nan_;
 };
-}  // namespace autograd
+}  // namespace autograd_api
 
 }  // namespace rushlight
 

@@ -190,6 +190,23 @@ struct RL_API LBFGSOptions : OptimizerCloneableOptions<LBFGSOptions> {
   RL_SERIALIZED
 };
 #undef RL_SERIALIZED
+// What is kept from step to step, as the state of the first parameter.
+class RL_API LBFGSParamState : public OptimizerParamState {
+  TORCH_ARG(int64_t, func_evals) = 0;
+  TORCH_ARG(int64_t, n_iter) = 0;
+  TORCH_ARG(double, t) = 0;
+  TORCH_ARG(double, prev_loss) = 0;
+  TORCH_ARG(Tensor, d);
+  TORCH_ARG(Tensor, H_diag);
+  TORCH_ARG(Tensor, prev_flat_grad);
+  TORCH_ARG(std::vector<Tensor>, old_dirs);  // changes of the gradient
+  TORCH_ARG(std::vector<Tensor>, old_stps);  // the steps that made them
+  TORCH_ARG(std::vector<Tensor>, ro);        // one over their products
+  TORCH_ARG(std::optional<std::vector<Tensor>>, al);
+
+ public:
+  std::unique_ptr<OptimizerParamState> clone() const override;
+};
 class RL_API LBFGS : public Optimizer {
  public:
   explicit LBFGS(std::vector<OptimizerParamGroup> groups, LBFGSOptions defaults = LBFGSOptions());
@@ -199,9 +216,7 @@ class RL_API LBFGS : public Optimizer {
   void load(serialize::InputArchive& archive) override;
 
  private:
-  struct Memory;
-  Memory& memory() const;
-  std::shared_ptr<void> memory_;  // a Memory
+  LBFGSParamState& memory();
 };
 
 // ---- schedules ----

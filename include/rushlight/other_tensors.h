@@ -54,6 +54,19 @@ inline Tensor Tensor::unflatten(const Dimname&, IntArrayRef, ArrayRef<Dimname>) 
   refuse_names("unflatten");
 }
 
+// The numbers of dtypes that no tensor of C++ has, for programs that ask for them.
+inline constexpr ScalarType kQInt8 = static_cast<ScalarType>(12);
+inline constexpr ScalarType kQUInt8 = static_cast<ScalarType>(13);
+inline constexpr ScalarType kQInt32 = static_cast<ScalarType>(14);
+inline constexpr ScalarType kQUInt4x2 = static_cast<ScalarType>(16);
+inline constexpr ScalarType kQUInt2x4 = static_cast<ScalarType>(17);
+inline constexpr bool isQIntType(ScalarType t) {
+  return t == kQInt8 || t == kQUInt8 || t == kQInt32 || t == kQUInt4x2 || t == kQUInt2x4;
+}
+inline constexpr ScalarType toUnderlying(ScalarType t) {
+  return t == kQInt8 ? kChar : t == kQInt32 ? kInt : isQIntType(t) ? kByte : t;
+}
+
 enum class QScheme : uint8_t {
   PER_TENSOR_AFFINE,
   PER_CHANNEL_AFFINE,

@@ -44,7 +44,7 @@ class RL_API Profile {
 
 }  // namespace rushlight::profiler
 
-namespace rushlight::autograd::profiler {
+namespace rushlight::autograd_api::profiler {
 
 // libtorch's: a trace of what is done until it goes.
 class RL_API RecordProfile {
@@ -61,4 +61,4 @@ class RL_API RecordProfile {
   std::string filename_;
 };
 
-}  // namespace rushlight::autograd::profiler
+}  // namespace rushlight::autograd_api::profiler

@@ -7,12 +7,8 @@
 
 namespace rushlight {
 
-// More names of the handle of a class, where it is specialised.
 template <class T>
-struct RefNames {};
-
-template <class T>
-class Ref : public RefNames<T> {
+class Ref {
  public:
   constexpr Ref() = default;
   constexpr Ref(std::nullptr_t) {}

@@ -188,6 +188,40 @@ struct NamedModule {
   Module value;
 };
 
+// What a list of slots holds. Such lists are vectors here.
+namespace detail {
+struct ParameterPolicy {
+  using value_type = Tensor;
+};
+struct BufferPolicy {
+  using value_type = Tensor;
+};
+struct ModulePolicy {
+  using value_type = Module;
+};
+struct AttributePolicy {
+  using value_type = IValue;
+};
+template <class Policy>
+struct NamedPolicy {
+  using value_type =
+      std::conditional_t<std::is_same_v<typename Policy::value_type, Tensor>, NamedTensor,
+                         std::conditional_t<std::is_same_v<typename Policy::value_type, Module>,
+                                            NamedModule, NamedValue>>;
+};
+}  // namespace detail
+template <class Policy>
+using slot_list_impl = std::vector<typename Policy::value_type>;
+template <class Policy>
+using slot_iterator_impl = typename slot_list_impl<Policy>::const_iterator;
+using parameter_list = slot_list_impl<detail::ParameterPolicy>;
+using buffer_list = slot_list_impl<detail::BufferPolicy>;
+using module_list = slot_list_impl<detail::ModulePolicy>;
+using named_parameter_list = slot_list_impl<detail::NamedPolicy<detail::ParameterPolicy>>;
+using named_buffer_list = slot_list_impl<detail::NamedPolicy<detail::BufferPolicy>>;
+using named_module_list = slot_list_impl<detail::NamedPolicy<detail::ModulePolicy>>;
+using named_attribute_list = slot_list_impl<detail::NamedPolicy<detail::AttributePolicy>>;
+
 // Functions that are compiled from text, which may call each other, and ops as torch.NAME.
 class RL_API CompilationUnit {
  public:
@@ -195,6 +229,7 @@ class RL_API CompilationUnit {
   void define(const std::string& source);
   graph::Function* find_function(const std::string& name) const;  // null where there is none
   graph::Function& get_function(const std::string& name) const;   // RuntimeError instead
+  std::vector<graph::Function*> get_functions() const;
   IValue call(const std::string& name, std::vector<IValue> arguments) const;
   template <class... A>
   IValue run_method(const std::string& name, A&&... arguments) const {
@@ -234,3 +269,6 @@ using jit::Module;
 namespace c10 {
 using rushlight::jit::QualifiedName;
 }  // namespace c10
+namespace torch {
+using rushlight::jit::CompilationUnit;
+}  // namespace torch

@@ -12,27 +12,8 @@
 namespace rushlight {
 
 class Notebook;
-class StorageImpl;
-// libtorch's names of what a storage knows, on the handle.
-template <>
-struct RefNames<StorageImpl> {
-  void* data() const;
-  void* mutable_data() const { return data(); }
-  size_t nbytes() const;
-  void set_nbytes(size_t nbytes) const;
-  Device device() const;
-  StorageImpl* unsafeGetStorageImpl() const;
-  // Where the memory is, as libtorch's DataPtr says it; the storage keeps owning it.
-  struct Pointer {
-    void* address;
-    Device on;
-    void* get() const { return address; }
-    Device device() const { return on; }
-    explicit operator bool() const { return address != nullptr; }
-  };
-  const Pointer data_ptr() const { return {data(), device()}; }
-  const Pointer mutable_data_ptr() const { return data_ptr(); }
-};
+class DataPtr;    // data_ptr.h
+class Allocator;  // data_ptr.h
 
 class RL_API StorageImpl : public RefCounted {
  public:
@@ -48,7 +29,10 @@ class RL_API StorageImpl : public RefCounted {
   }
   void* mutable_data() const { return data(); }
   size_t nbytes() const { return nbytes_; }
+  size_t sym_nbytes() const { return nbytes_; }
+  void set_nbytes(size_t nbytes) { resize(nbytes); }
   Device device() const { return device_; }
+  DeviceType device_type() const { return device_.type(); }
   // False for memory that somebody else owns (numpy arrays, mapped files).
   bool resizable() const { return resizable_; }
   // Grows or shrinks, keeping the contents; RuntimeError where not resizable.
@@ -103,17 +87,41 @@ class RL_API StorageImpl : public RefCounted {
   static constexpr uint32_t later = 0xFFFFU;
   mutable std::atomic<uint32_t> noted_ = 0;
 };
-using Storage = Ref<StorageImpl>;
 
-inline StorageImpl* RefNames<StorageImpl>::unsafeGetStorageImpl() const {
-  return static_cast<const Storage*>(this)->get();
-}
-inline void* RefNames<StorageImpl>::data() const { return unsafeGetStorageImpl()->data(); }
-inline size_t RefNames<StorageImpl>::nbytes() const { return unsafeGetStorageImpl()->nbytes(); }
-inline void RefNames<StorageImpl>::set_nbytes(size_t nbytes) const {
-  unsafeGetStorageImpl()->resize(nbytes);
-}
-inline Device RefNames<StorageImpl>::device() const { return unsafeGetStorageImpl()->device(); }
+// The handle of a storage, with libtorch's names of what it knows.
+class RL_API Storage : public Ref<StorageImpl> {
+ public:
+  using Ref::Ref;
+  Storage(Ref<StorageImpl> storage) : Ref(std::move(storage)) {}
+  struct use_byte_size_t {};
+  // New memory, of the allocator where one is named, and memory that comes with its owner.
+  Storage(use_byte_size_t, size_t nbytes, Allocator* allocator = nullptr, bool resizable = false);
+  Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator* allocator = nullptr,
+          bool resizable = false);
+
+  void* data() const { return get()->data(); }
+  void* mutable_data() const { return data(); }
+  size_t nbytes() const { return get()->nbytes(); }
+  size_t sym_nbytes() const { return nbytes(); }
+  void set_nbytes(size_t nbytes) const { get()->resize(nbytes); }
+  bool resizable() const { return get()->resizable(); }
+  Device device() const { return get()->device(); }
+  DeviceType device_type() const { return device().type(); }
+  StorageImpl* unsafeGetStorageImpl() const { return get(); }
+  size_t use_count() const { return static_cast<size_t>(get()->use_count()); }
+  bool unique() const { return use_count() == 1; }
+  bool is_alias_of(const Storage& other) const { return *this == other; }
+  // Where the memory is, as libtorch's DataPtr says it; the storage keeps owning it.
+  struct Pointer {
+    void* address;
+    Device on;
+    void* get() const { return address; }
+    Device device() const { return on; }
+    explicit operator bool() const { return address != nullptr; }
+  };
+  const Pointer data_ptr() const { return {data(), device()}; }
+  const Pointer mutable_data_ptr() const { return data_ptr(); }
+};
 
 // A file as memory, all of it where nbytes is 0. Shared, writes go to the file, which is made or
 // made longer where it is too short; else they stay with the memory. RuntimeError.

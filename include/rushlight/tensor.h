@@ -19,6 +19,7 @@
 #include <rushlight/scalar.h>
 #include <rushlight/storage.h>
 #include <rushlight/sym_int.h>
+#include <rushlight/type_meta.h>
 
 struct _object;  // PyObject
 
@@ -94,6 +95,9 @@ class RL_API TensorImpl : public RefCounted {
   void set_sizes_contiguous(IntArrayRef sizes);
   void set_storage_offset(int64_t offset) { offset_ = offset; }
   void set_storage(Storage storage) { storage_ = std::move(storage); }
+  bool storage_initialized() const {  // whether its elements have memory
+    return storage_ && !device_.is_meta() && (storage_->nbytes() != 0 || numel() == 0);
+  }
   void set_dtype(ScalarType t) { dtype_ = t; }
   void set_device(Device d) { device_ = d; }
   void set_wrapped_number(bool v) { wrapped_number_ = v; }
@@ -211,6 +215,7 @@ class RL_API TensorOptions {
  public:
   TensorOptions() = default;
   TensorOptions(ScalarType t) : dtype_(t) {}
+  TensorOptions(caffe2::TypeMeta t) : dtype_(t.toScalarType()) {}
   TensorOptions(Device d) : device_(d) {}
   TensorOptions(DeviceType d) : device_(Device(d)) {}
   TensorOptions(Layout l) : layout_(l) {}
@@ -271,7 +276,7 @@ class RL_API TensorOptions {
   bool type_equal(const TensorOptions& other) const {
     return dtype() == other.dtype() && device() == other.device() && layout() == other.layout();
   }
-  ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
+  caffe2::TypeMeta dtype() const { return caffe2::TypeMeta(dtype_.value_or(get_default_dtype())); }
   Device device() const { return device_.value_or(Device(kCPU)); }
   int32_t device_index() const { return device().index(); }
   bool requires_grad() const { return requires_grad_; }
@@ -316,7 +321,8 @@ class TensorIndex;  // indexing.h
 class Dimname;  // other_tensors.h
 template <class T>
 inline constexpr bool is_dtype_argument =
-    std::is_same_v<T, ScalarType> || std::is_same_v<T, std::optional<ScalarType>>;
+    std::is_same_v<T, ScalarType> || std::is_same_v<T, std::optional<ScalarType>> ||
+    std::is_same_v<T, caffe2::TypeMeta>;
 
 class RL_API Tensor {
  public:
@@ -340,11 +346,13 @@ class RL_API Tensor {
   const Ref<TensorImpl>& ref() const { return impl_; }
   int32_t use_count() const { return impl_ ? impl_->use_count() : 0; }
 
-  ScalarType dtype() const { return checked_impl().dtype(); }
+  caffe2::TypeMeta dtype() const { return caffe2::TypeMeta(checked_impl().dtype()); }
   ScalarType scalar_type() const { return checked_impl().dtype(); }
   Device device() const { return checked_impl().device(); }
   Layout layout() const;
-  TensorOptions options() const { return TensorOptions(dtype()).device(device()).layout(layout()); }
+  TensorOptions options() const {
+    return TensorOptions(scalar_type()).device(device()).layout(layout());
+  }
   int64_t dim() const { return checked_impl().dim(); }
   int64_t ndimension() const { return checked_impl().dim(); }
   int64_t numel() const { return checked_impl().numel(); }
@@ -469,6 +477,11 @@ class RL_API Tensor {
   Tensor to(const char* device, bool non_blocking = false, bool copy = false) const {
     return to(Device(device), non_blocking, copy);
   }
+  // A TypeMeta is both a dtype and options.
+  Tensor to(caffe2::TypeMeta type, bool non_blocking = false, bool copy = false,
+            std::optional<MemoryFormat> format = {}) const {
+    return to(type.toScalarType(), non_blocking, copy, format);
+  }
   Tensor toType(ScalarType type) const { return to(type); }
   // Transposed views: of all dimensions, and of the last two (mT, mH) or of a matrix alone; H is
   // conjugate.
@@ -529,6 +542,8 @@ class RL_API Tensor {
     return stft(n_fft, hop_length, win_length, window, false, "reflect", normalized, onesided,
                 return_complex);
   }
+  // Tensors have no names: "".
+  const std::string& name() const;
   // By names of dimensions, which no tensor has (other_tensors.h): NotImplementedError.
   bool has_names() const { return false; }
   std::vector<Dimname> names() const;
@@ -553,10 +568,10 @@ class RL_API Tensor {
   int64_t q_per_channel_axis() const;
 
   // By libtorch's inner names (internal_functions.h).
-#define RL_WRITES_BITS(name, op)             \
-  template <class T>                         \
+#define RL_WRITES_BITS(name, op)                \
+  template <class T>                            \
   Tensor& __i##name##__(const T& other) const { \
-    return bitwise_##op##_(other);           \
+    return bitwise_##op##_(other);              \
   }
   RL_WRITES_BITS(and, and)
   RL_WRITES_BITS(or, or)
@@ -575,7 +590,8 @@ class RL_API Tensor {
   Tensor _autocast_to_full_precision(bool cuda_enabled, bool cpu_enabled) const;
   Tensor _autocast_to_reduced_precision(bool cuda_enabled, bool cpu_enabled, ScalarType cuda_dtype,
                                         ScalarType cpu_dtype) const;
-  Tensor _to_dense(std::optional<ScalarType> dtype = {}, std::optional<bool> masked_grad = {}) const;
+  Tensor _to_dense(std::optional<ScalarType> dtype = {},
+                   std::optional<bool> masked_grad = {}) const;
   Tensor _to_sparse(int64_t sparse_dim) const;
   Tensor _to_sparse(std::optional<Layout> layout = {}, OptionalIntArrayRef blocksize = {},
                     std::optional<int64_t> dense_dim = {}) const;
@@ -632,31 +648,38 @@ class RL_API Tensor {
 // A Python number on its way into an op: a 0-d tensor marked as wrapped.
 RL_API Tensor make_number(const Scalar& value, Device device = kCPU);
 
-// Plain indexing of a tensor's elements from C++.
-template <class T, size_t N, template <class> class Traits, class Index>
-class TensorAccessor {
+// Plain indexing of a tensor's elements from C++. The bases hold what accessors of programs, which
+// index in their own way, derive from.
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+          class Index = int64_t>
+class TensorAccessorBase {
  public:
   using PtrType = typename Traits<T>::PtrType;
-  TensorAccessor(PtrType data, const Index* sizes, const Index* strides)
+  TensorAccessorBase(PtrType data, const Index* sizes, const Index* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
   Index size(Index d) const { return sizes_[d]; }
   Index stride(Index d) const { return strides_[d]; }
   ArrayRef<Index> sizes() const { return {sizes_, N}; }
   ArrayRef<Index> strides() const { return {strides_, N}; }
   PtrType data() const { return data_; }
-  decltype(auto) operator[](Index i) const {
-    if constexpr (N == 1) {
-      return static_cast<T&>(data_[i * strides_[0]]);
-    } else {
-      return TensorAccessor<T, N - 1, Traits, Index>(data_ + i * strides_[0], sizes_ + 1,
-                                                     strides_ + 1);
-    }
-  }
 
- private:
+ protected:
   PtrType data_;
   const Index* sizes_;
   const Index* strides_;
+};
+template <class T, size_t N, template <class> class Traits, class Index>
+class TensorAccessor : public TensorAccessorBase<T, N, Traits, Index> {
+ public:
+  using TensorAccessorBase<T, N, Traits, Index>::TensorAccessorBase;
+  decltype(auto) operator[](Index i) const {
+    if constexpr (N == 1) {
+      return static_cast<T&>(this->data_[i * this->strides_[0]]);
+    } else {
+      return TensorAccessor<T, N - 1, Traits, Index>(this->data_ + i * this->strides_[0],
+                                                     this->sizes_ + 1, this->strides_ + 1);
+    }
+  }
 };
 template <class T, size_t N>
 TensorAccessor<T, N> Tensor::accessor() const {
@@ -665,12 +688,14 @@ TensorAccessor<T, N> Tensor::accessor() const {
   return {data_ptr<T>(), sizes().data(), strides().data()};
 }
 
-template <class T, size_t N, template <class> class Traits, class Index>
-class GenericPackedTensorAccessor {
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+          class Index = int64_t>
+class GenericPackedTensorAccessorBase {
  public:
   using PtrType = typename Traits<T>::PtrType;
   template <class Size>
-  GenericPackedTensorAccessor(PtrType data, const Size* sizes, const Size* strides) : data_(data) {
+  GenericPackedTensorAccessorBase(PtrType data, const Size* sizes, const Size* strides)
+      : data_(data) {
     for (size_t i = 0; i < N; i++) {
       sizes_[i] = static_cast<Index>(sizes[i]);
       strides_[i] = static_cast<Index>(strides[i]);
@@ -679,14 +704,19 @@ class GenericPackedTensorAccessor {
   Index size(Index d) const { return sizes_[d]; }
   Index stride(Index d) const { return strides_[d]; }
   PtrType data() const { return data_; }
-  decltype(auto) operator[](Index i) const {
-    return TensorAccessor<T, N, Traits, Index>(data_, sizes_, strides_)[i];
-  }
 
- private:
+ protected:
   PtrType data_;
   Index sizes_[N];
   Index strides_[N];
+};
+template <class T, size_t N, template <class> class Traits, class Index>
+class GenericPackedTensorAccessor : public GenericPackedTensorAccessorBase<T, N, Traits, Index> {
+ public:
+  using GenericPackedTensorAccessorBase<T, N, Traits, Index>::GenericPackedTensorAccessorBase;
+  decltype(auto) operator[](Index i) const {
+    return TensorAccessor<T, N, Traits, Index>(this->data_, this->sizes_, this->strides_)[i];
+  }
 };
 template <class T, size_t N, template <class> class Traits, class Index>
 GenericPackedTensorAccessor<T, N, Traits, Index> Tensor::generic_packed_accessor() const {

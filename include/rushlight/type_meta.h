@@ -1,58 +1,65 @@
-// caffe2::TypeMeta: a dtype as libtorch's Tensor::dtype() gives it. The two convert to each other.
+// caffe2::TypeMeta: a dtype as Tensor::dtype() and TensorOptions::dtype() give it. It is a
+// ScalarType wherever one is wanted, and knows its size and its C++ type.
 #pragma once
 
-#include <ostream>
-#include <string>
+#include <iosfwd>
+#include <string_view>
 
-#include <rushlight/compat.h>
-#include <rushlight/function.h>
+#include <rushlight/dtype.h>
 
-namespace rushlight::detail {
-inline std::string cpp_name(ScalarType dtype) {
-  switch (dtype) {
-#define RL_NAME(type, enumerator, ...) \
-  case ScalarType::enumerator:         \
-    return autograd::type_name_of(typeid(type).name());
-    RL_FOR_EACH_DTYPE(RL_NAME)
-#undef RL_NAME
-    default:
-      return "nullptr (uninitialized)";
-  }
-}
-}  // namespace rushlight::detail
+namespace rushlight {
+// "float", "long", "c10::BFloat16".
+RL_API std::string_view cpp_name(ScalarType dtype);
+}  // namespace rushlight
 
 namespace caffe2 {
 
 class TypeMeta {
+  using ScalarType = rushlight::ScalarType;
+
  public:
-  TypeMeta() = default;
-  TypeMeta(rushlight::ScalarType dtype) : dtype_(dtype) {}
+  constexpr TypeMeta() = default;
+  // Not implicit: `x.defined() ? x.dtype() : kFloat` would have two types to choose from.
+  constexpr explicit TypeMeta(ScalarType dtype) : dtype_(dtype) {}
+  constexpr TypeMeta& operator=(ScalarType dtype) {
+    dtype_ = dtype;
+    return *this;
+  }
   template <class T>
-  static TypeMeta Make() {
-    return rushlight::dtype_of_v<T>;
+  static constexpr TypeMeta Make() {
+    return TypeMeta(rushlight::dtype_of_v<T>);
   }
-  static TypeMeta fromScalarType(rushlight::ScalarType dtype) { return dtype; }
-  operator rushlight::ScalarType() const { return dtype_; }
-  operator rushlight::TensorOptions() const { return dtype_; }
-  rushlight::ScalarType toScalarType() const { return dtype_; }
-  bool isScalarType() const { return dtype_ != rushlight::ScalarType::Undefined; }
-  bool isScalarType(rushlight::ScalarType dtype) const { return dtype_ == dtype; }
   template <class T>
-  bool Match() const {
-    return *this == Make<T>();
+  static constexpr size_t ItemSize() {
+    return sizeof(T);
   }
-  size_t itemsize() const { return static_cast<size_t>(rushlight::itemsize(dtype_)); }
-  // The C++ type: "float", "long int", "c10::BFloat16".
-  std::string name() const {
-    const std::string text = rushlight::detail::cpp_name(dtype_), own = "rushlight::";
-    return text.compare(0, own.size(), own) == 0 ? "c10::" + text.substr(own.size()) : text;
+  template <class T>
+  static std::string_view TypeName() {
+    return Make<T>().name();
   }
-  friend bool operator==(TypeMeta a, TypeMeta b) { return a.dtype_ == b.dtype_; }
-  friend bool operator!=(TypeMeta a, TypeMeta b) { return !(a == b); }
-  friend std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.name(); }
+  static constexpr TypeMeta fromScalarType(ScalarType dtype) { return TypeMeta(dtype); }
+  constexpr operator ScalarType() const { return dtype_; }
+  constexpr ScalarType toScalarType() const { return dtype_; }
+  constexpr bool isScalarType() const { return dtype_ != ScalarType::Undefined; }
+  constexpr bool isScalarType(ScalarType dtype) const { return dtype_ == dtype; }
+  template <class T>
+  constexpr bool Match() const {
+    return dtype_ == rushlight::dtype_of_v<T>;
+  }
+  constexpr size_t itemsize() const { return static_cast<size_t>(rushlight::itemsize(dtype_)); }
+  std::string_view name() const { return rushlight::cpp_name(dtype_); }
+  friend constexpr bool operator==(TypeMeta a, TypeMeta b) { return a.dtype_ == b.dtype_; }
+  friend constexpr bool operator!=(TypeMeta a, TypeMeta b) { return a.dtype_ != b.dtype_; }
+  friend constexpr bool operator==(TypeMeta a, ScalarType b) { return a.dtype_ == b; }
+  friend constexpr bool operator!=(TypeMeta a, ScalarType b) { return a.dtype_ != b; }
+  friend constexpr bool operator==(ScalarType a, TypeMeta b) { return a == b.dtype_; }
+  friend constexpr bool operator!=(ScalarType a, TypeMeta b) { return a != b.dtype_; }
+  // Messages name the dtype as Python does.
+  friend void append(std::string& out, TypeMeta type) { rushlight::append(out, type.dtype_); }
+  friend RL_API std::ostream& operator<<(std::ostream& out, TypeMeta type);
 
  private:
-  rushlight::ScalarType dtype_ = rushlight::ScalarType::Undefined;
+  ScalarType dtype_ = ScalarType::Undefined;
 };
 
 }  // namespace caffe2

@@ -85,6 +85,7 @@ RL_OF_OPS(OptionalIntArrayRef)
 RL_OF_OPS(ArrayRef<Scalar>)
 RL_OF_OPS(ArrayRef<double>)
 RL_OF_OPS(std::string_view)
+RL_OF_OPS(caffe2::TypeMeta)
 RL_FOR_EACH_VALUE_IN_PLACE(RL_OF_OPS)
 RL_FOR_EACH_COUNTED_VALUE(RL_OF_OPS)
 #undef RL_OF_OPS
@@ -148,6 +149,7 @@ class RL_API Value {
   Value(ArrayRef<double> list);
   Value(const char* text);
   Value(std::string_view text);
+  Value(caffe2::TypeMeta type) : Value(type.toScalarType()) {}
 #define RL_VALUE(T, kind) Value(T v);
   RL_FOR_EACH_VALUE_IN_PLACE(RL_VALUE)
   RL_FOR_EACH_COUNTED_VALUE(RL_VALUE)

@@ -2,5 +2,6 @@
 #pragma once
 
 #include <rushlight/jit.h>
+#include <rushlight/ordered_map.h>
 #include <rushlight/script.h>
 #include <torch/library.h>

@@ -47,15 +47,14 @@
 #include <rushlight/optim.h>
 #include <rushlight/rushlight.h>
 #include <rushlight/script.h>
-#include <rushlight/type_meta.h>
 
 namespace rushlight {
 using Deleter = std::function<void(void*)>;
 }
-namespace rushlight::autograd {
+namespace rushlight::autograd_api {
 using _jvp_fn_t = std::function<variable_list(variable_list, variable_list)>;
 using _view_as_self_fn_t = std::function<Tensor(Tensor)>;
-}  // namespace rushlight::autograd
+}  // namespace rushlight::autograd_api
 
 namespace at::native {
 using namespace rushlight::native;

@@ -5,7 +5,7 @@
 
 #include <rushlight/function.h>
 
-namespace rushlight::autograd {
+namespace rushlight::autograd_api {
 
 edge_list collect_next_edges(const variable_list& inputs) {
   edge_list out;
@@ -71,4 +71,20 @@ Tensor SavedVariable::unpack(const std::shared_ptr<Node>& saved_for) const {
   return saved_.unpack(saved_for != nullptr ? *saved_for : nobody);
 }
 
-}  // namespace rushlight::autograd
+VariableInfo::VariableInfo(const Variable& tensor, bool)
+    : layout(tensor.layout()),
+      device(tensor.device()),
+      scalar_type(tensor.scalar_type()),
+      size(tensor.sizes().begin(), tensor.sizes().end()),
+      requires_grad(tensor.requires_grad()),
+      is_empty(false) {}
+
+Variable VariableInfo::zeros(OptionalDeviceGuard& guard) const {
+  if (is_empty) {
+    return {};
+  }
+  guard.reset_device(device);
+  return rushlight::zeros(size, TensorOptions(scalar_type).device(device).layout(layout));
+}
+
+}  // namespace rushlight::autograd_api

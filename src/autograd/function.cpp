@@ -12,7 +12,7 @@
 #include "autograd/node.h"
 #include "autograd/refusals.h"
 
-namespace rushlight::autograd {
+namespace rushlight::autograd_api {
 namespace {
 
 // An input that comes back as an output: a view of it that cannot be written, so that its own
@@ -190,4 +190,4 @@ std::string type_name_of(const char* mangled) {
   return out;
 }
 
-}  // namespace rushlight::autograd
+}  // namespace rushlight::autograd_api

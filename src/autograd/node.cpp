@@ -335,6 +335,7 @@ void Node::release_saved() {
   }
   unlock();
   Block<SavedTensor>::destroy(dropped);
+  release_variables();
 }
 
 // ---- extras ----

@@ -153,7 +153,7 @@ std::vector<Tensor> run_edges(const std::vector<Edge>& roots, const std::vector<
                retain_graph, create_graph);
 }
 
-namespace autograd {
+namespace autograd_api {
 
 void backward(const variable_list& tensors, const variable_list& grad_tensors,
               std::optional<bool> retain_graph, bool create_graph, const variable_list& inputs) {
@@ -167,6 +167,6 @@ variable_list grad(const variable_list& outputs, const variable_list& inputs,
                   allow_unused);
 }
 
-}  // namespace autograd
+}  // namespace autograd_api
 
 }  // namespace rushlight

@@ -1,12 +1,61 @@
 // Promotion between dtypes and the default dtype.
-#include <rushlight/dtype.h>
+#include <rushlight/type_meta.h>
 
 #include <atomic>
+#include <ostream>
 
 namespace rushlight {
 
 void dtype_not_implemented(const char* op, ScalarType t) {
   throw NotImplementedError(str('"', op, "\" not implemented for '", enum_name(t), "'"));
+}
+
+std::string_view cpp_name(ScalarType dtype) {
+  switch (dtype) {
+    case kByte:
+      return "unsigned char";
+    case kChar:
+      return "signed char";
+    case kShort:
+      return "short";
+    case kInt:
+      return "int";
+    case kLong:
+      return "long";
+    case kHalf:
+      return "c10::Half";
+    case kFloat:
+      return "float";
+    case kDouble:
+      return "double";
+    case kComplexHalf:
+      return "c10::complex<c10::Half>";
+    case kComplexFloat:
+      return "c10::complex<float>";
+    case kComplexDouble:
+      return "c10::complex<double>";
+    case kBool:
+      return "bool";
+    case kBFloat16:
+      return "c10::BFloat16";
+    case kUInt16:
+      return "unsigned short";
+    case kUInt32:
+      return "unsigned int";
+    case kUInt64:
+      return "unsigned long";
+    case kFloat8_e4m3fn:
+      return "c10::Float8_e4m3fn";
+    case kFloat8_e5m2:
+      return "c10::Float8_e5m2";
+    case kFloat8_e4m3fnuz:
+      return "c10::Float8_e4m3fnuz";
+    case kFloat8_e5m2fnuz:
+      return "c10::Float8_e5m2fnuz";
+    case ScalarType::Undefined:
+      break;
+  }
+  return "nullptr (uninitialized)";
 }
 
 namespace {
@@ -115,3 +164,7 @@ void set_default_dtype(ScalarType t) {
 }
 
 }  // namespace rushlight
+
+namespace caffe2 {
+std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.name(); }
+}  // namespace caffe2

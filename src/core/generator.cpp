@@ -106,6 +106,28 @@ uint64_t Generator::seed() const {
   return fresh;
 }
 
+namespace {
+GeneratorImpl& counting(const Generator& generator) {
+  GeneratorImpl& g = impl_of(generator);
+  RL_CHECK(!g.device.is_cpu(), "a generator of the CPU has no offset: its state is get_state()");
+  return g;
+}
+}  // namespace
+
+void Generator::set_offset(uint64_t offset) const {
+  refuse_in_recording("sets the offset of a generator");
+  GeneratorImpl& g = counting(*this);
+  RL_CHECK(offset % 4 == 0, "offset must be a multiple of 4, but got ", offset);
+  std::lock_guard<std::mutex> lock(g.mutex);
+  g.offset = offset;
+}
+
+uint64_t Generator::get_offset() const {
+  GeneratorImpl& g = counting(*this);
+  std::lock_guard<std::mutex> lock(g.mutex);
+  return g.offset;
+}
+
 std::vector<uint8_t> Generator::state_bytes() const {
   GeneratorImpl& g = impl_of(*this);
   if (!g.device.is_cpu()) {

@@ -166,7 +166,7 @@ void Profile::export_chrome_trace(const std::string& path) const {
 
 }  // namespace rushlight::profiler
 
-namespace rushlight::autograd::profiler {
+namespace rushlight::autograd_api::profiler {
 
 RecordProfile::RecordProfile(std::ostream& out) : out_(&out) {}
 RecordProfile::RecordProfile(std::string filename) : filename_(std::move(filename)) {}
@@ -183,4 +183,4 @@ RecordProfile::~RecordProfile() {
   }
 }
 
-}  // namespace rushlight::autograd::profiler
+}  // namespace rushlight::autograd_api::profiler

@@ -321,6 +321,12 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
   }
 }
 
+const std::string& Tensor::name() const {
+  static const std::string none;
+  checked_impl();
+  return none;
+}
+
 void Tensor::refuse_undefined() {
   throw Error("this Tensor is undefined: it was declared, but never given a value");
 }

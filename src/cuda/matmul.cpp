@@ -259,8 +259,8 @@ bool multiply(const char* op, const Tensor& out, const Tensor& left, const Tenso
   const uint32_t alignment =
       alignment_of({x.tensor.data_ptr(), y.tensor.data_ptr(), z.tensor.data_ptr(),
                     bias.defined() ? bias.data_ptr() : nullptr});
-  const Key key = {static_cast<int64_t>(left.dtype()),
-                   static_cast<int64_t>(out.dtype()),
+  const Key key = {static_cast<int64_t>(left.scalar_type()),
+                   static_cast<int64_t>(out.scalar_type()),
                    out.device().index(),
                    batch,
                    rows,

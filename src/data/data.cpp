@@ -55,6 +55,33 @@ std::string join_path(const std::string& root, const char* name) {
 
 }  // namespace
 
+datasets::TensorDataset::TensorDataset(const std::vector<Tensor>& tensors)
+    : TensorDataset(rushlight::stack(tensors)) {}
+datasets::TensorDataset::TensorDataset(Tensor values) : tensor(std::move(values)) {}
+TensorExample datasets::TensorDataset::get(size_t index) {
+  return tensor[static_cast<int64_t>(index)];
+}
+std::optional<size_t> datasets::TensorDataset::size() const {
+  return static_cast<size_t>(tensor.size(0));
+}
+
+Example<> transforms::Stack<Example<>>::apply_batch(std::vector<Example<>> examples) {
+  std::vector<Tensor> data;
+  std::vector<Tensor> targets;
+  for (Example<>& e : examples) {
+    data.push_back(std::move(e.data));
+    targets.push_back(std::move(e.target));
+  }
+  return {rushlight::stack(data), rushlight::stack(targets)};
+}
+TensorExample transforms::Stack<TensorExample>::apply_batch(std::vector<TensorExample> examples) {
+  std::vector<Tensor> data;
+  for (TensorExample& e : examples) {
+    data.push_back(std::move(e.data));
+  }
+  return rushlight::stack(data);
+}
+
 datasets::MNIST::MNIST(const std::string& root, Mode mode) : train_(mode == Mode::kTrain) {
   constexpr uint32_t images_magic = 2051;
   constexpr uint32_t labels_magic = 2049;

@@ -113,7 +113,7 @@ AOTITorchError aoti_torch_get_stride(AtenTensorHandle tensor, int64_t d, int64_t
   return stable::run([&] { *ret = tensor_of(tensor).stride(d); });
 }
 AOTITorchError aoti_torch_get_dtype(AtenTensorHandle tensor, int32_t* ret) {
-  return stable::run([&] { *ret = static_cast<int32_t>(tensor_of(tensor).dtype()); });
+  return stable::run([&] { *ret = static_cast<int32_t>(tensor_of(tensor).scalar_type()); });
 }
 AOTITorchError aoti_torch_get_layout(AtenTensorHandle tensor, int32_t* ret) {
   return stable::run([&] { *ret = stable::number_of(tensor_of(tensor).layout()); });

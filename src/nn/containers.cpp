@@ -23,6 +23,9 @@ SequentialImpl::SequentialImpl(std::initializer_list<NamedAnyModule> modules) {
   }
 }
 
+Sequential::Sequential(std::initializer_list<NamedAnyModule> modules)
+    : ModuleHolder(std::make_shared<SequentialImpl>(modules)) {}
+
 AnyValue SequentialImpl::run(std::vector<AnyValue>& given) {
   RL_CHECK(!is_empty(), "Cannot call forward() on an empty Sequential");
   AnyValue value = modules_.front().call(given);

@@ -45,11 +45,19 @@ int64_t reduction_of(std::string_view word) {
   throw ValueError(str(word, " is not a valid value for reduction"));
 }
 
+template class OrderedDict<std::string, Tensor>;
+template class OrderedDict<std::string, std::shared_ptr<nn::Module>>;
+
 }  // namespace rushlight
 
 namespace torch::nn {
 
 Module::~Module() = default;
+
+OrderedDict<std::string, std::shared_ptr<Module>> Module::named_children() const {
+  return children_;
+}
+void Module::unregister_module(const std::string& name) { children_.erase(name); }
 
 const std::string& Module::name() const noexcept {
   if (name_.empty()) {

@@ -151,72 +151,76 @@ void LBFGSOptions::serialize(serialize::InputArchive& archive) {
   line_search_fn(searched ? std::optional<std::string>("strong_wolfe") : std::nullopt);
 }
 
-// What is kept from step to step.
-struct LBFGS::Memory {
-  int64_t func_evals = 0;
-  int64_t n_iter = 0;
-  double t = 0;
-  double prev_loss = 0;
-  Tensor d;
-  Tensor H_diag;
-  Tensor prev_flat_grad;
-  std::vector<Tensor> old_dirs;  // changes of the gradient
-  std::vector<Tensor> old_stps;  // the steps that made them
-  std::vector<Tensor> ro;        // one over their products
+std::unique_ptr<OptimizerParamState> LBFGSParamState::clone() const {
+  return std::make_unique<LBFGSParamState>(*this);
+}
 
-  // Takes the last step and the change of the gradient into the history.
-  void remember(const Tensor& grad, int64_t history_size) {
-    const Tensor y = grad - prev_flat_grad;
-    const Tensor s = d * t;
-    const Tensor curvature = y.dot(s);
-    if (holds(curvature <= 1e-10)) {
-      return;
-    }
-    old_dirs.push_back(y);
-    old_stps.push_back(s);
-    ro.push_back(curvature.reciprocal());
-    for (auto* list : {&old_dirs, &old_stps, &ro}) {
-      if (static_cast<int64_t>(list->size()) > history_size) {
-        list->erase(list->begin());
-      }
-    }
-    H_diag = curvature / y.dot(y);
-  }
+namespace {
 
-  // -H grad, where H is the inverse Hessian that the history tells of.
-  Tensor direction(const Tensor& grad, int64_t history_size) {
-    if (n_iter == 1) {
-      old_dirs.clear();
-      old_stps.clear();
-      ro.clear();
-      H_diag = ones({}, grad.options());
-      return grad.neg();
-    }
-    remember(grad, history_size);
-    Tensor out = grad.neg();
-    std::vector<Tensor> along(ro.size());
-    for (size_t i = ro.size(); i-- > 0;) {
-      along[i] = old_stps[i].dot(out) * ro[i];
-      out.sub_(old_dirs[i] * along[i]);
-    }
-    out.mul_(H_diag);
-    for (size_t i = 0; i < ro.size(); i++) {
-      out.add_(old_stps[i] * (along[i] - old_dirs[i].dot(out) * ro[i]));
-    }
-    return out;
+// Takes the last step and the change of the gradient into the history.
+void remember(LBFGSParamState& m, const Tensor& grad, int64_t history_size) {
+  const Tensor y = grad - m.prev_flat_grad();
+  const Tensor s = m.d() * m.t();
+  const Tensor curvature = y.dot(s);
+  if (holds(curvature <= 1e-10)) {
+    return;
   }
-};
+  m.old_dirs().push_back(y);
+  m.old_stps().push_back(s);
+  m.ro().push_back(curvature.reciprocal());
+  for (auto* list : {&m.old_dirs(), &m.old_stps(), &m.ro()}) {
+    if (static_cast<int64_t>(list->size()) > history_size) {
+      list->erase(list->begin());
+    }
+  }
+  m.H_diag(curvature / y.dot(y));
+}
+
+// -H grad, where H is the inverse Hessian that the history tells of.
+Tensor direction(LBFGSParamState& m, const Tensor& grad, int64_t history_size) {
+  if (m.n_iter() == 1) {
+    m.old_dirs().clear();
+    m.old_stps().clear();
+    m.ro().clear();
+    m.H_diag(ones({}, grad.options()));
+    return grad.neg();
+  }
+  remember(m, grad, history_size);
+  Tensor out = grad.neg();
+  const std::vector<Tensor>& ro = m.ro();
+  std::vector<Tensor> along(ro.size());
+  for (size_t i = ro.size(); i-- > 0;) {
+    along[i] = m.old_stps()[i].dot(out) * ro[i];
+    out.sub_(m.old_dirs()[i] * along[i]);
+  }
+  out.mul_(m.H_diag());
+  for (size_t i = 0; i < ro.size(); i++) {
+    out.add_(m.old_stps()[i] * (along[i] - m.old_dirs()[i].dot(out) * ro[i]));
+  }
+  m.al(std::move(along));
+  return out;
+}
+
+}  // namespace
 
 LBFGS::LBFGS(std::vector<OptimizerParamGroup> groups, LBFGSOptions defaults)
-    : Optimizer(std::move(groups), std::make_unique<LBFGSOptions>(defaults)),
-      memory_(std::make_shared<Memory>()) {
+    : Optimizer(std::move(groups), std::make_unique<LBFGSOptions>(defaults)) {
   RL_CHECK(param_groups().size() == 1,
            "LBFGS doesn't support per-parameter options (parameter groups)");
 }
 LBFGS::LBFGS(std::vector<Tensor> params, LBFGSOptions defaults)
     : LBFGS(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))},
             std::move(defaults)) {}
-LBFGS::Memory& LBFGS::memory() const { return *static_cast<Memory*>(memory_.get()); }
+
+// The history is one of all parameters; it is the first one's.
+LBFGSParamState& LBFGS::memory() {
+  const std::vector<Tensor>& params = param_groups()[0].params();
+  auto& held = state_[params.empty() ? nullptr : params[0].unsafeGetTensorImpl()];
+  if (held == nullptr) {
+    held = std::make_unique<LBFGSParamState>();
+  }
+  return static_cast<LBFGSParamState&>(*held);
+}
 
 Tensor LBFGS::step(LossClosure closure) {
   RL_CHECK(closure != nullptr, "LBFGS requires a closure function");
@@ -225,7 +229,7 @@ Tensor LBFGS::step(LossClosure closure) {
   RL_CHECK(!o.line_search_fn() || *o.line_search_fn() == "strong_wolfe",
            "only 'strong_wolfe' is supported");
   const std::vector<Tensor>& params = param_groups()[0].params();
-  Memory& m = memory();
+  LBFGSParamState& m = memory();
   const auto real = [](const Tensor& t) { return t.is_complex() ? view_as_real(t) : t; };
   const auto gather = [&] {
     std::vector<Tensor> flat;
@@ -242,10 +246,10 @@ Tensor LBFGS::step(LossClosure closure) {
       offset += own.numel();
     }
   };
-  const int64_t limit = m.func_evals + o.max_eval().value_or(o.max_iter() * 5 / 4);
+  const int64_t limit = m.func_evals() + o.max_eval().value_or(o.max_iter() * 5 / 4);
   Tensor grad;
   const auto evaluate = [&] {
-    m.func_evals++;
+    m.func_evals()++;
     const AutoGradMode with_grad(true);
     const Tensor value = closure();
     const NoGradGuard done;
@@ -259,13 +263,15 @@ Tensor LBFGS::step(LossClosure closure) {
     if (holds(grad.abs().max() <= o.tolerance_grad())) {
       break;
     }
-    m.n_iter++;
-    const Tensor d = m.d = m.direction(grad, o.history_size());
-    m.prev_flat_grad = grad.clone();
-    const double before = m.prev_loss = loss;
+    m.n_iter()++;
+    m.d(direction(m, grad, o.history_size()));
+    const Tensor d = m.d();
+    m.prev_flat_grad(grad.clone());
+    const double before = m.prev_loss() = loss;
     // Nothing is known of the curvature at first: a step of length one at most.
-    const double scale = m.n_iter == 1 ? std::min(1.0, number(grad.abs().sum().reciprocal())) : 1.0;
-    double t = m.t = scale * o.lr();
+    const double scale =
+        m.n_iter() == 1 ? std::min(1.0, number(grad.abs().sum().reciprocal())) : 1.0;
+    double t = m.t() = scale * o.lr();
     const double slope = number(grad.dot(d));
     if (slope > -o.tolerance_change()) {
       break;
@@ -284,11 +290,11 @@ Tensor LBFGS::step(LossClosure closure) {
         return Point{far, value, grad, number(grad.dot(d))};
       };
       const Point found = LineSearch(evaluate_at, Point{0, loss, grad, slope},
-                                     number(d.abs().max()), limit - m.func_evals)
+                                     number(d.abs().max()), limit - m.func_evals())
                               .find(t);
       loss = found.loss;
       grad = found.grad;
-      t = m.t = found.t;
+      t = m.t() = found.t;
     }
     move(t, d);
     if (!o.line_search_fn() && left > 0) {
@@ -296,7 +302,7 @@ Tensor LBFGS::step(LossClosure closure) {
     }
     const bool small = holds(d.mul(t).abs().max() <= o.tolerance_change()) ||
                        std::abs(loss - before) < o.tolerance_change();
-    if (small || m.func_evals >= limit) {
+    if (small || m.func_evals() >= limit) {
       break;
     }
   }
@@ -305,21 +311,23 @@ Tensor LBFGS::step(LossClosure closure) {
 
 void LBFGS::save(serialize::OutputArchive& archive) const {
   save_groups(archive);
-  const Memory& m = memory();
+  const LBFGSParamState m = state_.empty()
+                                ? LBFGSParamState()
+                                : static_cast<const LBFGSParamState&>(*state_.begin()->second);
   serialize::OutputArchive state;
-  state.write("func_evals", IValue(m.func_evals));
-  state.write("n_iter", IValue(m.n_iter));
-  state.write("t", IValue(m.t));
-  state.write("prev_loss", IValue(m.prev_loss));
-  if (m.d.defined()) {
-    state.write("d", m.d);
-    state.write("H_diag", m.H_diag);
-    state.write("prev_flat_grad", m.prev_flat_grad);
+  state.write("func_evals", IValue(m.func_evals()));
+  state.write("n_iter", IValue(m.n_iter()));
+  state.write("t", IValue(m.t()));
+  state.write("prev_loss", IValue(m.prev_loss()));
+  if (m.d().defined()) {
+    state.write("d", m.d());
+    state.write("H_diag", m.H_diag());
+    state.write("prev_flat_grad", m.prev_flat_grad());
   }
-  for (size_t i = 0; i < m.ro.size(); i++) {
-    state.write(str("old_dirs.", i), m.old_dirs[i]);
-    state.write(str("old_stps.", i), m.old_stps[i]);
-    state.write(str("ro.", i), m.ro[i]);
+  for (size_t i = 0; i < m.ro().size(); i++) {
+    state.write(str("old_dirs.", i), m.old_dirs()[i]);
+    state.write(str("old_stps.", i), m.old_stps()[i]);
+    state.write(str("ro.", i), m.ro()[i]);
   }
   archive.write("state.0", state);
 }
@@ -328,22 +336,22 @@ void LBFGS::load(serialize::InputArchive& archive) {
   load_groups(archive);
   serialize::InputArchive state;
   archive.read("state.0", state);
-  Memory m;
+  LBFGSParamState m;
   const Reader read{state};
-  read("func_evals", m.func_evals);
-  read("n_iter", m.n_iter);
-  read("t", m.t);
-  read("prev_loss", m.prev_loss);
-  state.try_read("d", m.d);
-  state.try_read("H_diag", m.H_diag);
-  state.try_read("prev_flat_grad", m.prev_flat_grad);
+  read("func_evals", m.func_evals());
+  read("n_iter", m.n_iter());
+  read("t", m.t());
+  read("prev_loss", m.prev_loss());
+  state.try_read("d", m.d());
+  state.try_read("H_diag", m.H_diag());
+  state.try_read("prev_flat_grad", m.prev_flat_grad());
   Tensor held;
   for (size_t i = 0; state.try_read(str("ro.", i), held); i++) {
-    m.ro.push_back(held);
+    m.ro().push_back(held);
     state.read(str("old_dirs.", i), held);
-    m.old_dirs.push_back(held);
+    m.old_dirs().push_back(held);
     state.read(str("old_stps.", i), held);
-    m.old_stps.push_back(held);
+    m.old_stps().push_back(held);
   }
   memory() = std::move(m);
 }

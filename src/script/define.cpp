@@ -112,6 +112,14 @@ graph::Function& CompilationUnit::get_function(const std::string& name) const {
   return *found;
 }
 
+std::vector<graph::Function*> CompilationUnit::get_functions() const {
+  std::vector<graph::Function*> out;
+  for (const auto& function : unit_->functions()) {
+    out.push_back(function.get());
+  }
+  return out;
+}
+
 IValue CompilationUnit::call(const std::string& name, std::vector<IValue> arguments) const {
   return get_function(name)(std::move(arguments));
 }

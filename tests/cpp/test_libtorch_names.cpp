@@ -3,6 +3,7 @@
 #include <ATen/DeviceAccelerator.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/cuda/CUDAEvent.h>
+#include <ATen/native/CPUBlas.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/autograd/engine.h>
@@ -35,6 +36,14 @@ class Squares : public Dataset<Squares> {
 };
 }  // namespace datasets
 }  // namespace data
+namespace autograd {
+struct Tripled : public Node {
+  variable_list apply(variable_list&& grads) override { return {grads[0] * 3}; }
+  void release_variables() override { released = true; }
+  bool released = false;
+  std::vector<VariableInfo> inputs;
+};
+}  // namespace autograd
 }  // namespace torch
 
 namespace {
@@ -55,6 +64,18 @@ RL_TEST(programs_add_to_namespaces) {
     sum += (batch.target - batch.data).sum().item<int64_t>();
   }
   CHECK(sum == 55 - 15);
+  // Names of torch::autograd are seen from within and through torch, too.
+  const std::shared_ptr<autograd::Tripled> node(new autograd::Tripled, autograd::deleteNode);
+  const Tensor leaf = torch::ones({2}, torch::requires_grad());
+  node->set_next_edges(autograd::collect_next_edges({leaf}));
+  node->inputs.emplace_back(leaf);
+  const auto outputs =
+      autograd::record_outputs({leaf}, {}, {}, autograd::to_optional(leaf.detach() * 3), node);
+  autograd::backward({autograd::to_output_type<Tensor>(outputs).sum()});
+  CHECK(torch::equal(leaf.grad(), torch::full({2}, 3)) && node->released);
+  at::OptionalDeviceGuard guard;
+  CHECK(torch::equal(node->inputs[0].zeros(guard), torch::zeros({2})));
+  CHECK(!autograd::VariableInfo().zeros(guard).defined());
 }
 
 // The short names of the bases, as most programs write them.
@@ -203,6 +224,108 @@ RL_TEST(type_meta) {
   CHECK(printed(caffe2::TypeMeta(torch::kLong)) == "long");
   CHECK(torch::zeros({1}, torch::dtype(type)).dtype() == torch::kBFloat16);
   CHECK(!caffe2::TypeMeta().isScalarType());
+  // What dtype() gives is a dtype wherever one is wanted, and options.
+  const torch::Tensor x = torch::ones({2}, torch::kDouble);
+  CHECK(x.dtype().itemsize() == 8 && x.dtype().name() == "double" && x.dtype().Match<double>());
+  CHECK(x.dtype().toScalarType() == torch::kDouble && x.dtype() == x.scalar_type());
+  CHECK(x.options().dtype().name() == "double" && x.type().typeMeta() == x.dtype());
+  const torch::ScalarType plain = x.dtype();
+  CHECK(plain == torch::kDouble && (x.defined() ? x.dtype() : torch::kFloat) == plain);
+  switch (x.dtype()) {
+    case torch::kDouble:
+      break;
+    default:
+      CHECK(false);
+  }
+  CHECK(torch::zeros({2}, x.dtype()).dtype() == plain && x.to(x.dtype()).is_same(x));
+  CHECK(torch::zeros({2}, x.options().dtype(x.dtype())).dtype() == plain);
+  CHECK(torch::ones({2}).sum(x.dtype()).dtype() == plain);
+  CHECK(torch::full_like(torch::ones({2}), 3, x.dtype()).dtype() == plain);
+  CHECK(c10::IValue(x.dtype()).toScalarType() == plain);
+  CHECK(torch::optTypeMetaToScalarType(x.dtype()) == plain && printed(x.dtype()) == "double");
+  for (const torch::ScalarType t : rushlight::all_dtypes) {
+    CHECK(caffe2::TypeMeta(t).isScalarType() && caffe2::TypeMeta(t).name().front() != 'n');
+  }
+}
+
+RL_TEST(storages) {
+  using Size = c10::Storage::use_byte_size_t;
+  const c10::Storage fixed(Size(), 8), grown(Size(), 8, c10::GetCPUAllocator(), true);
+  CHECK(fixed.nbytes() == 8 && !fixed.resizable() && fixed.device_type() == torch::kCPU);
+  CHECK(fixed.use_count() == 1 && fixed.unique() && !fixed.is_alias_of(grown));
+  int64_t numbers[] = {1, 2};
+  const c10::DataPtr same = c10::GetCPUAllocator()->clone(numbers, sizeof(numbers));
+  CHECK(std::equal(numbers, numbers + 2, static_cast<const int64_t*>(same.get())));
+  static int freed = 0;
+  freed = 0;
+  {
+    const auto count = [](void*) { freed++; };
+    c10::DataPtr memory(numbers, numbers, count, torch::kCPU);
+    const c10::Storage borrowed(Size(), sizeof(numbers), std::move(memory));
+    const torch::Tensor x = torch::empty({0}, torch::kLong).set_(borrowed, 0, {2}, {1});
+    CHECK(x.sum().item<int64_t>() == 3 && borrowed.data_ptr().get() == numbers);
+    CHECK(x.storage().is_alias_of(borrowed) && x.unsafeGetTensorImpl()->storage_initialized());
+    CHECK(freed == 0);
+  }
+  CHECK(freed == 1);
+  CHECK(!torch::empty({2}, torch::kMeta).unsafeGetTensorImpl()->storage_initialized());
+}
+
+template <class T, size_t N>
+struct Backwards : at::TensorAccessorBase<T, N> {
+  using at::TensorAccessorBase<T, N>::TensorAccessorBase;
+  T& operator[](int64_t i) const {
+    return this->data_[this->strides_[0] * (this->sizes_[0] - 1 - i)];
+  }
+};
+RL_TEST(accessors_of_programs) {
+  const torch::Tensor x = torch::arange(4).slice(0, 0, 4, 2);
+  const Backwards<int64_t, 1> seen(x.data_ptr<int64_t>(), x.sizes().data(), x.strides().data());
+  CHECK(seen[0] == 2 && seen[1] == 0 && seen.size(0) == 2 && seen.stride(0) == 2);
+  CHECK(x.name().empty());
+  CHECK_THROWS(c10::Error, "undefined", torch::Tensor().name());
+}
+
+RL_TEST(short_lists_of_names) {
+  CHECK(at::isQIntType(at::kQUInt8) && at::toUnderlying(at::kQInt32) == at::kInt);
+  CHECK(!at::isQIntType(at::kByte) && torch::ones({1}, at::kByte).dtype() != at::kQUInt8);
+  CHECK_THROWS(std::exception, "", torch::ones({1}, at::kQUInt8));
+  std::vector<std::string> names;
+#define RL_NAME(type, name) names.push_back(#name);
+  AT_FORALL_SCALAR_TYPES_AND2(Bool, Half, RL_NAME)
+#undef RL_NAME
+  CHECK(names.size() == 9 && names[0] == "Byte" && names[8] == "Half");
+  const auto generator =
+      at::globalContext().getAcceleratorHooksInterface(at::kCPU).getNewGenerator();
+  CHECK(generator.device() == torch::kCPU);
+  CHECK_THROWS(c10::Error, "offset", generator.get_offset());
+  ska_ordered::order_preserving_flat_hash_map<std::string, int64_t> map = {{"z", 1}, {"a", 2}};
+  map["m"] = 3;
+  CHECK(!map.insert({"z", 9}).second && map.at("z") == 1 && map.erase("a") == 1);
+  const auto copy = map;
+  map.clear();
+  std::string order;
+  for (const auto& [key, value] : copy) {
+    order += key + std::to_string(value);
+  }
+  CHECK(order == "z1m3" && map.empty() && copy.find("a") == copy.end());
+  CHECK_THROWS(std::out_of_range, "key", copy.at("a"));
+}
+
+RL_TEST(blocks_of_products) {
+  namespace blas = at::native::cpublas;
+  const torch::Tensor a = torch::rand({3, 4}), b = torch::rand({4, 5});
+  const torch::Tensor small = b.to(torch::kBFloat16), packed = torch::zeros_like(small);
+  torch::Tensor c = torch::ones({3, 5});
+  blas::brgemm(3, 5, 4, 4, 5, 5, true, a.data_ptr<float>(), b.data_ptr<float>(),
+               c.data_ptr<float>());
+  CHECK(torch::allclose(c, torch::matmul(a, b) + 1));
+  blas::pack(4, 5, 5, 5, torch::kBFloat16, torch::kBFloat16, small.data_ptr(), packed.data_ptr());
+  CHECK(torch::equal(packed.view({2, 5, 2}), small.view({2, 2, 5}).transpose(1, 2)));
+  blas::brgemm(3, 5, 4, 4, 5, 5, false, a.data_ptr<float>(), packed.data_ptr<at::BFloat16>(),
+               c.data_ptr<float>());
+  CHECK(torch::allclose(c, torch::matmul(a, small.to(torch::kFloat)), 1e-4));
+  CHECK(!blas::could_pack(torch::kBFloat16));
 }
 
 RL_TEST(flags_of_the_context) {

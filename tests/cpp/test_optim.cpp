@@ -61,6 +61,24 @@ RL_TEST(state_is_saved_whole) {
       optim::LBFGSOptions(1).max_iter(3).history_size(2).line_search_fn("strong_wolfe")));
 }
 
+RL_TEST(state_of_lbfgs) {
+  const torch::Tensor x = torch::full({2}, 3.0, torch::requires_grad());
+  optim::LBFGS lbfgs({x}, optim::LBFGSOptions(1).max_iter(4));
+  CHECK(lbfgs.state().empty());
+  lbfgs.step([&] {
+    lbfgs.zero_grad();
+    const torch::Tensor loss = x.pow(4).sum();
+    loss.backward();
+    return loss;
+  });
+  auto& held = *lbfgs.state().at(x.unsafeGetTensorImpl());
+  const auto& state = static_cast<optim::LBFGSParamState&>(held);
+  CHECK(state.n_iter() == 4 && state.func_evals() == 4 && state.d().numel() == 2);
+  CHECK(state.old_dirs().size() == state.ro().size() && !state.ro().empty());
+  const auto copy = held.clone();
+  CHECK(static_cast<optim::LBFGSParamState&>(*copy).n_iter() == 4);
+}
+
 RL_TEST(lbfgs_refuses) {
   torch::nn::Linear net(2, 1);
   optim::LBFGS lbfgs(net->parameters());

@@ -248,6 +248,8 @@ def f(x, n: int):
     return x
 )");
   CHECK(unit->run_method("f", ones({1}), 4).toTensor().item<float>() == 24);
+  const auto functions = unit->get_functions();
+  CHECK(functions.size() == 2 && functions[0] == unit->find_function("scaled"));
   CHECK(unit->find_function("g") == nullptr);
   CHECK_THROWS(Error, "no function 'g'", unit->get_function("g"));
   CHECK_THROWS(Error, "undefined value y", jit::compile("def f(x):\n    return y\n"));

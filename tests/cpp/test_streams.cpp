@@ -72,7 +72,9 @@ const Backend backend = {
         [](const Tensor& to, const Scalar& value) {
           std::fill_n(to.data<float>(), to.numel(), value.to<float>());
         },
-    .allocate_pinned = [](size_t bytes) { return StorageImpl::allocate(bytes, Device(kCPU)); },
+    .allocate_pinned = [](size_t bytes) -> Storage {
+      return StorageImpl::allocate(bytes, Device(kCPU));
+    },
     .is_pinned = [](const void*) { return false; },
     .streams =
         {

@@ -1,5 +1,5 @@
 // Calls of TorchSharp's native half, through the functions that .NET calls, with their numbers
-// (tests/python/test_torchsharp.py, which builds it where TorchSharp's sources lie).
+// (tests/python/test_bindings.py, which builds it where TorchSharp's sources lie).
 #include <cmath>
 #include <functional>
 #include <initializer_list>

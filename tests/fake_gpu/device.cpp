@@ -131,7 +131,9 @@ const Backend backend = {
     .deallocate = [](void* data, size_t, void*) { std::free(data); },
     .copy = copy,
     .fill = fill,
-    .allocate_pinned = [](size_t bytes) { return StorageImpl::allocate(bytes, Device(kCPU)); },
+    .allocate_pinned = [](size_t bytes) -> Storage {
+      return StorageImpl::allocate(bytes, Device(kCPU));
+    },
     .is_pinned = [](const void*) { return false; },
     .streams =
         {

@@ -136,7 +136,7 @@ REASONS = {
     r"torch::nn::(\w+::)*(\w+Impl(Base)?|_\w+|\w*Iterator|begin|end|CrossMapLRN2d|forward|backward)|torch::nn::(functions|modules|AnyModule\w+|utils|Module)::.*|torch::nn::AnyModule\w+": "bases and helpers that libtorch's modules share; modules stand alone here, and iterators have no names",
     r"torch::nn::(functional::)?(\w+::)?(reduction_t|mode_t|nonlinearity_t|Conv\w*FuncOptions|EmbeddingBagMode|padding_t)|torch::enumtype::.*": "enumerators have one type, and options of one dimension are not a template's",
     r"torch::nn::functional::_\w+|torch::nn::replicate_grad_edges|torch::nn::_\w+": "inner functions",
-    r"torch::optim::.*": "what LBFGS keeps is in archives alone; states do not write themselves",
+    r"torch::optim::.*": "states do not write themselves",
     r"torch::data::.*": "loaders have one kind of options; sizes of batches are numbers",
     r"torch::serialize::.*|torch::jit::.*": "archives and programs are those of `<rushlight/graph.h>`",
     r"torch::autograd::.*": "the engine's inside is other; anomaly mode and dual levels have guards and Python's functions",

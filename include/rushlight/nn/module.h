@@ -20,10 +20,17 @@ class InputArchive;
 }  // namespace rushlight
 
 namespace torch::nn {
+class Module;
+}
+namespace rushlight {  // compiled once: programs compile their own dicts alone
+extern template class OrderedDict<std::string, Tensor>;
+extern template class OrderedDict<std::string, std::shared_ptr<nn::Module>>;
+}  // namespace rushlight
+
+namespace torch::nn {
 
 template <class Contained>
 class ModuleHolder;
-class Module;
 
 namespace detail {
 // Says in an error that leaves a module's forward which part of the outermost module was running:
@@ -64,7 +71,7 @@ class RL_API Module : public std::enable_shared_from_this<Module> {
   OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& prefix = {},
                                                                   bool include_self = true) const;
   std::vector<std::shared_ptr<Module>> children() const;
-  OrderedDict<std::string, std::shared_ptr<Module>> named_children() const { return children_; }
+  OrderedDict<std::string, std::shared_ptr<Module>> named_children() const;
   // Parameters and buffers by name, as Python's state_dict().
   StateDict state_dict() const;
   // Copies values in; RuntimeError where names or sizes differ.
@@ -119,7 +126,7 @@ class RL_API Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<M> replace_module(const std::string& name, ModuleHolder<M> holder) {
     return replace_module(name, holder.ptr());
   }
-  void unregister_module(const std::string& name) { children_.erase(name); }
+  void unregister_module(const std::string& name);
 
  protected:
   // Of a new copy: parameters, buffers and modules get the values of another module's.

@@ -59,6 +59,9 @@ class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<T>
   ExpandingArrayWithOptionalElem(std::initializer_list<T> list)
       : ExpandingArray<D, std::optional<T>>(
             std::vector<std::optional<T>>(list.begin(), list.end())) {}
+  ExpandingArrayWithOptionalElem(ArrayRef<T> list)
+      : ExpandingArray<D, std::optional<T>>(
+            std::vector<std::optional<T>>(list.begin(), list.end())) {}
   ExpandingArrayWithOptionalElem(const std::vector<T>& list)
       : ExpandingArray<D, std::optional<T>>(
             std::vector<std::optional<T>>(list.begin(), list.end())) {}

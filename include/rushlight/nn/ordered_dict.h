@@ -11,7 +11,7 @@
 namespace rushlight {
 
 template <class Key, class Value>
-class OrderedDict {
+class RL_API OrderedDict {
  public:
   class Item {
    public:
