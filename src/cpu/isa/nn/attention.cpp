@@ -13,6 +13,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/batch_invariant.h"
 #include "core/parallel.h"
 #include "cpu/isa/matmul/gemm_engine.h"
 #include "cpu/isa/nn/attention.h"
@@ -177,7 +178,7 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
   const Heads<const T> mask(attn_mask);
   const Heads<S> o(out);
   const int64_t heads = z.batches * z.key_heads;
-  if (z.queries < few_queries) {
+  if (z.queries < few_queries && !is_batch_invariant()) {
     std::vector<int64_t> all(static_cast<size_t>(heads));
     std::iota(all.begin(), all.end(), 0);
     forward_by_query<S>(out, logsumexp, query, key, value, attn_mask, z, scale, all);

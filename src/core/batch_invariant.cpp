@@ -1,0 +1,14 @@
+#include "core/batch_invariant.h"
+
+#include <atomic>
+
+namespace rushlight {
+
+namespace {
+std::atomic<bool> mode{false};
+}  // namespace
+
+bool is_batch_invariant() { return mode.load(std::memory_order_relaxed); }
+void use_batch_invariant(bool on) { mode.store(on, std::memory_order_relaxed); }
+
+}  // namespace rushlight
