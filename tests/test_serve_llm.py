@@ -111,7 +111,7 @@ def both(program, tmp_path_factory, request):
     """The two servers of one file."""
     path = tmp_path_factory.mktemp("serve") / "tiny.gguf"
     torch.gguf.save(path, *KINDS[request.param]())
-    how = [path, "--port", "0", "--threads", "2", "--waiting", "3"]
+    how = [path, "--port", "0", "--context", "200", "--threads", "2", "--waiting", "3", "--invariant", "1"]
     no_jinja = "import sys; sys.modules['jinja2.sandbox'] = None; from rushlight.serve.__main__ import main; main()"
     pair = Served([program, *how]), Served([sys.executable, "-c", no_jinja, *how])
     yield pair
@@ -180,7 +180,7 @@ REFUSED = [
     (COMPLETE, {}),
     (COMPLETE, {"prompt": [1 << 40]}),
     (COMPLETE, {"prompt": []}),
-    (COMPLETE, {"prompt": "a" * 100}),
+    (COMPLETE, {"prompt": "a" * 300}),
     (COMPLETE, {"prompt": "a", "temperature": "hot"}),
     (COMPLETE, {"prompt": "a", "temperature": -1}),
     (COMPLETE, {"prompt": "a", "max_tokens": 0}),
@@ -208,7 +208,7 @@ def test_what_is_refused_is_refused_by_both(both):
 
 def test_a_client_that_goes_away_ends_its_stream(both):
     ours = both[0]
-    body = {"prompt": "abc", "max_tokens": 60, "temperature": 0, "stream": True}
+    body = {"prompt": "abc", "max_tokens": 150, "temperature": 0, "stream": True}
     for _ in range(12):  # more than there are seats and places to wait
         connection = http.client.HTTPConnection(*ours.address, timeout=60)
         connection.request("POST", COMPLETE, json.dumps(body), {"Content-Type": "application/json"})

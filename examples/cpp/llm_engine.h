@@ -106,6 +106,13 @@ class Text {
     return 0;
   }
 
+  // Whether a byte may stand at a place behind the first one of a character.
+  static bool follows(unsigned char lead, unsigned char byte, size_t place) {
+    const unsigned low = place > 1 ? 0x80 : lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    const unsigned high = place > 1 ? 0xbf : lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    return byte >= low && byte <= high;
+  }
+
   // Takes characters off the bytes; a sign of replacement stands for what is none.
   std::string whole_characters(bool last) {
     std::string found;
@@ -116,7 +123,8 @@ class Text {
                        : lead < 0xf5                                                      ? 4
                                                                                           : 0;
       size_t there = 1;
-      while (there < n && at + there < bytes_.size() && (bytes_[at + there] & 0xc0) == 0x80) {
+      while (there < n && at + there < bytes_.size() &&
+             follows(lead, static_cast<unsigned char>(bytes_[at + there]), there)) {
         there++;
       }
       if (n > 0 && there < n && at + there == bytes_.size() && !last) {

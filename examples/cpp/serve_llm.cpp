@@ -1,18 +1,20 @@
 // Serves a language model of a GGUF file to OpenAI's clients on this machine (cpp-httplib):
 //
 //   build/serve_llm model.gguf [--port 8080] [--context N] [--threads N] [--waiting 16]
-//                   [--together 4] [--cache float16]
+//                   [--together 4] [--cache float16] [--invariant 0]
 //   curl -H "Content-Type: application/json" localhost:8080/v1/completions \
 //     -d '{"prompt": "Once upon", "max_tokens": 50, "stream": true}'
 //
 // /v1/completions and /v1/chat/completions, whole or streamed, /v1/models and /health, which says
 // 503 while the file is loaded. Requests wait in a queue; --together of them are answered side by
-// side, by one network. Who goes away from a stream ends it; SIGINT and SIGTERM end the server.
+// side, by one network; with --invariant 1 an answer's bits do not depend on what else is asked. Who goes
+// away from a stream ends it; SIGINT and SIGTERM end the server.
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 
+#include <rushlight/batch_invariant.h>
 #include <rushlight/parallel.h>
 
 #include <httplib.h>
@@ -34,7 +36,7 @@ struct Settings {
 [[noreturn]] void tell_usage(const char* program) {
   std::fprintf(stderr,
                "usage: %s model.gguf [--port 8080] [--context N] [--threads N] [--waiting 16]\n"
-               "       [--together 4] [--cache float32|float16|bfloat16|int8]\n",
+               "       [--together 4] [--cache float32|float16|bfloat16|int8] [--invariant 0|1]\n",
                program);
   std::exit(2);
 }
@@ -65,6 +67,8 @@ Settings settings(int argc, char** argv) {
       s.waiting = static_cast<size_t>(value);
     } else if (name == "--together" && value > 0) {
       s.options.sequences = value;
+    } else if (name == "--invariant" && (value == 0 || value == 1)) {
+      rushlight::use_batch_invariant(value == 1);
     } else if (name == "--cache" && caches.count(argv[i + 1]) != 0) {
       s.options.cache_dtype = caches.at(argv[i + 1]);
     } else {

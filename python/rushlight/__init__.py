@@ -139,6 +139,7 @@ with lazy(__name__, _OF_KINDS, _is_shown):
         PyTorchFileWriter as PyTorchFileWriter,
     )
     from rushlight._higher_order_ops import cond as cond, while_loop as while_loop
+    from rushlight._kinds_of_memory import _has_compatible_shallow_copy_type
     from rushlight._library.classes import classes as classes
     from rushlight._library.python_ops import (
         _assert_scalar,

@@ -1,4 +1,4 @@
-#include "core/batch_invariant.h"
+#include <rushlight/batch_invariant.h>
 
 #include <atomic>
 

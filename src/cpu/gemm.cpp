@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/batch_invariant.h"
+#include <rushlight/batch_invariant.h>
 #include "core/parallel.h"
 #include "cpu/candidates.h"
 #include "cpu/gemm_kernels.h"

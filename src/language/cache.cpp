@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <rushlight/batch_invariant.h>
 #include <rushlight/factories.h>
 #include <rushlight/ops.h>
 
@@ -40,6 +41,16 @@ void Cache::truncate(int64_t length, int64_t sequence) {
 
 Tensor Cache::attend(const Tensor& query, const Tensor& key, const Tensor& value,
                      const std::vector<int64_t>& sequences) {
+  if (query.size(2) > few && is_batch_invariant()) {
+    std::vector<Tensor> found;
+    for (int64_t i = 0; i < query.size(2); i += few) {
+      const auto part = [&](const Tensor& t) {
+        return t.narrow(2, i, std::min(few, query.size(2) - i));
+      };
+      found.push_back(attend(part(query), part(key), part(value), sequences));
+    }
+    return rushlight::cat(found, 2);
+  }
   if (query.size(2) > few) {
     std::vector<Tensor> found;
     for (size_t i = 0; i < sequences.size(); i++) {

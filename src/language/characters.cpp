@@ -38,7 +38,14 @@ size_t length_of(std::string_view text, size_t at) {
       return 0;
     }
   }
-  return n;
+  // Neither longer than need be, nor a half of a pair of UTF-16, nor beyond Unicode.
+  const auto second = static_cast<unsigned char>(n > 1 ? text[at + 1] : 0);
+  const bool good = lead == 0xe0   ? second >= 0xa0
+                    : lead == 0xed ? second < 0xa0
+                    : lead == 0xf0 ? second >= 0x90
+                    : lead == 0xf4 ? second < 0x90
+                                   : true;
+  return good ? n : 0;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/batch_invariant.h"
+#include <rushlight/batch_invariant.h>
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "core/batch_invariant.h"
+#include <rushlight/batch_invariant.h>
 #include "core/iterator.h"
 #include "core/op_support.h"
 #include "core/cuts.h"

@@ -357,6 +357,27 @@ def test_sequences_side_by_side_are_as_if_alone(dtype):
         whole(*(torch.zeros(1, 2, 1, 16) for _ in range(3)), sequences=torch.tensor([4]))
 
 
+def test_bits_need_not_depend_on_how_a_prompt_is_cut():
+    held = tensors()
+    whole = Llama(METADATA, held)(torch.tensor([TOKENS]))[:, -1]
+    try:
+        torch.use_batch_invariant(True)
+        cuts = [[20], [8, 12], [1] * 20, [9, 1, 10]]
+        found = []
+        for parts in cuts:
+            net = Llama(METADATA, held, sequences=2)
+            net.read([5] * 7, 1)
+            begin = 0
+            for n in parts:
+                logits = net.read(TOKENS[begin : begin + n], 0)
+                begin += n
+            found.append(logits)
+    finally:
+        torch.use_batch_invariant(False)
+    assert all(torch.equal(found[0], other) for other in found)
+    assert torch.allclose(found[0], whole[0], atol=1e-4)
+
+
 _CACHED = """
 import hashlib
 from rushlight.language import KVCache

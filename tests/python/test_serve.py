@@ -48,6 +48,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(path):
+    torch.use_batch_invariant(True)  # answers then do not depend on what else is asked
     engine = Engine(path, waiting=2)
     made = Server(("127.0.0.1", 0), engine, "tiny")
     thread = threading.Thread(target=made.serve_forever)
@@ -59,6 +60,7 @@ def server(path):
     engine.stop()
     made.server_close()
     thread.join()
+    torch.use_batch_invariant(False)
 
 
 def ask(server, path, body=None, method=None, headers=()):

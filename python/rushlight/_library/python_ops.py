@@ -33,6 +33,11 @@ def _pin_memory(self, device=None):
     return _C._pin_memory(self)
 
 
+@_op("is_pinned(Tensor self, Device? device=None) -> bool")
+def is_pinned(self, device=None):
+    return self.is_pinned()
+
+
 @_op("lift_fresh_copy(Tensor self) -> Tensor")
 def lift_fresh_copy(self):
     """A copy of a constant: where the op is run, nobody else has the tensor."""
@@ -61,6 +66,22 @@ def _sparse_addmm(self, mat1, mat2, beta=1, alpha=1):
 @_op("item(Tensor self) -> Scalar")
 def item(self):
     return self.item()
+
+
+@_op(
+    "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, "
+    "ScalarType? out_dtype=None) -> Tensor"
+)
+def _grouped_mm(self, mat2, offs=None, bias=None, out_dtype=None):
+    return rushlight._grouped_mm(self, mat2, offs, bias, out_dtype)
+
+
+@_op(
+    "_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, "
+    "Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor"
+)
+def _scaled_mm(self, mat2, scale_a, scale_b, *rest, **more):
+    return rushlight._scaled_mm(self, mat2, scale_a, scale_b, *rest, **more)
 
 
 # ---- softmax, as PyTorch's kernels are called ----

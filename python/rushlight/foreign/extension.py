@@ -8,6 +8,7 @@ import rushlight
 from rushlight import _settings
 from rushlight._files.archive import PyTorchFileReader, PyTorchFileWriter
 from rushlight._library.keys import DispatchKey, DispatchKeySet
+from rushlight._library.tags import Tag
 from rushlight.foreign import table_of_ops
 from rushlight.futures import Future
 from rushlight.jit import ScriptFunction, ScriptMethod, ScriptModule, is_tracing
@@ -22,6 +23,7 @@ __all__ = [
     "ScriptFunction",
     "ScriptMethod",
     "ScriptModule",
+    "Tag",
     "TracingState",
 ]
 

@@ -89,7 +89,8 @@ class KVCache(nn.Module):
     ) -> Tensor:
         """Append keys and values, and attend to all positions up to each query's own.
 
-        Equal groups of heads of queries share a head of the cache. Gradients end here.
+        Equal groups of heads of queries share a head of the cache. Gradients end here. Where
+        `use_batch_invariant` is on, a query's bits do not depend on how many come at a time.
 
         Args:
             query: (batch, heads, rows, width) of float32.
@@ -104,6 +105,9 @@ class KVCache(nn.Module):
         rows = query.shape[2]
         factor: float = query.shape[3] ** -0.5 if scale is None else scale
         with rushlight.no_grad():
+            if rows > _FEW and rushlight.is_batch_invariant():
+                parts = zip(*(t.split(_FEW, 2) for t in (query, key, value)), strict=True)
+                return rushlight.cat([self(*part, scale, sequences) for part in parts], 2)
             if rows > _FEW:
                 which = range(len(self.length)) if sequences is None else sequences.tolist()
                 return self._many(query, key, value, factor, which)

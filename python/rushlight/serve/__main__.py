@@ -27,6 +27,9 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--waiting", type=int, default=16, help="requests that may wait")
     parser.add_argument("--together", type=int, default=4, help="requests answered side by side")
     parser.add_argument("--cache", default="float16", choices=_CACHES, help="type of keys and values")
+    parser.add_argument(
+        "--invariant", type=int, default=0, choices=(0, 1), help="1: no bit depends on what else is asked"
+    )
     return parser.parse_args(given)
 
 
@@ -44,6 +47,7 @@ def main(given: Sequence[str] | None = None) -> int:
     args = _arguments(given)
     if args.threads is not None:
         rushlight.set_num_threads(args.threads)
+    rushlight.use_batch_invariant(args.invariant == 1)
     cache = getattr(rushlight, args.cache)
     engine = Engine(args.file, args.context, args.waiting, args.together, cache)
     server = Server((args.host, args.port), engine, os.path.basename(args.file))

@@ -13,7 +13,7 @@
 #include <limits>
 #include <numeric>
 
-#include "core/batch_invariant.h"
+#include <rushlight/batch_invariant.h>
 #include "core/parallel.h"
 #include "cpu/isa/matmul/gemm_engine.h"
 #include "cpu/isa/nn/attention.h"
