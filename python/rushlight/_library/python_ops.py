@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["_overload", "ops"]
 
 
-def _op(schema: str) -> Callable[..., Any]:
+def _op(schema: str, space: str = "aten") -> Callable[..., Any]:
     """Decorates what an op of that schema does, made of other ops."""
 
     def define(function: Callable[..., Any]) -> Callable[..., Any]:
-        op = registry.define(schemas.parse(schema, "aten"))
+        op = registry.define(schemas.parse(schema, space))
         op.implement("CompositeImplicitAutograd", function)
         return function
 
@@ -229,3 +229,64 @@ def _convert_indices_from_csr_to_coo(
     pair = (row, col_indices.flatten())
     indices = rushlight.stack([*batch, *(reversed(pair) if transpose else pair)])
     return indices.to(rushlight.int32 if out_int32 else rushlight.int64)
+
+
+# ---- collectives that return their results ----
+
+_COLLECTIVES = "_c10d_functional"
+
+
+def _collective(name: str, *args: Any) -> Any:
+    from rushlight.distributed import _functional_collectives
+
+    return getattr(_functional_collectives, name)(*args)
+
+
+@_op("wait_tensor(Tensor tensor) -> Tensor", "c10d_functional")
+@_op("wait_tensor(Tensor tensor) -> Tensor", _COLLECTIVES)
+def _wait_tensor(tensor):
+    return tensor
+
+
+@_op("all_reduce(Tensor input, str reduce_op, str group_name) -> Tensor", _COLLECTIVES)
+def _all_reduce(input, reduce_op, group_name):
+    return _collective("all_reduce", input, reduce_op, group_name)
+
+
+@_op(
+    "all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor", _COLLECTIVES
+)
+def _all_gather_into_tensor(input, group_size, group_name):
+    return _collective("all_gather_tensor", input, 0, group_name)
+
+
+@_op(
+    "reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor",
+    _COLLECTIVES,
+)
+def _reduce_scatter_tensor(input, reduce_op, group_size, group_name):
+    return _collective("reduce_scatter_tensor", input, reduce_op, 0, group_name)
+
+
+@_op("broadcast(Tensor input, int src, str group_name) -> Tensor", _COLLECTIVES)
+def _broadcast(input, src, group_name):
+    return _collective("broadcast", input, src, group_name)
+
+
+@_op("_wrap_tensor_autograd(Tensor input) -> Tensor", _COLLECTIVES)
+def _wrap_tensor_autograd(input):
+    return input
+
+
+# Their older names, with the ranks of a group.
+@_op(
+    "all_gather_into_tensor(Tensor shard, str tag, int[] ranks, int group_size) -> Tensor",
+    "c10d_functional",
+)
+def _all_gather_of_ranks(shard, tag, ranks, group_size):
+    return _collective("all_gather_tensor", shard, 0, list(ranks))
+
+
+@_op("scatter_(Tensor[] output, Tensor[] inputs, str group_name, int src) -> Tensor[]", "c10d")
+def _scatter(output, inputs, group_name, src):
+    raise NotImplementedError("c10d.scatter_ is no op here: distributed.scatter does the same")

@@ -31,6 +31,7 @@ _is_tracing = is_tracing
 _get_deterministic_fill_uninitialized_memory = _settings.marks_unwritten
 _set_deterministic_fill_uninitialized_memory = _settings.set_marks_unwritten
 _TensorBase = rushlight._C.TensorBase
+_cpu = rushlight.cpu
 _VariableFunctions = table_of_ops
 
 # ---- settings of PyTorch's compiler of scripts: kept, so that programs can put them back ----
