@@ -379,13 +379,16 @@ bool is_better_across(const Gemm& g) {
     return false;
   }
   // Cycles for each term of the sums: what it takes to bring columns into panels, from a cache or
-  // from memory, and to multiply the lanes of a last panel that are no rows of A.
-  const double column = g.k * g.n * itemsize(g.dtype) > 4 << 20 ? 1.2 : 0.3;
+  // from memory, to bring the result into its order, and to multiply the lanes of a last panel that
+  // are no rows of A.
+  const double column = g.k * g.n * itemsize(g.dtype) > 4 << 20 ? 1.2 : 0.9;
+  const double result = 1.2 * static_cast<double>(g.m * g.n) / static_cast<double>(g.k);
   const int64_t columns = blocked_kernels().block(g, false).columns;
   const int64_t half = columns / 2;
   const int64_t in_vain = ceil_div(g.m, half) * half - g.m;
-  return column * static_cast<double>(g.n - g.m) >
-         static_cast<double>(in_vain) * static_cast<double>(g.n) / static_cast<double>(columns);
+  return column * static_cast<double>(g.n - g.m) > result + static_cast<double>(in_vain) *
+                                                                static_cast<double>(g.n) /
+                                                                static_cast<double>(columns);
 }
 
 const char* run_pairs(const Gemm& g) {

@@ -258,3 +258,36 @@ def test_weights_do_not_see_padding_that_is_no_number(dropout):
         )
     for ours, clean in zip(*found, strict=True):
         torch.testing.assert_close(ours, clean)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("sizes", [(70, 133, 40, 24), (33, 300, 64, 80), (160, 257, 31, 33)])
+def test_blocks_of_short_floats(sizes, dtype, causal):
+    """Only operands and results have few digits: weights of many keys are rounded no more than sums."""
+    queries, keys, width, value_width = sizes
+    torch.manual_seed(0)
+    leaves = [
+        torch.randn(1, 2, rows, columns).to(dtype).requires_grad_()
+        for rows, columns in ((queries, width), (keys, width), (keys, value_width))
+    ]
+    hidden = torch.ones(queries, keys).tril() == 0 if causal else torch.zeros(queries, keys).bool()
+    found = F.scaled_dot_product_attention(*leaves, is_causal=causal)
+    expected = by_definition(*leaves, hidden)
+    grad = torch.randn(found.shape).to(dtype)
+    pairs = zip(
+        (found, *torch.autograd.grad(found, leaves, grad)),
+        (expected, *torch.autograd.grad(expected, leaves, grad.double())),
+        strict=True,
+    )
+    for mine, right in pairs:
+        error = (mine.double() - right.double()).norm() / right.double().norm()
+        assert error < torch.finfo(dtype).eps / 2
+
+
+def test_infinite_values_that_are_seen_are_infinite():
+    q, k, v = (torch.randn(1, 1, 40, 16).bfloat16() for _ in range(3))
+    v[..., 7, 3] = float("inf")
+    found = F.scaled_dot_product_attention(q, k, v)
+    assert (found[..., 3] == float("inf")).all()
+    assert found[..., :3].isfinite().all() and found[..., 4:].isfinite().all()

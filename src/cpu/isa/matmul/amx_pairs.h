@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cpu/isa/matmul/amx.h"
-#include "cpu/isa/matmul/gemm_engine.h"
+#include "cpu/isa/matmul/pairs.h"
 
 namespace rushlight::cpu::RL_ISA {
 
@@ -10,20 +10,20 @@ class AmxPairs {
  public:
   static constexpr int64_t most_rows = 2 * amx_rows;
 
-  // alpha is 1, and `from` nothing or c with a beta of 1. E is a pair.
-  template <class E>
-  void multiply(const Micro<E>& z, int64_t rows) {
+  // alpha is 1, and `from` nothing or c with a beta of 1. The product of a and `more_b` is added,
+  // where that is something and k a multiple of 16.
+  void multiply(const Micro<Pair>& z, int64_t rows, const Pair* more_b = nullptr) {
     shapes_.set(std::min(rows, amx_rows), std::max<int64_t>(rows - amx_rows, 1));
-    rows > amx_rows ? multiply_halves<2>(z, rows) : multiply_halves<1>(z, rows);
+    rows > amx_rows ? multiply_halves<2>(z, rows, more_b) : multiply_halves<1>(z, rows, more_b);
   }
 
  private:
   static constexpr int64_t columns = 32;
   static constexpr int64_t terms = amx_bytes / 4;  // pairs in a row of a register
 
-  template <int halves, class E>
-  static void multiply_halves(const Micro<E>& z, int64_t rows) {
-    static_assert(sizeof(E) == 4 && GemmBlocks<float>::nr == columns);
+  template <int halves>
+  static void multiply_halves(const Micro<Pair>& z, int64_t rows, const Pair* more_b) {
+    static_assert(GemmBlocks<float>::nr == columns);
     // Registers hold whole panels.
     alignas(64) float padded[most_rows * columns];
     const bool whole = z.columns == columns;
@@ -45,6 +45,9 @@ class AmxPairs {
     int64_t k = 0;
     for (; k + terms <= z.k; k += terms) {
       add_products<halves>(z.a + k * z.a_col, z.a_row, z.b + k * z.b_row, z.b_row);
+      if (more_b != nullptr) {
+        add_products<halves, false>(nullptr, 0, more_b + k * z.b_row, z.b_row);
+      }
     }
     if (k < z.k) {
       add_last_products<halves>(z, rows, k);
@@ -61,10 +64,10 @@ class AmxPairs {
   }
 
   // Of the last terms of a sum, with zeros behind them: other memory may hold NaN.
-  template <int halves, class E>
-  static void add_last_products(const Micro<E>& z, int64_t rows, int64_t k) {
-    E a[most_rows * terms] = {};
-    E b[terms * columns] = {};
+  template <int halves>
+  static void add_last_products(const Micro<Pair>& z, int64_t rows, int64_t k) {
+    Pair a[most_rows * terms] = {};
+    Pair b[terms * columns] = {};
     for (int64_t r = 0; r < rows; r++) {
       std::copy_n(z.a + r * z.a_row + k, z.k - k, a + r * terms);
     }
@@ -72,15 +75,20 @@ class AmxPairs {
     add_products<halves>(a, terms, b, columns);
   }
 
-  template <int halves, class E>
-  static RL_ALWAYS_INLINE void add_products(const E* a, int64_t a_row, const E* b, int64_t b_row) {
-    load<4>(a, a_row);
+  template <int halves, bool loads_a = true>
+  static RL_ALWAYS_INLINE void add_products(const Pair* a, int64_t a_row, const Pair* b,
+                                            int64_t b_row) {
+    if constexpr (loads_a) {
+      load<4>(a, a_row);
+      if constexpr (halves == 2) {
+        load<5>(a + amx_rows * a_row, a_row);
+      }
+    }
     load<6>(b, b_row);
     asm volatile("tdpbf16ps %%tmm6, %%tmm4, %%tmm0" ::);
     load<7>(b + columns / 2, b_row);
     asm volatile("tdpbf16ps %%tmm7, %%tmm4, %%tmm1" ::);
     if constexpr (halves == 2) {
-      load<5>(a + amx_rows * a_row, a_row);
       asm volatile("tdpbf16ps %%tmm6, %%tmm5, %%tmm2" ::);
       asm volatile("tdpbf16ps %%tmm7, %%tmm5, %%tmm3" ::);
     }

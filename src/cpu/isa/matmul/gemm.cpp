@@ -5,41 +5,10 @@
 #if defined(__AVX512F__)
 #include "cpu/isa/matmul/amx_pairs.h"
 #endif
-#include "cpu/isa/matmul/gemm_engine.h"
+#include "cpu/isa/matmul/pairs.h"
 #include "kernels/read_element.h"
 
 namespace rushlight::cpu::RL_ISA {
-namespace {
-
-// Two terms of a sum that lie side by side, of which processors with AVX512-BF16 or AMX add up both
-// products in one instruction.
-struct __attribute__((may_alias, packed, aligned(2))) Pair {
-  uint32_t bits;
-};
-
-}  // namespace
-
-#if defined(__AVX512F__)
-template <>
-struct Terms<Pair> {
-  using Sum = float;
-  using V = __m512;
-  static V load(const Pair* p) { return _mm512_loadu_ps(p); }
-  static V set1(Pair x) { return _mm512_castsi512_ps(_mm512_set1_epi32(static_cast<int>(x.bits))); }
-  // What lanes of x and of y were loaded from, side by side; the first n.
-  static void store_pairs(Pair* to, V x, V y, int64_t n) {
-    const __m512i first = _mm512_maskz_srli_epi32(0xffff, _mm512_castps_si512(x), 16);
-    store_some(reinterpret_cast<float*>(to),
-               _mm512_castsi512_ps(_mm512_or_si512(first, _mm512_castps_si512(y))), n);
-  }
-  // Not an intrinsic: this file is compiled for processors that lack the instruction, too.
-  static V fma(V a, V b, V c) {
-    asm("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
-    return c;
-  }
-};
-#endif
-
 namespace {
 
 // Sums that an element of S takes.
@@ -87,6 +56,18 @@ void copy_transposed(T* to, int64_t ld, int64_t rows, int64_t columns, const At&
       for (int64_t r = 0; r < rows; r += w) {
         const int64_t m = std::min(w, rows - r);
         typename V::V block[w];
+        if (n == w && m == w) {
+#pragma GCC unroll 16
+          for (int64_t i = 0; i < w; i++) {
+            __builtin_prefetch(at(r + i, q + ahead));
+          }
+          load_transposed<T>(block, [&](int64_t i) { return at(r + i, q); });
+#pragma GCC unroll 16
+          for (int64_t i = 0; i < w; i++) {
+            V::store(to + (q + i) * ld + r, block[i]);
+          }
+          continue;
+        }
 #pragma GCC unroll 16
         for (int64_t i = 0; i < w; i++) {
           if (i < m) {
@@ -369,11 +350,14 @@ void finish_columns(const Gemm& g, const T* sums) {
     for (int64_t i = 0; i < g.m; i += w) {
       const int64_t rows = std::min(w, g.m - i);
       typename V::V block[w];
-#pragma GCC unroll 16
-      for (int64_t r = 0; r < w; r++) {
-        block[r] = r < rows ? load_some(sums + (i + r) * g.n + j, columns) : V::zero();
+      if (rows == w && columns == w) {
+        load_transposed<T>(block, [&](int64_t r) { return sums + (i + r) * g.n + j; });
+      } else {
+        for (int64_t r = 0; r < w; r++) {
+          block[r] = r < rows ? load_some(sums + (i + r) * g.n + j, columns) : V::zero();
+        }
+        transpose<T>(block);
       }
-      transpose<T>(block);
       for (int64_t x = 0; x < columns; x++) {
         T* const to = static_cast<T*>(g.c.data) + (j + x) * g.c.col + i;
         auto sum = V::mul(alpha, block[x]);
@@ -507,24 +491,67 @@ struct BlockSizes {
         pack_panels(b_panels.data(), z.k * B::nr, b_step + first_packed / parts<S> * g.b.col, g.b,
                     (n - first_packed) / parts<S>, depth, g.alpha);
       }
-      for (int64_t panel = 0; panel < panels; panel++) {
+      // The rows of A that a panel of its has.
+      const auto take_rows = [&](int64_t panel) {
         const int64_t i = start(panel);
-        const int64_t rows = start(panel + 1) - i;
         const S* const a_rows = a_step + i * g.a.row;
         if (factors.a_in_place) {
           z.a = reinterpret_cast<const E*>(a_rows);
           z.a_row = terms_of<S, E>(g.a.row);
           z.a_col = pairs ? 1 : g.a.col;
+          return;
+        }
+        z.a = a_panel;
+        z.a_row = a_row;
+        z.a_col = 1;
+        if (given_a != nullptr) {
+          z.a = given_a + (p / B::k_step * factors.rows + factors.first_row + i) * a_row;
         } else {
-          z.a = a_panel;
-          z.a_row = a_row;
-          z.a_col = 1;
-          if (given_a != nullptr) {
-            z.a = given_a + (p / B::k_step * factors.rows + factors.first_row + i) * a_row;
-          } else {
-            copy_rows<S, E>(a_panel, a_row, a_rows, g.a.row, g.a.col, rows, depth);
+          copy_rows<S, E>(a_panel, a_row, a_rows, g.a.row, g.a.col, start(panel + 1) - i, depth);
+        }
+      };
+      const auto take_columns = [&](int64_t j) {
+        z.columns = std::min(B::nr, n - j);
+        if (j < first_packed) {
+          z.b = reinterpret_cast<const E*>(b_step) + j;
+          z.b_row = g.b.row;
+        } else {
+          z.b = given_b != nullptr ? given_b + (factors.first_column * parts<S> + j) * k + p * B::nr
+                                   : b_panels + (j - first_packed) * z.k;
+          z.b_row = B::nr;
+        }
+      };
+      const auto multiply_block = [&](int64_t panel, int64_t j, bool fetches) {
+        const int64_t i = start(panel);
+        const int64_t rows = start(panel + 1) - i;
+        z.c = c + i * c_row + j;
+        z.from = p > 0 ? z.c : from == nullptr ? nullptr : from + i * from_row + j;
+        z.numbers = p > 0 || numbers == nullptr ? nullptr : numbers + i;
+#if defined(__AVX512F__)
+        if constexpr (pairs) {
+          if (has_amx()) {
+            by_amx.multiply(z, rows);
+            return;
           }
         }
+#endif
+        const auto& kernels = z.columns <= w ? one_vector
+                              : fetches      ? two_vectors_and_ahead
+                                             : two_vectors;
+        kernels[rows - 1](z);
+      };
+      if (B::b_stays && (factors.a_in_place || given_a != nullptr)) {
+        for (int64_t j = 0; j < n; j += B::nr) {
+          take_columns(j);
+          for (int64_t panel = 0; panel < panels; panel++) {
+            take_rows(panel);
+            multiply_block(panel, j, false);
+          }
+        }
+        continue;
+      }
+      for (int64_t panel = 0; panel < panels; panel++) {
+        take_rows(panel);
         // The next panel, which may be the first one of the next step, is on its way meanwhile: the
         // processor foresees no short rows, and drops what is fetched all at once.
         const bool last = panel + 1 == panels;
@@ -542,19 +569,7 @@ struct BlockSizes {
                                                : g.a.row * static_cast<int64_t>(sizeof(S))};
         }
         for (int64_t j = 0; j < n; j += B::nr) {
-          z.columns = std::min(B::nr, n - j);
-          if (j < first_packed) {
-            z.b = reinterpret_cast<const E*>(b_step) + j;
-            z.b_row = g.b.row;
-          } else {
-            z.b = given_b != nullptr
-                      ? given_b + (factors.first_column * parts<S> + j) * k + p * B::nr
-                      : b_panels + (j - first_packed) * z.k;
-            z.b_row = B::nr;
-          }
-          z.c = c + i * c_row + j;
-          z.from = p > 0 ? z.c : from == nullptr ? nullptr : from + i * from_row + j;
-          z.numbers = p > 0 || numbers == nullptr ? nullptr : numbers + i;
+          take_columns(j);
           // So is the next panel of a copy of B, while the first rows of A take this one.
           const bool fetches_a = fetches && j == 0;
           const bool fetches_b = panel == 0 && given_b != nullptr && !fetches_a && j + B::nr < n;
@@ -562,18 +577,7 @@ struct BlockSizes {
             z.ahead = {reinterpret_cast<const char*>(z.b + k * B::nr), INT64_MAX,
                        B::nr * static_cast<int64_t>(sizeof(E))};
           }
-          const auto& kernels = z.columns <= w           ? one_vector
-                                : fetches_a || fetches_b ? two_vectors_and_ahead
-                                                         : two_vectors;
-#if defined(__AVX512F__)
-          if constexpr (pairs) {
-            if (has_amx()) {
-              by_amx.multiply(z, rows);
-              continue;
-            }
-          }
-#endif
-          kernels[rows - 1](z);
+          multiply_block(panel, j, fetches_a || fetches_b);
         }
       }
     }

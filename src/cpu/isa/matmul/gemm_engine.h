@@ -52,6 +52,8 @@ struct GemmBlocks {
   static constexpr int64_t max_rows = 6;  // 12 accumulators of 16 registers
 #endif
   static constexpr int64_t nr = 2 * width;
+  // Whether a panel of B stays in the first-level cache for all of A, else one of A for all of B.
+  static constexpr bool b_stays = max_rows == 6;
   static constexpr int64_t k_step = 256;      // a panel of A and one of B in the first-level cache
   static constexpr int64_t m_step = 168;      // a block of A in the second-level cache
   static constexpr int64_t n_step = 16 * 32;  // a block of B in the next
@@ -114,6 +116,13 @@ inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
 #pragma GCC unroll 5
   for (int g = 0; g < groups; g++) {
     a[g] = z.a + 3 * g * z.a_row;
+  }
+  if (GemmBlocks<T>::b_stays && z.k >= 64) {
+    // Rows of the result may be pages apart.
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+      __builtin_prefetch(z.c + i * z.c_row, 1);
+    }
   }
   const E* b = z.b;
   const char* ahead = z.ahead.data;
@@ -339,6 +348,40 @@ void pack_all(T* dst, int64_t m, int64_t k, const PackA& pack_a) {
   }
 }
 
+// A square of memory, transposed: lane i of r[j] is at(i)[j].
+template <class T, class At>
+inline __attribute__((always_inline)) void load_transposed(typename Simd<T>::V (&r)[Simd<T>::width],
+                                                           const At& at) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if constexpr (std::is_same_v<decltype(at(0)), const float*>) {
+    // Rows come in halves, two in a vector, so that nothing crosses the middle of vectors later.
+#pragma GCC unroll 2
+    for (int h = 0; h < 8; h += 4) {
+      __m256 x[4];
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; i++) {
+        x[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(at(i) + h)),
+                                    _mm_loadu_ps(at(i + 4) + h), 1);
+      }
+      const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(x[0], x[1]));
+      const __m256d b = _mm256_castps_pd(_mm256_unpackhi_ps(x[0], x[1]));
+      const __m256d c = _mm256_castps_pd(_mm256_unpacklo_ps(x[2], x[3]));
+      const __m256d d = _mm256_castps_pd(_mm256_unpackhi_ps(x[2], x[3]));
+      r[h] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, c));
+      r[h + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, c));
+      r[h + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(b, d));
+      r[h + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(b, d));
+    }
+    return;
+  }
+#endif
+#pragma GCC unroll 16
+  for (int i = 0; i < Simd<T>::width; i++) {
+    r[i] = Simd<T>::load(at(i));
+  }
+  transpose<T>(r);
+}
+
 // dst[q * step + r] = from[r * row + q] * factor for r < rows <= width and q < k; lanes up to the
 // width are written, so that a later row of dst, or padding, must follow.
 template <class S, class T>
@@ -350,13 +393,16 @@ void transpose_pack(T* dst, int64_t step, const S* from, int64_t row, int64_t ro
   for (int64_t q = 0; q < k; q += w) {
     const int64_t n = std::min(w, k - q);
     typename V::V block[w];
-    for (int64_t r = 0; r < w; r++) {
-      const S* p = from + r * row + q;
-      block[r] = r >= rows ? V::zero() : V::mul(factors, n == w ? V::load(p) : load_first(p, n));
+    if (n == w && rows == w) {
+      load_transposed<T>(block, [&](int64_t r) { return from + r * row + q; });
+    } else {
+      for (int64_t r = 0; r < w; r++) {
+        block[r] = r >= rows ? V::zero() : load_some(from + r * row + q, n);
+      }
+      transpose<T>(block);
     }
-    transpose<T>(block);
     for (int64_t i = 0; i < n; i++) {
-      V::store(dst + (q + i) * step, block[i]);
+      V::store(dst + (q + i) * step, V::mul(factors, block[i]));
     }
   }
 }

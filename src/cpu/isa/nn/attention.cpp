@@ -12,11 +12,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 
 #include <rushlight/batch_invariant.h>
 #include "core/parallel.h"
-#include "cpu/isa/matmul/gemm_engine.h"
 #include "cpu/isa/nn/attention.h"
+#include "cpu/isa/nn/attention_products.h"
 #include "generated/kernels.h"
 #include "kernels/math.h"
 
@@ -24,58 +25,6 @@ namespace rushlight::cpu::RL_ISA {
 namespace {
 
 using namespace attention;
-
-// Panels of queries that meet a block of keys while it is in the second-level cache.
-constexpr int64_t panels_together = 4;
-
-// ---- operands in panels ----
-
-// Panels of A that hold columns of memory: A[i, p] = from[p * row + i].
-template <class S, class T>
-struct PackColumns {
-  const S* from;
-  int64_t row;
-  int64_t width;  // of a row: nothing behind it is read
-  void operator()(T* dst, int64_t i, int64_t rows, int64_t p, int64_t k) const {
-    constexpr int64_t w = Simd<T>::width;
-    for (int64_t q = 0; q < k; q++) {
-      const S* x = from + (p + q) * row + i;
-      T* to = dst + q * rows;
-      int64_t r = 0;
-      for (; r < rows && i + r + w <= width; r += w) {
-        Simd<T>::store(to + r, Simd<T>::load(x + r));  // too far: overwritten by the next row
-      }
-      for (; r < rows; r++) {
-        to[r] = static_cast<T>(x[r]);
-      }
-    }
-  }
-};
-
-// c[m x nr] = (accumulate ? c : 0) + A @ panel, for the row panels that begin before `used`. A was
-// packed with m rows and `packed` columns, of which the first k count.
-template <class T>
-void times_panel(int64_t m, int64_t used, int64_t packed, int64_t k, const T* a, const T* panel,
-                 T* c, bool accumulate) {
-  using B = GemmBlocks<T>;
-  static constexpr auto kernels = micro_kernels<T>(std::make_index_sequence<B::max_rows>());
-  const int64_t panels = (m + B::max_rows - 1) / B::max_rows;
-  int64_t i = 0;
-  for (int64_t p = 0; p < panels && i < used; p++) {
-    const int64_t rows = m * (p + 1) / panels - i;
-    kernels[rows - 1](k, a + i * packed, panel, c + i * B::nr, B::nr, accumulate);
-    i += rows;
-  }
-}
-
-// All blocks of keys of one head as panels of A, each with a vector behind it.
-template <class T>
-struct Packed {
-  int64_t step;  // elements of a block
-  T* data;
-  T* block(int64_t b) const { return data + b * step; }
-  static int64_t elements(int64_t rows, int64_t k) { return rows * k + Simd<T>::width; }
-};
 
 // to[lane][e] = from[e][lane] * factor[lane], for `rows` lanes and n elements each.
 template <class S, class T>
@@ -100,12 +49,15 @@ void write_lanes(S* to, int64_t row, const T* from, const T* factor, int64_t row
 
 // ---- scores ----
 
-// Adds the mask, and hides keys behind the query where causal. Scores of keys `first`.. and queries
-// `query`..; `spare` has the size of the scores and a vector more.
+// Scales the scores, adds the mask, and hides keys behind the query where causal. Scores of keys
+// `first`.. and queries `query`..; `spare` has the size of the scores and a vector more.
 template <class T>
-void mask_scores(T* scores, const T* mask, int64_t mask_row, int64_t rows, int64_t keys,
-                 bool causal, int64_t query, int64_t first, T* spare) {
+void mask_scores(T* __restrict scores, T scale, const T* mask, int64_t mask_row, int64_t rows,
+                 int64_t keys, bool causal, int64_t query, int64_t first, T* spare) {
   constexpr int64_t nr = lanes<T>;
+  for (int64_t i = 0; scale != T(1) && i < keys * nr; i++) {
+    scores[i] *= scale;
+  }
   if (mask != nullptr) {
     pack_lanes(spare, mask, mask_row, rows, keys, T(1));
     for (int64_t i = 0; i < keys * nr; i++) {
@@ -167,16 +119,21 @@ void shrink(T* __restrict rows, int64_t n, const T* __restrict factor) {
 
 // ---- forward ----
 
-template <class S>
+template <class Products>
 void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, const Tensor& key,
-             const Tensor& value, const Tensor& attn_mask, const Sizes& z, double scale) {
-  using T = compute_t<S>;
+             const Tensor& value, const Tensor& attn_mask, bool is_causal, double scale) {
+  using S = typename Products::S;
+  using T = typename Products::T;
+  using Element = typename Products::Element;
   constexpr int64_t nr = lanes<T>;
   const Heads<const S> q(query);
   const Heads<const S> k(key);
   const Heads<const S> v(value);
   const Heads<const T> mask(attn_mask);
   const Heads<S> o(out);
+  const Sizes z(query, key, value, is_causal, Products::key_block);
+  const T of_queries = Products::scales_queries ? static_cast<T>(scale) : T(1);
+  const T of_scores = Products::scales_queries ? T(1) : static_cast<T>(scale);
   const int64_t heads = z.batches * z.key_heads;
   if (z.queries < few_queries && !is_batch_invariant()) {
     std::vector<int64_t> all(static_cast<size_t>(heads));
@@ -184,24 +141,22 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
     forward_by_query<S>(out, logsumexp, query, key, value, attn_mask, z, scale, all);
     return;
   }
-  const bool hides = z.causal || attn_mask.defined();
+  const bool wants_finite = z.causal || attn_mask.defined() || Products::wants_finite_values;
   std::vector<char> plain(static_cast<size_t>(heads * z.blocks), 1);
-  const int64_t key_step = Packed<T>::elements(z.block, z.width);
-  const int64_t value_step = Packed<T>::elements(z.block, z.value_width);
-  const Scratch<T> memory(heads * z.blocks * (key_step + value_step));
-  const Packed<T> all_keys{key_step, memory};
-  const Packed<T> all_values{value_step, memory + heads * z.blocks * key_step};
+  const int64_t key_step = Products::a_elements(z.block, z.width);
+  const int64_t value_step = Products::a_elements(z.value_width, z.block);
+  const Scratch<Element> all_keys(heads * z.blocks * key_step);
+  const Scratch<Element> all_values(heads * z.blocks * value_step);
   parallel_for(0, heads * z.blocks, 2, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) {
       const int64_t first = task % z.blocks * z.block;
       const int64_t n = z.keys_in(task % z.blocks);
       const int64_t batch = task / z.blocks / z.key_heads;
       const int64_t head = task / z.blocks % z.key_heads;
-      pack_rows(all_keys.block(task), 0, n, 0, z.width,
-                PackA<S, T>{k.at(batch, head, first), k.row, 1, T(1)});
-      pack_rows(all_values.block(task), 0, z.value_width, 0, n,
-                PackColumns<S, T>{v.at(batch, head, first), v.row, z.value_width});
-      if (hides) {
+      Products::put_rows(all_keys + task * key_step, k.at(batch, head, first), k.row, n, z.width);
+      Products::put_columns(all_values + task * value_step, v.at(batch, head, first), v.row,
+                            z.value_width, n);
+      if (wants_finite) {
         plain[static_cast<size_t>(task)] =
             all_finite(v.at(batch, head, first), v.row, n, z.value_width);
       }
@@ -219,7 +174,9 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
   const int64_t groups = blocks_of(panels, panels_together);
   T* const sums_out = logsumexp.data<T>();
   parallel_for(0, z.batches * z.heads * groups, 1, [&](int64_t begin, int64_t end) {
-    const Scratch<T> queries(panels_together * z.width * nr + nr);
+    Products products(z.block);
+    const int64_t panel_step = Products::panel_elements(z.width);
+    const Scratch<Element> queries(panels_together * panel_step + nr);
     const Scratch<T> result(panels_together * z.value_width * nr);
     const Scratch<T> scores(z.block * nr + nr);
     const Scratch<T> spare(attn_mask.defined() ? z.block * nr + nr : 0);
@@ -235,8 +192,8 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
       std::fill_n(result.data(), count * z.value_width * nr, T(0));
       for (int64_t p = 0; p < count; p++) {
         const int64_t i = (first_panel + p) * nr;
-        pack_lanes(queries + p * z.width * nr, q.at(batch, head, i), q.row, z.queries - i, z.width,
-                   static_cast<T>(scale));
+        Products::put_lanes(queries + p * panel_step, q.at(batch, head, i), q.row, z.queries - i,
+                            z.width, of_queries);
         std::fill_n(top[p], nr, -math::infinity<T>);
         std::fill_n(sum[p], nr, T(0));
       }
@@ -249,17 +206,17 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
           if (seen <= 0) {
             continue;
           }
-          times_panel(n, seen, z.width, z.width, all_keys.block(packed + b),
-                      queries + p * z.width * nr, scores.data(), false);
+          products.multiply(n, seen, z.width, all_keys + (packed + b) * key_step,
+                            queries + p * panel_step, scores.data());
           const T* here =
               attn_mask.defined() ? mask.at(batch, head, i) + first : static_cast<T*>(nullptr);
-          mask_scores(scores.data(), here, mask.row, z.queries - i, seen, z.causal, i, first,
-                      spare.data());
+          mask_scores(scores.data(), of_scores, here, mask.row, z.queries - i, seen, z.causal, i,
+                      first, spare.data());
           softmax_step(scores.data(), seen, top[p], sum[p], factor);
           T* const sums = result + p * z.value_width * nr;
           shrink(sums, z.value_width, factor);
-          times_panel(z.value_width, z.value_width, n, seen, all_values.block(packed + b),
-                      scores.data(), sums, true);
+          products.add_weighted(z.value_width, n, seen, all_values + (packed + b) * value_step,
+                                scores.data(), sums);
         }
       }
       for (int64_t p = 0; p < count; p++) {
@@ -285,50 +242,55 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
 // ---- backward ----
 
 // What the gradients of one head read, in the forms in which they read it.
-template <class T>
+template <class Products>
 struct HeadOperands {
+  using T = typename Products::T;
+  using Element = typename Products::Element;
   int64_t panels;
-  Scratch<T> query_lanes;  // scaled; [panel][element][lane]
-  Scratch<T> grad_lanes;   // of the output
-  Scratch<T> query_rows;   // scaled; [group of panels][columns][query]
-  Scratch<T> grad_rows;    //
-  Scratch<T> grad_query;   // sums; [panel][element][lane]
-  Scratch<T> logsumexp;    // infinite where there is no query or no key
-  Scratch<T> delta;        // the sum of output * gradient of each query
+  Scratch<Element> query_lanes;  // [panel][element][lane]
+  Scratch<Element> grad_lanes;   // of the output
+  Scratch<Element> query_rows;   // [group of panels][columns][query]
+  Scratch<Element> grad_rows;
+  Scratch<T> grad_query;  // sums; [panel][element][lane]
+  Scratch<T> logsumexp;   // infinite where there is no query or no key
+  Scratch<T> delta;       // the sum of output * gradient of each query
 
-  static int64_t columns(int64_t n) { return blocks_of(n, lanes<T>) * lanes<T>; }
+  // Where the rows of a group of panels begin.
+  static int64_t rows_before(int64_t panel, int64_t n) {
+    return Products::b_elements(panel * lanes<T>, n);
+  }
   HeadOperands(const Sizes& z, int64_t panels)
       : panels(panels),
-        query_lanes(panels * z.width * lanes<T> + lanes<T>),
-        grad_lanes(panels * z.value_width * lanes<T> + lanes<T>),
-        query_rows(panels * lanes<T> * columns(z.width)),
-        grad_rows(panels * lanes<T> * columns(z.value_width)),
+        query_lanes(panels * Products::panel_elements(z.width) + lanes<T>),
+        grad_lanes(panels * Products::panel_elements(z.value_width) + lanes<T>),
+        query_rows(rows_before(panels, z.width)),
+        grad_rows(rows_before(panels, z.value_width)),
         grad_query(panels * z.width * lanes<T>),
         logsumexp(panels * lanes<T>),
         delta(panels * lanes<T>) {}
 };
 
-template <class S, class T>
-void load_operands(const HeadOperands<T>& to, const Sizes& z, const S* query, int64_t query_row,
-                   const S* grad, int64_t grad_row, const S* output, int64_t output_row,
-                   const T* logsumexp, T scale) {
+template <class Products, class S = typename Products::S, class T = typename Products::T>
+void load_operands(const HeadOperands<Products>& to, const Sizes& z, const S* query,
+                   int64_t query_row, const S* grad, int64_t grad_row, const S* output,
+                   int64_t output_row, const T* logsumexp, T scale) {
   constexpr int64_t nr = lanes<T>;
   std::fill_n(to.grad_query.data(), to.panels * z.width * nr, T(0));
   for (int64_t p = 0; p < to.panels; p++) {
     const int64_t i = p * nr;
-    pack_lanes(to.query_lanes + i * z.width, query + i * query_row, query_row, z.queries - i,
-               z.width, scale);
-    pack_lanes(to.grad_lanes + i * z.value_width, grad + i * grad_row, grad_row, z.queries - i,
-               z.value_width, T(1));
+    Products::put_lanes(to.query_lanes + p * Products::panel_elements(z.width),
+                        query + i * query_row, query_row, z.queries - i, z.width, scale);
+    Products::put_lanes(to.grad_lanes + p * Products::panel_elements(z.value_width),
+                        grad + i * grad_row, grad_row, z.queries - i, z.value_width, T(1));
   }
   for (int64_t p = 0; p < to.panels; p += panels_together) {
     const int64_t i = p * nr;
     const int64_t depth = std::min(panels_together, to.panels - p) * nr;
     const int64_t rows = std::min(depth, z.queries - i);
-    pack_rows_of_b(to.query_rows + i * to.columns(z.width), query + i * query_row, query_row, rows,
-                   depth, z.width, scale);
-    pack_rows_of_b(to.grad_rows + i * to.columns(z.value_width), grad + i * grad_row, grad_row,
-                   rows, depth, z.value_width, T(1));
+    Products::put_panels(to.query_rows + to.rows_before(p, z.width), query + i * query_row,
+                         query_row, rows, depth, z.width, scale);
+    Products::put_panels(to.grad_rows + to.rows_before(p, z.value_width), grad + i * grad_row,
+                         grad_row, rows, depth, z.value_width, T(1));
   }
   for (int64_t i = 0; i < to.panels * nr; i++) {
     const bool there = i < z.queries;
@@ -360,25 +322,14 @@ void weights_backward(T* __restrict scores, T* __restrict reached, int64_t keys,
   }
 }
 
-// Panels of A whose columns are the lanes of `count` panels: A[key, p * nr + lane].
-template <class T>
-struct PackPanels {
-  const T* from;
-  int64_t step;  // from one panel to the next
-  void operator()(T* dst, int64_t i, int64_t rows, int64_t, int64_t k) const {
-    for (int64_t p = 0; p * lanes<T> < k; p++) {
-      const PackA<T, T> one{from + p * step, lanes<T>, 1, T(1)};
-      one(dst + p * lanes<T> * rows, i, rows, 0, lanes<T>);
-    }
-  }
-};
-
-template <class S>
+template <class Products>
 void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& grad_value,
               const Tensor& grad_output, const Tensor& query, const Tensor& key,
               const Tensor& value, const Tensor& attn_mask, const Tensor& output,
-              const Tensor& logsumexp, const Sizes& z, double scale) {
-  using T = compute_t<S>;
+              const Tensor& logsumexp, bool is_causal, double scale) {
+  using S = typename Products::S;
+  using T = typename Products::T;
+  using Element = typename Products::Element;
   constexpr int64_t nr = lanes<T>;
   const Heads<const S> q(query);
   const Heads<const S> k(key);
@@ -389,22 +340,28 @@ void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& gr
   const Heads<S> to_query(grad_query);
   const Heads<S> to_key(grad_key);
   const Heads<S> to_value(grad_value);
+  const Sizes z(query, key, value, is_causal, Products::key_block);
+  if (z.batches * z.key_heads == 0) {
+    return;
+  }
+  const T of_queries = Products::scales_queries ? static_cast<T>(scale) : T(1);
+  const T of_scores = Products::scales_queries ? T(1) : static_cast<T>(scale);
   const bool hides = z.causal || attn_mask.defined();
   const int64_t panels = blocks_of(z.queries, nr);
-  const int64_t key_step = Packed<T>::elements(z.block, z.width);
-  const int64_t value_step = Packed<T>::elements(z.block, z.value_width);
+  const int64_t key_step = Products::a_elements(z.block, z.width);
+  const int64_t column_step = Products::a_elements(z.width, z.block);
+  const int64_t value_step = Products::a_elements(z.block, z.value_width);
   parallel_for(0, z.batches * z.key_heads, 1, [&](int64_t begin, int64_t end) {
-    const Scratch<T> memory(z.blocks * (2 * key_step + value_step));
-    const Packed<T> key_rows{key_step, memory};
-    const Packed<T> key_columns{key_step, memory + z.blocks * key_step};
-    const Packed<T> value_rows{value_step, memory + 2 * z.blocks * key_step};
-    const HeadOperands<T> head(z, panels);
+    Products products(z.block);
+    const Scratch<Element> key_rows(z.blocks * key_step);
+    const Scratch<Element> key_columns(z.blocks * column_step);
+    const Scratch<Element> value_rows(z.blocks * value_step);
+    const HeadOperands<Products> head(z, panels);
     const Scratch<T> key_sums(z.keys * z.width);
     const Scratch<T> value_sums(z.keys * z.value_width);
     const int64_t panel_step = z.block * nr;
     const Scratch<T> scores(panels_together * panel_step + nr);
     const Scratch<T> reached(panels_together * panel_step + nr);
-    const Scratch<T> transposed(z.block * panels_together * nr + nr);
     const Scratch<T> spare(attn_mask.defined() ? panel_step + nr : 0);
     alignas(64) T scales[nr];
     std::fill_n(scales, nr, static_cast<T>(scale));
@@ -424,16 +381,15 @@ void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& gr
         for (int64_t b = 0; b < z.blocks; b++) {
           const int64_t n = z.keys_in(b);
           const S* rows = k.at(batch, key_head, b * z.block);
-          pack_rows(key_rows.block(b), 0, n, 0, z.width, PackA<S, T>{rows, k.row, 1, T(1)});
-          pack_rows(key_columns.block(b), 0, z.width, 0, n,
-                    PackColumns<S, T>{rows, k.row, z.width});
-          pack_rows(value_rows.block(b), 0, n, 0, z.value_width,
-                    PackA<S, T>{v.at(batch, key_head, b * z.block), v.row, 1, T(1)});
+          Products::put_rows(key_rows + b * key_step, rows, k.row, n, z.width);
+          Products::put_columns(key_columns + b * column_step, rows, k.row, z.width, n);
+          Products::put_rows(value_rows + b * value_step, v.at(batch, key_head, b * z.block), v.row,
+                             n, z.value_width);
         }
         for (int64_t h = key_head * z.group(); h < (key_head + 1) * z.group(); h++) {
-          load_operands<S, T>(
+          load_operands<Products>(
               head, z, q.at(batch, h, 0), q.row, g.at(batch, h, 0), g.row, o.at(batch, h, 0), o.row,
-              logsumexp.data<T>() + (batch * z.heads + h) * z.queries, static_cast<T>(scale));
+              logsumexp.data<T>() + (batch * z.heads + h) * z.queries, of_queries);
           for (int64_t b = 0; b < z.blocks; b++) {
             const int64_t first = b * z.block;
             const int64_t n = z.keys_in(b);
@@ -450,26 +406,26 @@ void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& gr
                   continue;
                 }
                 const int64_t i = (p0 + p) * nr;
-                times_panel(n, n, z.width, z.width, key_rows.block(b),
-                            head.query_lanes + i * z.width, s, false);
+                products.multiply(n, n, z.width, key_rows + b * key_step,
+                                  head.query_lanes + (p0 + p) * Products::panel_elements(z.width),
+                                  s);
                 const T* here =
                     attn_mask.defined() ? mask.at(batch, h, i) + first : static_cast<T*>(nullptr);
-                mask_scores(s, here, mask.row, z.queries - i, n, z.causal, i, first, spare.data());
-                times_panel(n, n, z.value_width, z.value_width, value_rows.block(b),
-                            head.grad_lanes + i * z.value_width, r, false);
+                mask_scores(s, of_scores, here, mask.row, z.queries - i, n, z.causal, i, first,
+                            spare.data());
+                products.multiply(
+                    n, n, z.value_width, value_rows + b * value_step,
+                    head.grad_lanes + (p0 + p) * Products::panel_elements(z.value_width), r);
                 weights_backward(s, r, n, head.logsumexp + i, head.delta + i);
-                times_panel(z.width, z.width, n, n, key_columns.block(b), r,
-                            head.grad_query + i * z.width, true);
+                products.add_weighted(z.width, n, n, key_columns + b * column_step, r,
+                                      head.grad_query + i * z.width);
               }
-              const int64_t depth = count * nr;
-              pack_rows(transposed.data(), 0, n, 0, depth, PackPanels<T>{scores, panel_step});
-              multiply_panels<T>(n, z.value_width, depth, transposed,
-                                 head.grad_rows + p0 * nr * head.columns(z.value_width),
-                                 value_sums + first * z.value_width, z.value_width, true);
-              pack_rows(transposed.data(), 0, n, 0, depth, PackPanels<T>{reached, panel_step});
-              multiply_panels<T>(n, z.width, depth, transposed,
-                                 head.query_rows + p0 * nr * head.columns(z.width),
-                                 key_sums + first * z.width, z.width, true);
+              products.add_of_lanes(n, z.value_width, count, scores.data(), panel_step,
+                                    head.grad_rows + head.rows_before(p0, z.value_width),
+                                    value_sums + first * z.value_width);
+              products.add_of_lanes(n, z.width, count, reached.data(), panel_step,
+                                    head.query_rows + head.rows_before(p0, z.width),
+                                    key_sums + first * z.width);
             }
           }
           for (int64_t p = 0; p < panels; p++) {
@@ -479,10 +435,12 @@ void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& gr
           }
         }
       }
+      using V = Simd<T>;
+      const typename V::V of_keys = V::set1(one_by_one ? T(1) : of_scores);
       for (int64_t i = 0; i < z.keys; i++) {
         for_vectors<T>(z.width, [&](int64_t e, int64_t n) {
-          store_some(to_key.at(batch, key_head, i) + e, load_some(key_sums + i * z.width + e, n),
-                     n);
+          store_some(to_key.at(batch, key_head, i) + e,
+                     V::mul(of_keys, load_some(key_sums + i * z.width + e, n)), n);
         });
         for_vectors<T>(z.value_width, [&](int64_t e, int64_t n) {
           store_some(to_value.at(batch, key_head, i) + e,
@@ -490,6 +448,20 @@ void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& gr
         });
       }
     }
+  });
+}
+
+// Calls f(std::type_identity of what multiplies numbers of a dtype).
+template <class F>
+void visit_products(ScalarType dtype, const F& f) {
+#if defined(__AVX512F__)
+  if (dtype == kBFloat16 && has_amx()) {
+    f(std::type_identity<PairProducts>());
+    return;
+  }
+#endif
+  visit_dtype<set_floating>("scaled_dot_product_attention", dtype, [&](auto tag) {
+    f(std::type_identity<FloatProducts<typename decltype(tag)::type>>());
   });
 }
 
@@ -501,10 +473,9 @@ void _attention(const Tensor& output, const Tensor& logsumexp, const Tensor& que
   if (logsumexp.numel() == 0) {
     return;
   }
-  const Sizes sizes(query, key, value, is_causal);
-  visit_dtype<set_floating>("scaled_dot_product_attention", query.dtype(), [&](auto tag) {
-    forward<typename decltype(tag)::type>(output, logsumexp, query, key, value, attn_mask, sizes,
-                                          scale);
+  visit_products(query.dtype(), [&](auto products) {
+    forward<typename decltype(products)::type>(output, logsumexp, query, key, value, attn_mask,
+                                               is_causal, scale);
   });
 }
 
@@ -512,13 +483,10 @@ void _attention_backward(const Tensor& grad_query, const Tensor& grad_key, const
                          const Tensor& grad_output, const Tensor& query, const Tensor& key,
                          const Tensor& value, const Tensor& attn_mask, bool is_causal, double scale,
                          const Tensor& output, const Tensor& logsumexp) {
-  const Sizes sizes(query, key, value, is_causal);
-  if (sizes.batches * sizes.key_heads == 0) {
-    return;
-  }
-  visit_dtype<set_floating>("scaled_dot_product_attention", query.dtype(), [&](auto tag) {
-    backward<typename decltype(tag)::type>(grad_query, grad_key, grad_value, grad_output, query,
-                                           key, value, attn_mask, output, logsumexp, sizes, scale);
+  visit_products(query.dtype(), [&](auto products) {
+    backward<typename decltype(products)::type>(grad_query, grad_key, grad_value, grad_output,
+                                                query, key, value, attn_mask, output, logsumexp,
+                                                is_causal, scale);
   });
 }
 

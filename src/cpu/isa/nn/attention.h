@@ -15,9 +15,6 @@
 
 namespace rushlight::cpu::RL_ISA::attention {
 
-// Keys that a block has at most: its scores stay in the first-level cache.
-inline constexpr int64_t key_block = 112;
-
 inline int64_t blocks_of(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
 struct Sizes {
@@ -32,7 +29,9 @@ struct Sizes {
   int64_t blocks;  // of keys
   int64_t block;   // keys in each but the last
 
-  Sizes(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal)
+  // `key_block`: keys that a block has at most.
+  Sizes(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal,
+        int64_t key_block)
       : batches(query.size(0)),
         heads(query.size(1)),
         key_heads(key.size(1)),
