@@ -120,9 +120,7 @@ def measured(step: Step, reset: Callable[[], None], prompt: int, n: int) -> tupl
 
 def side_by_side(path: str, texts: int, prompt: int, n: int, rounds: int, dtype: str) -> float:
     """Seconds of the processor for a token of each of several texts, over their number."""
-    net = Llama.load(
-        path, max_len=256, cache_dtype=getattr(rushlight, dtype), sequences=texts
-    )
+    net = Llama.load(path, max_len=256, cache_dtype=getattr(rushlight, dtype), sequences=texts)
     which = list(range(texts))
     tokens = np.random.default_rng(1).integers(300, WORDS, (texts, prompt)).tolist()
     least = float("inf")
@@ -156,9 +154,7 @@ def main() -> None:
                 write(path, kind)
             for dtype in args.caches if args.texts else ():
                 for texts in args.texts:
-                    took = side_by_side(
-                        path, texts, args.prompt, args.tokens, args.rounds, dtype
-                    )
+                    took = side_by_side(path, texts, args.prompt, args.tokens, args.rounds, dtype)
                     print(f"{kind} {dtype}, {texts} texts: {1 / took:.0f} made", flush=True)
             if args.texts:
                 continue

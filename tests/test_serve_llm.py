@@ -44,7 +44,9 @@ class Served:
     """A server as a process of its own, ready to answer."""
 
     def __init__(self, command):
-        self.run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.run = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         host, port = re.fullmatch(r"http://(.*):(\d+)/\n", self.run.stdout.readline()).groups()
         self.address = host, int(port)
         while self.ask("/health")[0] == 503:
@@ -111,7 +113,19 @@ def both(program, tmp_path_factory, request):
     """The two servers of one file."""
     path = tmp_path_factory.mktemp("serve") / "tiny.gguf"
     torch.gguf.save(path, *KINDS[request.param]())
-    how = [path, "--port", "0", "--context", "200", "--threads", "2", "--waiting", "3", "--invariant", "1"]
+    how = [
+        path,
+        "--port",
+        "0",
+        "--context",
+        "200",
+        "--threads",
+        "2",
+        "--waiting",
+        "3",
+        "--invariant",
+        "1",
+    ]
     no_jinja = "import sys; sys.modules['jinja2.sandbox'] = None; from rushlight.serve.__main__ import main; main()"
     pair = Served([program, *how]), Served([sys.executable, "-c", no_jinja, *how])
     yield pair
@@ -127,7 +141,14 @@ def said(served, path, **body):
     return text, choice["finish_reason"], found["usage"], found["object"]
 
 
-PROMPTS = ["abc", "hello  hello\n\n x", "it's 1234567 o'clock", "naïve 日本語 🙂 ½ ٣", "\t!!\r\n a", " "]
+PROMPTS = [
+    "abc",
+    "hello  hello\n\n x",
+    "it's 1234567 o'clock",
+    "naïve 日本語 🙂 ½ ٣",
+    "\t!!\r\n a",
+    " ",
+]
 
 
 def test_answers_are_those_of_the_python_server(both):
@@ -135,21 +156,35 @@ def test_answers_are_those_of_the_python_server(both):
     for prompt in PROMPTS:
         body = {"prompt": prompt, "max_tokens": 12, "temperature": 0}
         assert said(ours, COMPLETE, **body) == said(python, COMPLETE, **body)
-    for how in ({"seed": 1}, {"seed": 2, "top_k": 5, "top_p": 0.9}, {"temperature": 0, "stop": ["e", "zz"]}):
+    for how in (
+        {"seed": 1},
+        {"seed": 2, "top_k": 5, "top_p": 0.9},
+        {"temperature": 0, "stop": ["e", "zz"]},
+    ):
         messages = [{"role": "system", "content": "ab"}, {"role": "user", "content": "c</s>"}]
         body = {"messages": messages, "max_tokens": 12, "repetition_penalty": 1.3, **how}
         assert said(ours, CHAT, **body) == said(python, CHAT, **body)
 
 
 def test_streams_come_to_the_same_text(both):
-    for path, body in ((COMPLETE, {"prompt": "abc"}), (CHAT, {"messages": [{"role": "user", "content": "abc"}]})):
+    for path, body in (
+        (COMPLETE, {"prompt": "abc"}),
+        (CHAT, {"messages": [{"role": "user", "content": "abc"}]}),
+    ):
         body |= {"max_tokens": 9, "temperature": 0}
         text, reason, usage, _ = said(both[0], path, **body)
-        status, found = both[0].ask(path, body | {"stream": True, "stream_options": {"include_usage": True}})
+        status, found = both[0].ask(
+            path, body | {"stream": True, "stream_options": {"include_usage": True}}
+        )
         assert status == 200 and found.endswith("data: [DONE]\n\n")
         parts = [json.loads(line[6:]) for line in found.split("\n\n")[:-2]]
         choices = [p["choices"][0] for p in parts[:-1]]
-        assert "".join(c["text"] if path == COMPLETE else c["delta"].get("content", "") for c in choices) == text
+        assert (
+            "".join(
+                c["text"] if path == COMPLETE else c["delta"].get("content", "") for c in choices
+            )
+            == text
+        )
         assert choices[-1]["finish_reason"] == reason and parts[-1]["usage"] == usage
 
 
@@ -198,7 +233,9 @@ def test_what_is_refused_is_refused_by_both(both):
     for path, body in REFUSED:
         for served in both:
             status, text = served.ask(path, body)
-            assert status == 400 and json.loads(text)["error"]["type"] == "invalid_request_error", body
+            assert status == 400 and json.loads(text)["error"]["type"] == "invalid_request_error", (
+                body
+            )
     for served in both:
         assert served.ask(COMPLETE, {"prompt": "a"}, **{"Content-Type": "text/plain"})[0] == 400
         assert served.ask("/v1/models", Host="example.com")[0] == 403

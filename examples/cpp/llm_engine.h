@@ -119,9 +119,12 @@ class Text {
     size_t at = 0;
     while (at < bytes_.size()) {
       const auto lead = static_cast<unsigned char>(bytes_[at]);
-      const size_t n = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3
-                       : lead < 0xf5                                                      ? 4
-                                                                                          : 0;
+      const size_t n = lead < 0x80   ? 1
+                       : lead < 0xc2 ? 0
+                       : lead < 0xe0 ? 2
+                       : lead < 0xf0 ? 3
+                       : lead < 0xf5 ? 4
+                                     : 0;
       size_t there = 1;
       while (there < n && at + there < bytes_.size() &&
              follows(lead, static_cast<unsigned char>(bytes_[at + there]), there)) {
@@ -236,8 +239,9 @@ class Engine {
     if (!error_.empty()) {
       return "the file could not be loaded: " + error_;
     }
-    return ready_ ? "ok" : "loading, " + std::to_string(done_) + " of " +
-                               (of_ > 0 ? std::to_string(of_) : "?") + " blocks";
+    return ready_ ? "ok"
+                  : "loading, " + std::to_string(done_) + " of " +
+                        (of_ > 0 ? std::to_string(of_) : "?") + " blocks";
   }
   int64_t number(const Seat& seat) const { return &seat - seats_.data(); }
 

@@ -260,7 +260,8 @@ class Reply {
     char id[40];
     std::snprintf(id, sizeof id, "%s-%08x%08x%08x", chat ? "chatcmpl" : "cmpl", random(), random(),
                   random());
-    common_ = "{\"id\": " + json_string(id) + ", \"created\": " + std::to_string(std::time(nullptr)) +
+    common_ = "{\"id\": " + json_string(id) +
+              ", \"created\": " + std::to_string(std::time(nullptr)) +
               ", \"model\": " + json_string(model);
   }
 
@@ -290,8 +291,8 @@ class Reply {
  private:
   std::string object(const char* kind, const std::string& choice, bool ended) const {
     return common_ + ", \"object\": \"" + kind + "\", \"choices\": [{\"index\": 0, " + choice +
-           ", \"logprobs\": null, \"finish_reason\": " + (ended ? json_string(job_->reason) : "null") +
-           "}]";
+           ", \"logprobs\": null, \"finish_reason\": " +
+           (ended ? json_string(job_->reason) : "null") + "}]";
   }
   std::string usage() const {
     const auto given = static_cast<int64_t>(job_->prompt.size());

@@ -7,8 +7,8 @@
 //
 // /v1/completions and /v1/chat/completions, whole or streamed, /v1/models and /health, which says
 // 503 while the file is loaded. Requests wait in a queue; --together of them are answered side by
-// side, by one network; with --invariant 1 an answer's bits do not depend on what else is asked. Who goes
-// away from a stream ends it; SIGINT and SIGTERM end the server.
+// side, by one network; with --invariant 1 an answer's bits do not depend on what else is asked.
+// Who goes away from a stream ends it; SIGINT and SIGTERM end the server.
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -90,7 +90,8 @@ void fail(httplib::Response& response, int status, const std::string& text) {
 bool is_local(const httplib::Request& request) {
   const std::string host = request.get_header_value("Host");
   const size_t colon = host.rfind(':');
-  const bool has_port = colon != host.npos && host.find_first_not_of("0123456789", colon + 1) == host.npos;
+  const bool has_port =
+      colon != host.npos && host.find_first_not_of("0123456789", colon + 1) == host.npos;
   const std::string name = has_port ? host.substr(0, colon) : host;
   return name == "localhost" || name == "127.0.0.1" || name == "[::1]";
 }
@@ -120,7 +121,8 @@ void stream(httplib::Response& response, const std::shared_ptr<Job>& job, const 
           }
           say("[DONE]");
         } catch (const std::exception& e) {
-          say("{\"error\": {\"message\": " + json_string(e.what()) + ", \"type\": \"server_error\"}}");
+          say("{\"error\": {\"message\": " + json_string(e.what()) +
+              ", \"type\": \"server_error\"}}");
         }
         sink.done();
         return true;
@@ -185,11 +187,11 @@ void set_paths(httplib::Server& server, Engine& engine, const std::string& model
                          "application/json");
   });
   for (const bool chat : {false, true}) {
-    server.Post(chat ? "/v1/chat/completions" : "/v1/completions",
-                [&engine, model, chat](const httplib::Request& request,
-                                       httplib::Response& response) {
-                  complete(request, response, engine, model, chat);
-                });
+    server.Post(
+        chat ? "/v1/chat/completions" : "/v1/completions",
+        [&engine, model, chat](const httplib::Request& request, httplib::Response& response) {
+          complete(request, response, engine, model, chat);
+        });
   }
 }
 

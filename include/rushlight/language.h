@@ -32,7 +32,7 @@ class RL_API Tokenizer {
   // The bytes of a text, which need not be whole characters.
   std::string decode(const std::vector<int64_t>& tokens) const;
 
-  int64_t size() const;                        // tokens of the vocabulary
+  int64_t size() const;                          // tokens of the vocabulary
   const std::string& text(int64_t token) const;  // as the vocabulary has it
   std::optional<int64_t> bos() const;
   std::optional<int64_t> eos() const;
@@ -47,7 +47,7 @@ class RL_API Tokenizer {
 struct RL_API Sampler {
   double temperature = 0.8;  // what logits are divided by; 0 takes the most likely token
   int64_t top_k = 40;        // tokens that are kept; 0 keeps all
-  double top_p = 0.95;       // the fewest likely tokens are kept whose probabilities come to so much
+  double top_p = 0.95;  // the fewest likely tokens are kept whose probabilities come to so much
   double repetition_penalty = 1;  // positive logits of tokens seen before are divided by it
   Generator generator = {};       // none: the default one
 
@@ -57,9 +57,9 @@ struct RL_API Sampler {
 };
 
 struct LlamaOptions {
-  int64_t max_len = 0;  // positions that there is room for; 0: the network's, at most 4096
-  int64_t sequences = 1;                  // texts side by side
-  ScalarType cache_dtype = kFloat32;      // of keys and values: float32, float16, bfloat16, int8
+  int64_t max_len = 0;    // positions that there is room for; 0: the network's, at most 4096
+  int64_t sequences = 1;  // texts side by side
+  ScalarType cache_dtype = kFloat32;  // of keys and values: float32, float16, bfloat16, int8
   std::function<void(int64_t done, int64_t of)> progress = {};  // of blocks that are ready
 };
 

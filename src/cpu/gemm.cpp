@@ -418,27 +418,28 @@ void finish_sums(const Gemm& g, const Matrices& sums) {
   const T beta = g.beta.as<T>();
   Gemm of_sums = g;
   of_sums.c = sums;
-  parallel_for(0, g.batch * g.m, std::max<int64_t>(1, 16384 / g.n), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; row++) {
-      const int64_t i = row % g.m;
-      const T* const from = static_cast<const T*>(address(of_sums.c, of_sums, row / g.m, i, 0));
-      T* const to = static_cast<T*>(address(g.c, g, row / g.m, i, 0));
-      if (g.bias) {
-        const T* const bias = g.bias.at<T>(i, 0);
-        for (int64_t j = 0; j < g.n; j++) {
-          to[j] = alpha * from[j] + bias[j * g.bias.col];
+  parallel_for(
+      0, g.batch * g.m, std::max<int64_t>(1, 16384 / g.n), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; row++) {
+          const int64_t i = row % g.m;
+          const T* const from = static_cast<const T*>(address(of_sums.c, of_sums, row / g.m, i, 0));
+          T* const to = static_cast<T*>(address(g.c, g, row / g.m, i, 0));
+          if (g.bias) {
+            const T* const bias = g.bias.at<T>(i, 0);
+            for (int64_t j = 0; j < g.n; j++) {
+              to[j] = alpha * from[j] + bias[j * g.bias.col];
+            }
+          } else if (beta == T(0)) {
+            for (int64_t j = 0; j < g.n; j++) {
+              to[j] = alpha * from[j];
+            }
+          } else {
+            for (int64_t j = 0; j < g.n; j++) {
+              to[j] = alpha * from[j] + beta * to[j];
+            }
+          }
         }
-      } else if (beta == T(0)) {
-        for (int64_t j = 0; j < g.n; j++) {
-          to[j] = alpha * from[j];
-        }
-      } else {
-        for (int64_t j = 0; j < g.n; j++) {
-          to[j] = alpha * from[j] + beta * to[j];
-        }
-      }
-    }
-  });
+      });
 }
 
 // One way for any number of rows or columns: an element's terms are added up one by one, in steps

@@ -21,8 +21,8 @@ void _rotary(const Tensor& out, const Tensor& input, const Tensor& cos, const Te
   }
   const int64_t count = std::max<int64_t>(1, firsts.numel());
   const int64_t of_each = width == 0 ? 0 : input.numel() / width / count;  // rows of a sequence
-  const int64_t step = adjacent ? 2 : 1;        // between pairs
-  const int64_t apart = adjacent ? 1 : angles;  // the numbers of a pair
+  const int64_t step = adjacent ? 2 : 1;                                   // between pairs
+  const int64_t apart = adjacent ? 1 : angles;                             // the numbers of a pair
   const auto* const c = cos.data<float>();
   const auto* const s = sin.data<float>();
   visit_dtype<set_floating>("_rotary", input.dtype(), [&](auto tag) {

@@ -11,7 +11,7 @@
 namespace rushlight::language {
 namespace {
 
-constexpr int64_t few = 8;        // queries that one op attends for
+constexpr int64_t few = 8;          // queries that one op attends for
 constexpr int64_t scale_bytes = 4;  // behind the codes of a row
 
 }  // namespace

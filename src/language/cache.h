@@ -21,8 +21,7 @@ class Cache {
                 const std::vector<int64_t>& sequences);
 
  private:
-  Tensor attend_many(const Tensor& query, const Tensor& key, const Tensor& value,
-                     int64_t sequence);
+  Tensor attend_many(const Tensor& query, const Tensor& key, const Tensor& value, int64_t sequence);
   Tensor stored(const Tensor& rows) const;
   Tensor numbers(const Tensor& rows) const;
 

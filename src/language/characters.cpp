@@ -15,15 +15,15 @@ struct Range {
 
 template <size_t n>
 bool is_in(const Range (&ranges)[n], char32_t c) {
-  const Range* const behind = std::upper_bound(
-      std::begin(ranges), std::end(ranges), c, [](char32_t x, Range r) { return x < r.first; });
+  const Range* const behind = std::upper_bound(std::begin(ranges), std::end(ranges), c,
+                                               [](char32_t x, Range r) { return x < r.first; });
   return behind != std::begin(ranges) && c <= std::prev(behind)->last;
 }
 
 bool is_other_space(char32_t c) {
   return (c >= 0x9 && c <= 0xd) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
-         c == 0x205f || c == 0x3000;
+         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+         c == 0x3000;
 }
 
 // Bytes of the character that begins here; 0 where none does.

@@ -39,8 +39,8 @@ Scaling Scaling::of(const gguf::Metadata& metadata, int64_t context) {
   if (s.kind == "none") {
     return {};
   }
-  s.original = std::floor(scaling_number(metadata, "scaling.original_context_length",
-                                         static_cast<double>(context)));
+  s.original = std::floor(
+      scaling_number(metadata, "scaling.original_context_length", static_cast<double>(context)));
   s.attention = scaling_number(metadata, "scaling.attn_factor", 1) *
                 scaling_number(metadata, "scaling.yarn_attn_factor", 1);
   s.fast = scaling_number(metadata, "scaling.yarn_beta_fast", 32);

@@ -121,9 +121,9 @@ std::vector<double> numbers_of(const gguf::Metadata& said, const char* name, siz
     return std::vector<double>(size, otherwise);
   }
   const auto* const found = find<Tensor>(said, key_of(name));
-  RL_CHECK_VALUE(found != nullptr && found->dim() == 1 &&
-                     found->size(0) == static_cast<int64_t>(size),
-                 key_of(name), " must be ", size, " numbers, one for each token");
+  RL_CHECK_VALUE(
+      found != nullptr && found->dim() == 1 && found->size(0) == static_cast<int64_t>(size),
+      key_of(name), " must be ", size, " numbers, one for each token");
   const Tensor numbers = found->to(kFloat64).contiguous();
   const auto* const from = numbers.data_ptr<double>();
   return {from, from + size};
@@ -154,7 +154,7 @@ struct Tokenizer::Vocabulary {
   std::vector<double> types;
   std::vector<double> scores;
   std::unordered_map<std::string, int64_t> ranks;  // of "left right"
-  std::vector<std::string> whole;                  // names that texts are not cut within, the longest first
+  std::vector<std::string> whole;  // names that texts are not cut within, the longest first
   std::optional<int64_t> bos;
   std::optional<int64_t> eos;
   std::optional<int64_t> unknown;
@@ -250,8 +250,8 @@ struct Tokenizer::Vocabulary {
 Tokenizer::Tokenizer(const gguf::Metadata& metadata) {
   const auto* const model = find<std::string>(metadata, key_of("model"));
   const auto* const tokens = find<std::vector<std::string>>(metadata, key_of("tokens"));
-  RL_CHECK_VALUE(model != nullptr && (*model == "llama" || *model == "gpt2") &&
-                     tokens != nullptr && !tokens->empty(),
+  RL_CHECK_VALUE(model != nullptr && (*model == "llama" || *model == "gpt2") && tokens != nullptr &&
+                     !tokens->empty(),
                  "the metadata must have a vocabulary (tokenizer.ggml.tokens) of the model 'llama' "
                  "or 'gpt2', not '",
                  model == nullptr ? "" : *model, "'");

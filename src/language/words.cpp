@@ -10,9 +10,7 @@ class Place {
  public:
   Place(const std::string& classes, size_t at) : classes_(classes), at_(at) {}
 
-  char operator[](size_t i) const {
-    return at_ + i < classes_.size() ? classes_[at_ + i] : '\0';
-  }
+  char operator[](size_t i) const { return at_ + i < classes_.size() ? classes_[at_ + i] : '\0'; }
   // How many characters from the i-th on are of these classes.
   size_t run(std::string_view of, size_t i = 0) const {
     size_t n = 0;

@@ -107,9 +107,8 @@ OutSpec _rotary(Tensor& input, Tensor& cos, Tensor& sin, Tensor& position, bool&
            input.size(-1) / 2, " angles, not of ", cos.dtype(), ", ", sin.dtype(), " and sizes ",
            cos.sizes(), ", ", sin.sizes());
   const bool is_number = position.numel() == 1;
-  RL_CHECK(position.dtype() == kInt64 &&
-               (is_number || (input.dim() > 2 && position.dim() == 1 &&
-                              position.size(0) == input.size(0))),
+  RL_CHECK(position.dtype() == kInt64 && (is_number || (input.dim() > 2 && position.dim() == 1 &&
+                                                        position.size(0) == input.size(0))),
            op, ": position must be a number of int64, or one for each sequence, not of ",
            position.dtype(), " and size ", position.sizes());
   input = contiguous_raw(input);
@@ -151,14 +150,14 @@ OutSpec _cached_attention(Tensor& query, Tensor& key, Tensor& value, Tensor& key
   RL_CHECK(key.size(1) > 0 ? query.size(1) % key.size(1) == 0 : query.size(1) == 0, op, ": ",
            query.size(1), " heads of query do not go into ", key.size(1), " heads of key");
   const bool picks = length.dim() == 2;
-  RL_CHECK(length.dtype() == kInt64 &&
-               (picks ? length.size(0) == query.size(0) && length.size(1) == 2
-                      : length.numel() == 1 ||
-                            (length.dim() == 1 && length.size(0) == query.size(0))),
-           op,
-           ": length must be of int64: a number, one for each sequence, or for each sequence what "
-           "is filled and where it is in the cache, not of ",
-           length.dtype(), " and size ", length.sizes());
+  RL_CHECK(
+      length.dtype() == kInt64 &&
+          (picks ? length.size(0) == query.size(0) && length.size(1) == 2
+                 : length.numel() == 1 || (length.dim() == 1 && length.size(0) == query.size(0))),
+      op,
+      ": length must be of int64: a number, one for each sequence, or for each sequence what "
+      "is filled and where it is in the cache, not of ",
+      length.dtype(), " and size ", length.sizes());
   if (!picks) {
     check_same_rows(op, "a cache", keys, query, 0);
   }

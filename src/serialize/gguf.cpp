@@ -96,9 +96,9 @@ File load(const std::string& path) {
     file.metadata.emplace(key, value_of(reader, value));
   }
   for (const GgufEntry& e : reader.header().entries) {
-    file.tensors.emplace(e.name, Stored{reader.tensor(e), e.blocks == nullptr
-                                                              ? std::string()
-                                                              : std::string(e.blocks->name)});
+    file.tensors.emplace(e.name,
+                         Stored{reader.tensor(e),
+                                e.blocks == nullptr ? std::string() : std::string(e.blocks->name)});
   }
   return file;
 }

@@ -99,11 +99,13 @@ def test_results_are_those_of_the_formula():
     try:
         torch.use_batch_invariant(True)
         assert torch.is_batch_invariant()
-        for dtype, within in ((torch.float32, 1e-5), (torch.float64, 1e-13), (torch.bfloat16, 2e-2)):
+        for dtype, within in (
+            (torch.float32, 1e-5),
+            (torch.float64, 1e-13),
+            (torch.bfloat16, 2e-2),
+        ):
             for rows, n, k in ((1, 1, 5000), (3, 200, 600), (90, 7, 33), (2, 3, 0), (0, 3, 4)):
-                x, w, b = (
-                    torch.randn(size).to(dtype) for size in ((rows, k), (n, k), (n,))
-                )
+                x, w, b = (torch.randn(size).to(dtype) for size in ((rows, k), (n, k), (n,)))
                 exact = x.double() @ w.double().t()
                 scale = max(1, k) ** 0.5
                 for found, expected in (
@@ -113,7 +115,9 @@ def test_results_are_those_of_the_formula():
                     ((w @ x.t()), exact.t()),
                 ):
                     assert found.shape == expected.shape
-                    assert torch.allclose(found.double(), expected, atol=within * scale * 4, rtol=within)
+                    assert torch.allclose(
+                        found.double(), expected, atol=within * scale * 4, rtol=within
+                    )
     finally:
         torch.use_batch_invariant(False)
 

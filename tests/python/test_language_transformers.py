@@ -106,7 +106,8 @@ tensors["rope_freqs.weight"] = 1 / ((1 - smooth) / factor + smooth)
 
 
 @pytest.mark.parametrize(
-    ("tied", "kind"), [(False, "none"), (True, "none"), *((False, k) for k in SCALED if k != "none")]
+    ("tied", "kind"),
+    [(False, "none"), (True, "none"), *((False, k) for k in SCALED if k != "none")],
 )
 def test_logits_are_those_of_transformers(tied, kind, tmp_path):
     rope, said, llama3 = SCALED[kind]
@@ -115,7 +116,9 @@ def test_logits_are_those_of_transformers(tied, kind, tmp_path):
         path=str(tmp_path / "net.gguf"), tied=tied, rope=rope | {"rope_theta": 5000.0}, said=said
     )
     if llama3 is not None:
-        code = code.replace("rushlight.gguf.save(", FACTORS.format(llama3=llama3) + "rushlight.gguf.save(")
+        code = code.replace(
+            "rushlight.gguf.save(", FACTORS.format(llama3=llama3) + "rushlight.gguf.save("
+        )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False
     )

@@ -123,7 +123,9 @@ def test_what_can_take_the_place_of_what():
 def test_dtypes_are_defaults_of_schemas():
     from rushlight._library import schema
 
-    parsed = schema.parse("f(Tensor x, ScalarType t=torch.float32, ScalarType u=int8) -> Tensor", "here")
+    parsed = schema.parse(
+        "f(Tensor x, ScalarType t=torch.float32, ScalarType u=int8) -> Tensor", "here"
+    )
     assert [a.default_value for a in parsed.arguments[1:]] == [torch.float32, torch.int8]
 
 

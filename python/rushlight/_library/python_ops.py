@@ -253,9 +253,7 @@ def _all_reduce(input, reduce_op, group_name):
     return _collective("all_reduce", input, reduce_op, group_name)
 
 
-@_op(
-    "all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor", _COLLECTIVES
-)
+@_op("all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor", _COLLECTIVES)
 def _all_gather_into_tensor(input, group_size, group_name):
     return _collective("all_gather_tensor", input, 0, group_name)
 

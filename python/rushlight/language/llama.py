@@ -16,6 +16,7 @@ from rushlight.language.sampling import Sampler
 __all__ = ["Llama", "LlamaSizes"]
 
 _AT_ONCE = 512  # tokens of a prompt
+_AS_THEY_ARE = Scaling()  # positions
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class LlamaSizes:
     context: int
     eps: float = 1e-5
     base: float = 10000.0
-    scaling: Scaling = Scaling()
+    scaling: Scaling = _AS_THEY_ARE
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> LlamaSizes:
@@ -258,9 +259,7 @@ class Llama(nn.Module):
         self.positions = _Positions(sizes, self.max_len, factors)
         self.blocks = nn.ModuleList()
         for i in range(sizes.layers):
-            cache = KVCache(
-                sequences, sizes.key_heads, self.max_len, sizes.head_width, cache_dtype
-            )
+            cache = KVCache(sequences, sizes.key_heads, self.max_len, sizes.head_width, cache_dtype)
             self.blocks.append(_Block(_Parts(tensors, f"blk.{i}."), sizes, cache))
             if progress is not None:
                 progress(i + 1, sizes.layers)

@@ -93,9 +93,7 @@ class Scaling:
 
         def pair_with(turns: float) -> float:
             """Which pair turns so often within the original positions."""
-            return (
-                turned * math.log(self.original / (turns * 2 * math.pi)) / (2 * math.log(base))
-            )
+            return turned * math.log(self.original / (turns * 2 * math.pi)) / (2 * math.log(base))
 
         first = max(math.floor(pair_with(self.fast)), 0)
         last = min(math.ceil(pair_with(self.slow)), turned - 1)

@@ -13,7 +13,6 @@ import rushlight
 from rushlight.serve.engine import Engine
 from rushlight.serve.http import Server
 
-
 _CACHES = ("float32", "float16", "bfloat16", "int8")
 
 
@@ -26,9 +25,15 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="of the processor")
     parser.add_argument("--waiting", type=int, default=16, help="requests that may wait")
     parser.add_argument("--together", type=int, default=4, help="requests answered side by side")
-    parser.add_argument("--cache", default="float16", choices=_CACHES, help="type of keys and values")
     parser.add_argument(
-        "--invariant", type=int, default=0, choices=(0, 1), help="1: no bit depends on what else is asked"
+        "--cache", default="float16", choices=_CACHES, help="type of keys and values"
+    )
+    parser.add_argument(
+        "--invariant",
+        type=int,
+        default=0,
+        choices=(0, 1),
+        help="1: no bit depends on what else is asked",
     )
     return parser.parse_args(given)
 

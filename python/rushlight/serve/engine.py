@@ -1,4 +1,4 @@
-"""One network and the requests that wait for it: some at a time are answered, a token of each in turn.
+"""One network and the requests that wait for it, of which some at a time are answered.
 
 Their tokens are multiplied together, so that weights are read once for all of them.
 """
@@ -238,7 +238,7 @@ class Engine:
             self.net.truncate(seat.read, seat.number)
 
     def _read(self, seat: _Seat) -> None:
-        """A part of a prompt, so that the others do not wait for the whole; its last token is left."""
+        """A part of a prompt, for the others do not wait for the whole; its last token is left."""
         part = seat.left[:-1][:_AT_ONCE]
         try:
             self.net.read(part, seat.number)
@@ -282,9 +282,8 @@ class Engine:
         job = seat.job
         assert job is not None
         job.reason = reason
-        if not seat.text.ended and not job.cancelled.is_set() and not self._stopped.is_set():
-            if piece := seat.text.add(b"", last=True):
-                job.pieces.put(piece)
+        if not seat.text.ended and (rest := seat.text.add(b"", last=True)):
+            job.pieces.put(rest)
         job.pieces.put(None)
         seat.job = None
 

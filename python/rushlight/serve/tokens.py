@@ -1,4 +1,4 @@
-"""The tokenizer of a file: the package `tokenizers` with a tokenizer.json beside it, or its own vocabulary."""
+"""The tokenizer of a file: its vocabulary, or the package `tokenizers` with a tokenizer.json."""
 
 from __future__ import annotations
 

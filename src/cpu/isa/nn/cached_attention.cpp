@@ -288,8 +288,7 @@ void _cached_attention(const Tensor& out, const Tensor& query, const Tensor& key
   const int64_t positions = keys.size(2);
   const int64_t sequences = key.size(0);
   const int64_t heads = key.size(1);
-  const std::vector<Place> places =
-      places_of(length, sequences, keys.size(0), rows, positions);
+  const std::vector<Place> places = places_of(length, sequences, keys.size(0), rows, positions);
   const int64_t width = key.size(3);
   const int64_t value_width = value.size(3);
   const int64_t queries = heads == 0 ? 0 : query.size(1) / heads * rows;
@@ -327,7 +326,8 @@ void _cached_attention(const Tensor& out, const Tensor& query, const Tensor& key
                    }
                  });
   });
-  for (size_t i = 0; i < (length.numel() == 1 ? std::min<size_t>(1, places.size()) : places.size()); i++) {
+  for (size_t i = 0; i < (length.numel() == 1 ? std::min<size_t>(1, places.size()) : places.size());
+       i++) {
     *places[i].filled += rows;
   }
 }
