@@ -139,7 +139,6 @@ with lazy(__name__, _OF_KINDS, _is_shown):
         PyTorchFileWriter as PyTorchFileWriter,
     )
     from rushlight._higher_order_ops import cond as cond, while_loop as while_loop
-    from rushlight._kinds_of_memory import _has_compatible_shallow_copy_type
     from rushlight._library.classes import classes as classes
     from rushlight._library.python_ops import (
         _assert_scalar,
@@ -150,6 +149,7 @@ with lazy(__name__, _OF_KINDS, _is_shown):
         _functional_assert_scalar,
         _functional_sym_constrain_range,
         _functional_sym_constrain_range_for_size,
+        _has_compatible_shallow_copy_type,
         ops,
         sym_constrain_range as sym_constrain_range,
         sym_constrain_range_for_size as sym_constrain_range_for_size,

@@ -1,3 +1,4 @@
+// The switch of the mode in which a row's bits do not depend on the other rows.
 #include <rushlight/batch_invariant.h>
 
 #include <atomic>

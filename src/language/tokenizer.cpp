@@ -24,7 +24,8 @@ constexpr size_t longest = size_t{1} << 22;  // bytes of a text
 
 // The letter that stands for each byte where vocabularies are of bytes.
 const std::array<std::string, 256>& letters_of_bytes() {
-  static const std::array<std::string, 256> letters = [] {
+  // Never destroyed: threads may use it until the process ends.
+  static const auto& letters = *new std::array<std::string, 256>([] {
     std::array<std::string, 256> found;
     char32_t next = 256;
     for (char32_t b = 0; b < 256; b++) {
@@ -33,18 +34,18 @@ const std::array<std::string, 256>& letters_of_bytes() {
       found[b] = utf8_of(shown ? b : next++);
     }
     return found;
-  }();
+  }());
   return letters;
 }
 
 const std::unordered_map<std::string, char>& bytes_of_letters() {
-  static const std::unordered_map<std::string, char> bytes = [] {
+  static const auto& bytes = *new std::unordered_map<std::string, char>([] {
     std::unordered_map<std::string, char> found;
     for (size_t b = 0; b < 256; b++) {
       found.emplace(letters_of_bytes()[b], static_cast<char>(b));
     }
     return found;
-  }();
+  }());
   return bytes;
 }
 

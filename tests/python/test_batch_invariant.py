@@ -77,7 +77,7 @@ for name, (width, dtype, f) in cases.items():
     bits.update(whole.reshape(-1).view(torch.uint8).numpy().tobytes())
     for threads in (1, 3):
         torch.set_num_threads(threads)
-        for count in counts:
+        for count in counts if threads == 1 else (1, 5, 33, 97):
             if not torch.equal(f(rows[:count]), whole[:count]):
                 differs.append((name, threads, count))
                 break
@@ -88,6 +88,7 @@ print(json.dumps([len(cases), differs, bits.hexdigest()]))
 """
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("isa", choices.instruction_sets())
 def test_rows_do_not_depend_on_other_rows(isa):
     count, differs, _ = json.loads(choices.run(_PROGRAM, RUSHLIGHT_CPU=isa)[0])

@@ -139,3 +139,26 @@ def test_a_text_is_warned_of_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_once("slow, says this test")
+
+
+def test_groups_of_scaled_floats():
+    functional = torch.nn.functional
+    rows = functional.ScalingType.RowWise
+    a, b = torch.randn(5, 32), torch.randn(2, 32, 16)
+    small = [t.to(torch.float8_e4m3fn) for t in (a, b)]
+    of_a, of_b = torch.rand(5) + 0.5, torch.rand(2, 16) + 0.5
+    ends = torch.tensor([2, 5], dtype=torch.int32)
+    found = functional.scaled_grouped_mm(
+        *small[:1], small[1], of_a, rows, of_b, rows, offs=ends, output_dtype=torch.float32
+    )
+    numbers = small[0].double() * of_a.unsqueeze(1), small[1].double() * of_b.unsqueeze(1)
+    expected = torch.cat([numbers[0][:2] @ numbers[1][0], numbers[0][2:] @ numbers[1][1]])
+    assert torch.allclose(found.double(), expected, rtol=1e-5, atol=1e-4)
+    with pytest.raises(ValueError, match="Expected mat_a to be Float8"):
+        functional.scaled_grouped_mm(a, small[1], of_a, rows, of_b, rows, offs=ends)
+    with pytest.raises(NotImplementedError, match="RowWise"):
+        functional.scaled_grouped_mm(
+            *small, of_a, functional.ScalingType.TensorWise, of_b, rows, offs=ends
+        )
+    with pytest.raises(NotImplementedError, match="mat_b must be"):
+        functional.scaled_grouped_mm(small[0], small[1][0], of_a, rows, of_b, rows)

@@ -35,9 +35,6 @@ REFUSED = (
     ),
     Refused("sparse._triton_ops_meta", "get_meta minimize update", "", _TRITON),
     Refused(
-        "nn.functional", "scaled_grouped_mm", "", "products of scaled 8-bit floats are _scaled_mm"
-    ),
-    Refused(
         "sparse",
         "to_sparse_semi_structured",
         "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT "
