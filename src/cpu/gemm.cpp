@@ -293,9 +293,11 @@ void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFact
   if (copy_a) {
     // Rows that are columns in memory share its lines.
     const int64_t grain = std::max<int64_t>(g.a.row == 1 ? 64 : 1, (1 << 16) / block.row_bytes);
-    parallel_for(0, g.m, grain, [&](int64_t begin, int64_t end) {
-      blocked_kernels().copy_a(g, pairs, begin, end, a_copy.data());
-    });
+    parallel_for(0, ceil_div(g.m, block.rows), ceil_div(grain, block.rows),
+                 [&](int64_t begin, int64_t end) {
+                   blocked_kernels().copy_a(g, pairs, begin * block.rows,
+                                            std::min(end * block.rows, g.m), a_copy.data());
+                 });
     factors.a_copy = a_copy.data();
     factors.rows = g.m;
   }
@@ -328,13 +330,14 @@ void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFact
 }
 
 // A is read in place where its rows, or its columns if these are contiguous, do not share few lines
-// of the first-level cache, as those at multiples of a page do. B is read in place where few rows
-// of A share it, or its rows lie close.
+// of the first-level cache, as those at multiples of a page do, and where no panels are made of its
+// columns for many of B. B is read in place where few rows of A share it, or its rows lie close.
 void multiply_blocked(const Gemm& g, bool pairs) {
   const GemmBlock block = blocked_kernels().block(g, pairs);
   const int64_t size = itemsize(g.dtype);
   const int64_t a_line = g.a.row == 1 ? g.a.col : g.a.row;
-  const bool a_in_place = block.a_in_place && (a_line * size % 4096 != 0 || g.m <= 8);
+  const bool a_in_place = block.a_in_place && (a_line * size % 4096 != 0 || g.m <= 8) &&
+                          !(block.a_in_columns && g.n > 8 * block.columns);
   // Rows of B that cross lines of the cache or lie in many pages cost more than panels of them,
   // unless few rows of A share these: the fewer lines of a row a panel has, the fewer.
   const bool aligned = g.b.row * size % 64 == 0;

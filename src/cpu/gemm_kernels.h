@@ -7,13 +7,14 @@
 
 namespace rushlight::cpu {
 
-// What the blocked product computes at once, whether its factors may be read in place, and the
-// bytes of copies: of a row of A and of a column of B.
+// What the blocked product computes at once, whether its factors may be read in place, whether
+// copies of A have whole columns, and the bytes of copies: of a row of A and of a column of B.
 struct GemmBlock {
   int64_t rows;
   int64_t columns;
   bool a_in_place;
   bool b_in_place;
+  bool a_in_columns;
   int64_t row_bytes;
   int64_t column_bytes;
 };
@@ -36,7 +37,7 @@ struct GemmFactors {
 struct BlockedKernels {
   bool (*has_pairs)(ScalarType dtype);
   GemmBlock (*block)(const Gemm& problem, bool pairs);
-  // Rows of A from `first` to `last`; row 0 of all goes to `to`.
+  // Rows of A from `first`, a multiple of block.rows, to `last`; row 0 of all goes to `to`.
   void (*copy_a)(const Gemm& problem, bool pairs, int64_t first, int64_t last, void* to);
   // Panels of B of block.columns columns each; the first of all goes to `to`.
   void (*copy_b)(const Gemm& problem, bool pairs, int64_t first, int64_t last, void* to);

@@ -293,6 +293,33 @@ void pack_panels(E* to, int64_t panel, const S* from, const Matrices& b, int64_t
   }
 }
 
+// Panels of A whose columns lie in memory as they are: to[i * depth + q * rows + r] =
+// from[i + r + q * col] for the `rows` rows from i on. A vector behind them is spoilt.
+template <class S, class E>
+void pack_columns(E* to, const S* from, int64_t col, int64_t m, int64_t depth) {
+  using V = Simd<E>;
+  constexpr int64_t w = V::width;
+  constexpr int64_t columns_at_once = 32;  // of which a panel has a few elements each
+  for (int64_t first = 0; first < depth; first += columns_at_once) {
+    const int64_t last = std::min(first + columns_at_once, depth);
+    for (int64_t i = 0; i < m; i += GemmBlocks<E>::max_rows) {
+      const int64_t rows = std::min(GemmBlocks<E>::max_rows, m - i);
+      for (int64_t q = first; q < last; q++) {
+        const S* const x = from + q * col + i;
+        E* const line = to + i * depth + q * rows;
+        if (i + w <= m && rows <= w && q + 1 < depth) {
+          V::store(line, V::load(x));  // too far: what follows overwrites it
+          continue;
+        }
+        for (int64_t r = 0; r < rows; r += w) {
+          const int64_t n = std::min(w, rows - r);
+          store_some(line + r, load_some(x + r, n), n);
+        }
+      }
+    }
+  }
+}
+
 // ---- tiles ----
 
 template <class E, int vectors, bool fetches, size_t... I>
@@ -382,6 +409,11 @@ struct BlockSizes {
   // Rows of A that are copied begin in lines of the first-level cache far from each other.
   static constexpr int64_t a_row = B::k_step + 64 / sizeof(E);
 
+  // Whether copies of A are panels of whole columns.
+  static bool packs_columns(const Gemm& g) {
+    return B::b_stays && is_real_float_v<S> && g.a.row == 1 && g.a.col != 1;
+  }
+
   // That are multiplied at once.
   static int64_t most_rows() {
 #if defined(__AVX512F__)
@@ -398,6 +430,7 @@ struct BlockSizes {
             .columns = B::nr / parts<S>,
             .a_in_place = pairs ? whole_pairs : like_terms && (!is_complex_v<S> || g.a.col == 1),
             .b_in_place = !pairs && like_terms && !is_complex_v<S> && g.b.col == 1,
+            .a_in_columns = packs_columns(g),
             .row_bytes =
                 ceil_div(terms_of<S, E>(g.k), B::k_step) * a_row * static_cast<int64_t>(sizeof(E)),
             .column_bytes = terms_of<S, E>(g.k) * parts<S> * static_cast<int64_t>(sizeof(E))};
@@ -408,6 +441,14 @@ struct BlockSizes {
     const int64_t step = elements_of<S, E>(B::k_step);
     for (int64_t p = 0; p < g.k; p += step) {
       const S* const from = static_cast<const S*>(g.a.data) + first * g.a.row + p * g.a.col;
+      if constexpr (is_real_float_v<S> && !pairs) {
+        if (packs_columns(g)) {
+          const int64_t depth = std::min(step, g.k - p);
+          pack_columns(static_cast<E*>(to) + p * g.m + first * depth, from, g.a.col, last - first,
+                       depth);
+          continue;
+        }
+      }
       const int64_t line = p / step * g.m + first;
       copy_rows<S, E>(static_cast<E*>(to) + line * a_row, a_row, from, g.a.row, g.a.col,
                       last - first, std::min(step, g.k - p));
@@ -439,7 +480,10 @@ struct BlockSizes {
     const E* const given_b = static_cast<const E*>(factors.b_copy);
     // The last columns of B are copied in any case: whole vectors would end behind the matrix.
     const int64_t first_packed = factors.b_in_place ? n / B::nr * B::nr : 0;
-    const Scratch<E> a_panel(factors.a_in_place || given_a != nullptr ? 0 : most_rows() * a_row);
+    const bool columns_of_a = !factors.a_in_place && packs_columns(g);
+    const Scratch<E> a_panel(factors.a_in_place || given_a != nullptr ? 0
+                             : columns_of_a                           ? g.m * k_step + w
+                                                                      : most_rows() * a_row);
     const Scratch<E> b_panels(
         given_b != nullptr ? 0 : k_step * ceil_div(n - first_packed, B::nr) * B::nr);
     const bool across = g.c.col != 1;
@@ -477,8 +521,10 @@ struct BlockSizes {
     // Panels of A are nearly equal. Where writing the result is what costs, few of its rows at a
     // time do not drive each other out of the first-level cache if they share lines of it.
     const bool far_apart = c_row * static_cast<int64_t>(sizeof(T)) % 4096 != 0;
-    const int64_t panels = ceil_div(g.m, k < 8 && !far_apart ? 4 : most_rows());
-    const auto start = [&](int64_t panel) { return g.m * panel / panels; };
+    const int64_t panels = ceil_div(g.m, k < 8 && !far_apart && !columns_of_a ? 4 : most_rows());
+    const auto start = [&](int64_t panel) {
+      return columns_of_a ? std::min(panel * most_rows(), g.m) : g.m * panel / panels;
+    };
     for (int64_t p = 0; p == 0 || p < k; p += B::k_step) {
       z.k = std::min(k_step, k - p);
       z.beta = p == 0 ? beta : T(1);
@@ -491,9 +537,21 @@ struct BlockSizes {
         pack_panels(b_panels.data(), z.k * B::nr, b_step + first_packed / parts<S> * g.b.col, g.b,
                     (n - first_packed) / parts<S>, depth, g.alpha);
       }
-      // The rows of A that a panel of its has.
+      if constexpr (is_real_float_v<S> && !pairs) {
+        if (columns_of_a && given_a == nullptr) {
+          pack_columns(a_panel.data(), a_step, g.a.col, g.m, depth);
+        }
+      }
+      // The rows of a panel of A.
       const auto take_rows = [&](int64_t panel) {
         const int64_t i = start(panel);
+        if (columns_of_a) {
+          z.a = given_a != nullptr ? given_a + p * factors.rows + (factors.first_row + i) * depth
+                                   : a_panel + i * depth;
+          z.a_row = 1;
+          z.a_col = start(panel + 1) - i;
+          return;
+        }
         const S* const a_rows = a_step + i * g.a.row;
         if (factors.a_in_place) {
           z.a = reinterpret_cast<const E*>(a_rows);
@@ -540,7 +598,7 @@ struct BlockSizes {
                                              : two_vectors;
         kernels[rows - 1](z);
       };
-      if (B::b_stays && (factors.a_in_place || given_a != nullptr)) {
+      if (B::b_stays && (factors.a_in_place || given_a != nullptr || columns_of_a)) {
         for (int64_t j = 0; j < n; j += B::nr) {
           take_columns(j);
           for (int64_t panel = 0; panel < panels; panel++) {

@@ -393,8 +393,9 @@ void transpose_pack(T* dst, int64_t step, const S* from, int64_t row, int64_t ro
   for (int64_t q = 0; q < k; q += w) {
     const int64_t n = std::min(w, k - q);
     typename V::V block[w];
-    if (n == w && rows == w) {
-      load_transposed<T>(block, [&](int64_t r) { return from + r * row + q; });
+    if (n == w && (rows == w || step < w)) {
+      // What stands in lanes behind the rows, the next row of dst overwrites.
+      load_transposed<T>(block, [&](int64_t r) { return from + std::min(r, rows - 1) * row + q; });
     } else {
       for (int64_t r = 0; r < w; r++) {
         block[r] = r >= rows ? V::zero() : load_some(from + r * row + q, n);

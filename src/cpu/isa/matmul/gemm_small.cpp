@@ -16,25 +16,46 @@ namespace {
 template <class T, int lanes>
 using Lanes __attribute__((vector_size(lanes * sizeof(T)), aligned(alignof(T)), may_alias)) = T;
 
-template <class T, int lanes>
-void tiny_block(const Gemm& g, const T* a, const T* b, int64_t b_row, T* c, int64_t columns) {
+template <class V>
+RL_ALWAYS_INLINE V fused(V a, V b, V c) {
+#if defined(__FMA__)
+  using T = std::remove_cvref_t<decltype(a[0])>;
+  if constexpr (sizeof(V) == 16 && sizeof(T) == 4) {
+    return reinterpret_cast<V>(_mm_fmadd_ps(
+        reinterpret_cast<__m128>(a), reinterpret_cast<__m128>(b), reinterpret_cast<__m128>(c)));
+  } else if constexpr (sizeof(V) == sizeof(typename Simd<T>::V)) {
+    using W = typename Simd<T>::V;
+    return reinterpret_cast<V>(
+        Simd<T>::fma(reinterpret_cast<W>(a), reinterpret_cast<W>(b), reinterpret_cast<W>(c)));
+  } else if constexpr (sizeof(T) == 4) {
+    return reinterpret_cast<V>(_mm256_fmadd_ps(
+        reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+  } else {
+    return reinterpret_cast<V>(_mm256_fmadd_pd(
+        reinterpret_cast<__m256d>(a), reinterpret_cast<__m256d>(b), reinterpret_cast<__m256d>(c)));
+  }
+#else
+  return a * b + c;
+#endif
+}
+
+// `rows` rows of the result from row i on: a vector of each.
+template <class T, int lanes, int rows>
+void tiny_rows(const Gemm& g, const T* a, const T* b, int64_t b_row, T* c, int64_t columns) {
   using V = Lanes<T, lanes>;
-  const T alpha = g.alpha.as<T>();
   const T beta = g.beta.as<T>();
-  for (int64_t i = 0; i < g.m; i++) {
-    V even = {};
-    V odd = {};
-    const T* x = a + i * g.a.row;
-    int64_t p = 0;
-    for (; p + 2 <= g.k; p += 2) {
-      even += x[p * g.a.col] * *reinterpret_cast<const V*>(b + p * b_row);
-      odd += x[(p + 1) * g.a.col] * *reinterpret_cast<const V*>(b + (p + 1) * b_row);
+  V sums[rows] = {};
+  for (int64_t p = 0; p < g.k; p++) {
+    const V y = *reinterpret_cast<const V*>(b + p * b_row);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+      sums[r] = fused(V{} + a[r * g.a.row + p * g.a.col], y, sums[r]);
     }
-    if (p < g.k) {
-      even += x[p * g.a.col] * *reinterpret_cast<const V*>(b + p * b_row);
-    }
-    V sum = (even + odd) * alpha;
-    T* row = c + i * g.c.row;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; r++) {
+    V sum = sums[r] * g.alpha.as<T>();
+    T* const row = c + r * g.c.row;
     if (columns == lanes) {
       if (beta != T(0)) {
         sum += beta * *reinterpret_cast<const V*>(row);
@@ -46,6 +67,20 @@ void tiny_block(const Gemm& g, const T* a, const T* b, int64_t b_row, T* c, int6
       }
     }
   }
+}
+
+template <class T, int lanes>
+void tiny_block(const Gemm& g, const T* a, const T* b, int64_t b_row, T* c, int64_t columns) {
+  int64_t i = 0;
+  const auto run = [&](auto rows) {
+    for (; i + rows <= g.m; i += rows) {
+      tiny_rows<T, lanes, rows>(g, a + i * g.a.row, b, b_row, c + i * g.c.row, columns);
+    }
+  };
+  run(std::integral_constant<int, 8>());
+  run(std::integral_constant<int, 4>());
+  run(std::integral_constant<int, 2>());
+  run(std::integral_constant<int, 1>());
 }
 
 template <class T, int lanes>
@@ -73,12 +108,13 @@ void tiny_lanes(const Gemm& g) {
 
 template <class T>
 void tiny_typed(const Gemm& g) {
-  if (g.n <= 4) {
+  constexpr int width = Simd<T>::width;
+  if (width <= 4 || g.n <= 4) {
     tiny_lanes<T, 4>(g);
-  } else if (g.n <= 8 || Simd<T>::width <= 8) {
-    tiny_lanes<T, std::clamp<int>(Simd<T>::width, 4, 8)>(g);
+  } else if (width <= 8 || g.n <= 8) {
+    tiny_lanes<T, std::min(8, width)>(g);
   } else {
-    tiny_lanes<T, 16>(g);
+    tiny_lanes<T, std::min(16, width)>(g);
   }
 }
 

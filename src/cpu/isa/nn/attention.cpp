@@ -32,16 +32,13 @@ void write_lanes(S* to, int64_t row, const T* from, const T* factor, int64_t row
   using V = Simd<T>;
   constexpr int64_t w = V::width;
   for (int64_t x = 0; x < rows; x += w) {
-    const typename V::V factors = V::load(factor + x);
     for (int64_t e = 0; e < n; e += w) {
       const int64_t here = std::min(w, n - e);
       typename V::V square[w];
-      for (int64_t i = 0; i < w; i++) {
-        square[i] = i < here ? V::mul(factors, V::load(from + (e + i) * lanes<T> + x)) : V::zero();
-      }
-      transpose<T>(square);
+      load_transposed<T>(
+          square, [&](int64_t i) { return from + (e + std::min(i, here - 1)) * lanes<T> + x; });
       for (int64_t i = 0; i < std::min(w, rows - x); i++) {
-        store_some(to + (x + i) * row + e, square[i], here);
+        store_some(to + (x + i) * row + e, V::mul(V::set1(factor[x + i]), square[i]), here);
       }
     }
   }
