@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
-from rushlight import Tensor
+from rushlight import _C, Tensor
 
 __all__ = ["out_dtype"]
 
@@ -28,5 +28,5 @@ def out_dtype(op: Any, output_dtype: Any, *args: Any) -> Tensor:
     """
     is_product = op is rushlight.ops.aten.mm.default and output_dtype == rushlight.int32
     if is_product and all(t.dtype == rushlight.int8 for t in args):
-        return rushlight._int_mm(*args)
+        return _C.ops._int_mm(*args)
     return op(*(t.to(output_dtype) if isinstance(t, Tensor) else t for t in args))
