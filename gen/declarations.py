@@ -45,6 +45,11 @@ class Form:
         written = f"std::tuple<{commas(['Tensor&'] * len(self.outs))}>" if many else "Tensor&"
         return self.op.result if self.kind == "functional" else written
 
+    @property
+    def type(self) -> str:
+        """`Tensor(const Tensor&, …)`: the type of the function."""
+        return f"{self.result}({commas(['const Tensor&'] * len(self.outs), [parameter(a.type) for a in self.op.args])})"
+
     def signature(self, *, defaults: bool = False, name: str = "") -> str:
         """`Tensor add(const Tensor& self, …)`: the form as a free function."""
         outs = [f"const Tensor& {o}" for o in self.outs]

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gen.expressions import Expression, TableError, read
-from gen.schema import Arg, owning_type, parts
+from gen.schema import Arg, owning_type, parameters, parts
 from gen.table import Op
-from gen.text import block, commas, each, flag, flat, lines
+from gen.text import block, commas, each, flag, flat, lines, only
 
 # Kind of a saved thing → how wrappers save it, and how the backward function finds it again. Of a list that has a
 # gradient only the metadata is known there.
@@ -79,7 +79,7 @@ class Plan:
         self.differentiable = [a for a in op.tensors if any(a in f.args for f in self.gradients)]
         if len(self.differentiable) > 1 and any(a.type.is_list for a in self.differentiable):
             raise TableError(f"{op.text}: a list that has a gradient must be the only such argument")
-        self.any_wanted = " || ".join(f"needs_grad({a.name})" for a in self.differentiable)
+        self.any_wanted = f"any_needs_grad({commas(a.name for a in self.differentiable)})"
         self.results = [name for name in op.result_names if name not in op.nondiff]
         # `grad` in an expression is always the gradient, never the argument of a backward op.
         known = {a.name: a for a in op.args if a.name != "grad"} | dict.fromkeys(op.result_names)
@@ -117,9 +117,11 @@ class Plan:
     def backward_function(self) -> list[str]:
         """The C++ function `backward_<symbol>` of the op's node."""
         op, several = self.op, len(self.op.results) > 1
-        grads = [f"Tensor& grad{f'_{n}' if several else ''} = grads[{i}];" for i, n in enumerate(op.result_names)]
+        used = {name for f in self.gradients for name in f.expression.names}
+        named = [f"grad_{n}" if several else "grad" for n in op.result_names]
+        grads = {name: f"Tensor& {name} = grads[{i}];" for i, name in enumerate(named)}
         if op.gives_list:
-            grads = ["ArrayRef<Tensor> grad_list(grads, node.num_outputs());"]
+            grads = {"grad_list": "ArrayRef<Tensor> grad_list(grads, node.num_outputs());"}
         # What several gradients use is unpacked once: a hook may have to compute it again.
         shared = [s for s in self.saved if s.is_tensor and len(s.needed_by) > 1]
         unpacked = []
@@ -127,11 +129,11 @@ class Plan:
             found = f"node.saved{'_list' if s.kind == 'list' else ''}({self.place(s)})"
             wanted = _wants(a for f in s.needed_by for a in f.args)
             unpacked.append(f"const auto {s.name} = {wanted} ? {found} : decltype({found})();")
-        single = [(i, a.name) for i, a in enumerate(self.differentiable) if not a.type.is_list]
+        edges = [f"edge_{a.name}" for a in self.differentiable if not a.type.is_list]
         return lines(f"""
             void backward_{op.symbol}(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out) {{
-              {each(f"[[maybe_unused]] const {text}" for text in grads)}
-              {each(f"const size_t edge_{name} = {i};" for i, name in single)}
+              {each(f"const {text}" for name, text in grads.items() if name in used)}
+              {only(edges)}enum : size_t {{ {commas(edges)} }};
               {each(unpacked)}
               {each(flat(self._gradient(f, shared) for f in self.gradients))}
             }}
@@ -150,26 +152,43 @@ class Plan:
 
     # ---- what wrappers do ----
 
-    def record(self, *, inplace: bool) -> list[str]:
-        """Statements that build `node` before the kernel runs: edges, inputs and values saved."""
-        descriptor = f"&descriptor_{self.op.symbol}"
+    def _self_kept(self) -> str:
+        """What is saved of self: what it was before where it is overwritten, which forms have to say."""
+        if "inplace" not in self.op.forms or not any(s.name == "self" and s.kind == "tensor" for s in self.saved):
+            return "self"
+        return "value_before(self)" if self.op.inplace_only else "writes ? value_before(self) : self"
+
+    def record(self, *, inplace: bool) -> str:
+        """The call that makes the node before the kernel runs."""
+        given = [a.name for a in self._recorded()]
+        return f"record_{self.op.symbol}({commas(given, flag(inplace) if 'writes' in self._self_kept() else '')})"
+
+    def _recorded(self) -> list[Arg]:
+        """The arguments of which the node keeps something, or is chosen by."""
+        used = {a.name for a in self.differentiable} | {s.name for s in self.saved if s.kind != "output"}
+        used |= {name for condition in self.op.node_names if condition for name in read(condition).names}
+        return [a for a in self.op.args if a.name in used]
+
+    def recording(self) -> list[str]:
+        """The function that makes a node: edges, inputs and values saved."""
+        descriptor = f"descriptor_{self.op.symbol}"
         for i, condition in enumerate(self.op.node_names):
             if condition:
-                descriptor = f"{read(condition).cpp} ? &descriptor_{self.op.symbol}_{i} : {descriptor}"
-        saves = []
+                descriptor = f"{read(condition).cpp} ? descriptor_{self.op.symbol}_{i} : {descriptor}"
+        saves, some = [], {}
         for s in self.saved:
-            # An in-place op overwrites self: what its derivative needs is the value before.
-            kept = "value_before(self)" if inplace and s.name == "self" else s.name
+            kept = self._self_kept() if s.name == "self" else s.name
             users = [a for a in self.differentiable if any(a in f.args for f in s.needed_by)]
             if users != self.differentiable:
-                kept = f"{' || '.join(f'want_{a.name}' for a in users)} ? {kept} : Tensor()"
+                some |= dict.fromkeys(a.name for a in users) if s.kind == "tensor" else {}
+                inside = f"({kept})" if "?" in kept else kept
+                kept = f"{' || '.join(f'want_{a.name}' for a in users)} ? {inside} : Tensor()"
             saves.append(f"node->{_SAVING[s.kind][0].format(name=s.name, kept=kept)};")
-        return [
-            f"node = Ref<Node>::steal(new Node({descriptor}));",
-            *(f"[[maybe_unused]] const bool want_{a.name} = needs_grad({a.name});" for a in self.differentiable),
-            *(f"add_edges(*node, {a.name});" for a in self.differentiable),
-            *saves,
-        ]
+        made = f"make_node({commas(descriptor, [a.name for a in self.differentiable])})"
+        wants = [f"const bool want_{name} = needs_grad({name});" for name in some]
+        body = [f"Ref<Node> node = {made};", *wants, *saves, "return node;"] if saves else [f"return {made};"]
+        given = commas(parameters(self._recorded()), "bool writes" if "writes" in self._self_kept() else "")
+        return block(f"Ref<Node> record_{self.op.symbol}({given})", body)
 
     def record_outputs(self) -> list[str]:
         """Statements that save results, after the history is set."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gen.schema import OPTIONS, Arg, Type, default, owning_type, python_default, spelling
 from gen.table import DTYPES, NAMESPACES, Op, load_examples
-from gen.text import block, commas, each, flag, lines, only, pieces, source, when
+from gen.text import Pool, array, block, braced, commas, each, flag, lines, only, pieces, source, when
 from ops.arguments import describe
 from ops.deprecated import ORDERS
 
@@ -319,8 +319,8 @@ def run_case(p: Python, original: Op) -> list[str]:
 def param(row: Arg) -> str:
     """A row of a signature's table."""
     flags = row.type.optional or row.default in ("None", "[]"), row.keyword_only, row.name == "out"
-    said = commas(map(flag, flags), literal(python_default(row)))
-    return f"{{{literal(row.name)}, Kind::{spelling(row.type).kind}, {said}}},"
+    shown = python_default(row)
+    return braced([literal(row.name), f"Kind::{spelling(row.type).kind}", *map(flag, flags), literal(shown)])
 
 
 def reorder(op: Op, order: str) -> Op:
@@ -335,34 +335,36 @@ def owner(op: Op, *words: str) -> str:
     return next((f"{word}_owner" for word in words if any(w.partition(".")[0] == word for w in op.python)), "")
 
 
-def name_source(name: str, overloads: list[Op]) -> list[str]:
-    """The tables and the calls of a name."""
-    tables, rows_of, cases, first = [], [], [], overloads[0]
-    old = [(reorder(first, order), first) for order in ORDERS.get(name, [])]
-    for k, (op, original) in enumerate([*((op, op) for op in overloads), *old]):
+def params(op: Op) -> tuple[str, ...]:
+    """The rows of a signature."""
+    return tuple(map(param, Python(op).rows))
+
+
+def signatures(name: str, overloads: list[Op]) -> list[tuple[Op, Op]]:
+    """The ops that a name stands for, each with that whose arguments in another order it takes, or itself."""
+    first = overloads[0]
+    return [*((op, op) for op in overloads), *((reorder(first, order), first) for order in ORDERS.get(name, []))]
+
+
+def name_source(name: str, overloads: list[Op], tables: Pool) -> list[str]:
+    """The signatures and the calls of a name."""
+    rows_of, cases, first = [], [], overloads[0]
+    for op, original in signatures(name, overloads):
         p = Python(op)
-        tables += [f"constexpr Param {name}_params_{k}[] = {{", *(f"    {param(row)}" for row in p.rows), "};"]
-        flags = f"{op.receiver}, {flag(p.varargs)}, {flag(op is not original)}"
-        rows_of.append(f"{{{name}_params_{k}, {' | '.join(p.forms)}, {flags}}},")
-        cases += block(f"case {k}:", run_case(p, original))
+        flags = [str(op.receiver), flag(p.varargs), flag(op is not original)]
+        rows_of.append(braced([tables.part(params(op)), " | ".join(p.forms), *flags]))
+        cases.append(run_case(p, original))
     words = ["functional"] if first.functional_name else ["nn", "wrapped"]
     said = f'"{first.functional_name or name}", {name}_signatures, {len(rows_of)}, {name}_run'
-    made = lines(f"""
-        // ---- {name} ----
-
-        {each(tables)}
-        constexpr Signature {name}_signatures[] = {{
-            {each(rows_of)}
-        }};
-        PyObject* {name}_run([[maybe_unused]] const Arguments& a) {{
-          switch (a.signature()) {{
-            {each(cases)}
-          }}
-          Py_UNREACHABLE();
-        }}
+    # The last signature is what is left.
+    *others, last = cases
+    chosen = [line for k, body in enumerate(others) for line in block(f"if (a.signature() == {k})", body)]
+    return lines(f"""
+        {each(array(f"constexpr Signature {name}_signatures[]", rows_of))}
+        {each(block(f"PyObject* {name}_run([[maybe_unused]] const Arguments& a)", [*chosen, *last]))}
         constexpr Parser {name}_parser = {{{said}, &{owner(first, *words) or "ops_owner"}}};
+
     """)
-    return [*made, ""]
 
 
 def entries(name: str, overloads: list[Op]) -> list[str]:
@@ -384,10 +386,12 @@ def generate(ops: list[Op]) -> dict[str, str]:
     includes = ["<rushlight/ops.h>", "", "python/bindings.h", "python/parser.h"]
     named = list(by_name(ops).items())
     for family, part in pieces(named, NAMES_PER_FILE, lambda named: named[1][0].family):
+        tables = Pool("Param", "params", (params(op) for n, said in part for op, _ in signatures(n, said)))
         inside = lines(f"""
             namespace {{
 
-            {each(line for name, overloads in part for line in name_source(name, overloads))}
+            {each(tables.definition())}
+            {each(line for name, overloads in part for line in name_source(name, overloads, tables))}
             Binding rows[] = {{
                 {each(line for name, overloads in part for line in entries(name, overloads))}
             }};

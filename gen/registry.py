@@ -15,7 +15,7 @@ The data are those of include/rushlight/schema.h.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -34,7 +34,7 @@ from gen.schema import (
     parts,
 )
 from gen.table import Op, load
-from gen.text import block, commas, each, flag, lines, source
+from gen.text import Pool, array, block, braced, commas, each, filled, flag, lines, source
 
 # ---- overloads ----
 
@@ -177,14 +177,15 @@ def capital(word: str) -> str:
 
 
 def type_info(t: Type) -> str:
+    base = {"Tensor": "", "str": "String"}.get(t.base, capital(t.base))
     said = {
-        "base": f"BaseType::{'String' if t.base == 'str' else capital(t.base)}",
+        "base": base,
         **{key: flag(getattr(t, key)) for key in ("is_list", "optional", "element_optional", "number", "written")},
-        "alias": f"'{t.alias[0]}'" if t.alias else "false",
-        "size": str(t.size or "false"),
-        "meaning": f"Meaning::{t.meaning}" if t.meaning else "false",
+        "alias": f"'{t.alias[0]}'" if t.alias else "",
+        "size": str(t.size or ""),
+        "meaning": f"Meaning::{t.meaning}" if t.meaning else "",
     }
-    return f"{{{commas(f'.{key} = {value}' for key, value in said.items() if value != 'false')}}}"
+    return f"{{{commas(f'.{key} = {value}' for key, value in said.items() if value not in ('', 'false'))}}}"
 
 
 def default_info(arg: Arg) -> str:
@@ -192,58 +193,41 @@ def default_info(arg: Arg) -> str:
     if text is None:
         return "{}"
     if text in ("None", "{}"):
-        said = "None"
-    elif base == "str":
-        said = f'String, .text = "{text[1:-1]}"'
-    elif text.startswith("["):
-        said = f"List, .count = {len(parts(text[1:-1]))}, .ints = {{{commas(parts(text[1:-1]))}}}"
-    elif text in ("True", "False"):
-        said = f"Bool, .ints = {{{int(text == 'True')}}}"
-    elif base == "float" or not text.lstrip("-").isdigit():
-        said = f"Float, .number = {default(arg)}"
-    else:
-        said = f"Int, .ints = {{{text}}}"
-    return f"{{.kind = DefaultInfo::{said}}}"
+        return "none"
+    if base == "str":
+        return f'string("{text[1:-1]}")'
+    if text.startswith("["):
+        return f"list({text[1:-1]})"
+    if text in ("True", "False"):
+        return f"boolean({text.lower()})"
+    is_float = base == "float" or not text.lstrip("-").isdigit()
+    return f"real({default(arg)})" if is_float else f"integer({text})"
 
 
-def arg_infos(args: list[Arg]) -> list[str]:
-    return [f'{{"{a.name}", {type_info(a.type)}, {default_info(a)}, {flag(a.keyword_only)}}},' for a in args]
+def arg_infos(args: Iterable[Arg]) -> tuple[str, ...]:
+    return tuple(
+        braced([f'"{a.name}"', type_info(a.type), default_info(a), "true" if a.keyword_only else "{}"]) for a in args
+    )
 
 
-def places(overload: Overload, names: list[str]) -> list[str]:
-    """Which of the function's arguments each of an overload's is."""
-    own = {name: i for i, name in enumerate(names)}
+def result_infos(results: Iterable[Arg]) -> tuple[str, ...]:
+    return tuple(braced([f'"{r.name}"', type_info(r.type)]) for r in results)
+
+
+def places(overload: Overload, args: list[Arg]) -> tuple[str, ...]:
+    """Which of the function's arguments each of an overload's is; empty where they are the same."""
+    own = {a.name: i for i, a in enumerate(args)}
     own = {a.name: own["options"] for a in EXPANDED if "options" in own} | own
     outs = [a for a in overload.args if a.type.written] if overload.form == "out" else []
-    return [f"{outs.index(a) if a in outs else own.get(a.name, -1)}," for a in overload.args]
-
-
-class Arrays:
-    """Constant arrays of one source: those with the same items are one."""
-
-    def __init__(self) -> None:
-        self._names: dict[tuple[str, ...], str] = {}
-        self._new: list[str] = []
-
-    def name(self, element: str, items: list[str]) -> str:
-        """What an array of these items is called; `{}` where there are none."""
-        key = (element, *items)
-        if items and key not in self._names:
-            self._names[key] = f"list_{len(self._names)}"
-            self._new += block(f"constexpr {element} {self._names[key]}[] =", items, end=";")
-        return self._names[key] if items else "{}"
-
-    def definitions(self) -> list[str]:
-        """Of the arrays that were named since this was last asked."""
-        new, self._new = self._new, []
-        return new
+    found = [str(outs.index(a) if a in outs else own.get(a.name, -1)) for a in overload.args]
+    return () if list(overload.args) == args else tuple(found)
 
 
 # ---- rules ----
 
 
-def batch_rules(form: Form) -> list[str]:
-    """The rules of vmap; a form that writes to given tensors has those of its functional form."""
+def batch_rules(form: Form) -> tuple[list[str], str]:
+    """The rules of vmap: what is defined before, and the list; those of the functional form hold for the others."""
     op, found, rows = form.op, [], []
     said = rules.batch(op) if form.kind == "functional" or op.inplace_only else {}
     for i, (names, rule) in enumerate(said.items()):
@@ -262,15 +246,18 @@ def batch_rules(form: Form) -> list[str]:
             """)
         elif rule.kind == "refused":
             more = f'nullptr, "{rule.reason}"'
-        rows += [f"{{{commas(f'batching::Kind::{kind}, {mask}u', more)}}},"] if rule.kind != "composite" else []
-    return found + (block(f"constexpr batching::Rule rules_{form.function}[] =", rows, end=";") if rows else [])
+        rows += [commas(f"batching::Kind::{kind}, {mask}u", more)] if rule.kind != "composite" else []
+    if rows and (len(rows) > 1 or "refused" in (r.kind for r in said.values()) or found):
+        found += array(f"constexpr batching::Rule rules_{form.function}[]", (f"{{{row}}}" for row in rows))
+        return found, f"rules_{form.function}"
+    return found, f"only_rule<{rows[0]}>" if rows else ""
 
 
 def sparse_rule(form: Form) -> str:
     """What the entry says of sparse tensors; factories refuse them in the place of what would read their memory."""
     op, where = form.op, "SparseRule::Where::"
     if not op.sparse:
-        return f"{{nullptr, {where}Above}}" if op.has_options and form.kind == "functional" else "{}"
+        return f"{{nullptr, {where}Above}}" if op.has_options and form.kind == "functional" else ""
     recorded = "Recorded" if derivatives.plan(op) is not None else "Below"
     where += "Below" if form.kind == "out" else "Above" if op.kind == "composite" else recorded
     if op.sparse == "values":
@@ -283,66 +270,52 @@ def sparse_rule(form: Form) -> str:
 
 def shown_parts(form: Form) -> tuple[list[str], str, str]:
     """A function, where the entry writes one; what is called in the place of the op below autograd, and above it."""
-    op, null = form.op, "nullptr"
+    op = form.op
     if form.kind != "functional":
-        return [], null, null
-    parts = f"boxed<parts::{op.symbol}>" if "parts" in op.shown else null
+        return [], "", ""
+    parts = f"boxed<parts::{op.symbol}>" if "parts" in op.shown else ""
     if written := [text for text in op.shown if text not in ("whole", "parts", "body")]:
         head = f"static {op.result} traced_{op.symbol}({op.parameters})"
         return block(head, [f"return {read(written[0]).cpp};"]), parts, f"boxed<traced_{op.symbol}>"
     # A trace shows what composites are made of that aten lacks: they are the package's own business.
     own = op.kind == "composite" and op.own and not op.has_options
-    return [], parts, f"boxed<composite::{op.symbol}>" if own or "body" in op.shown else null
+    return [], parts, f"boxed<composite::{op.symbol}>" if own or "body" in op.shown else ""
 
 
-# ---- a form's data ----
+# ---- functions ----
 
 
-def tables(form: Form, arrays: Arrays) -> list[str]:
-    """The overloads of a form, the function that they call, its rules."""
-    op, key, rows = form.op, form.function, []
-    args = mark_written(op.args) if form.kind == "inplace" else [Arg(o, Type("Tensor")) for o in form.outs] + op.args
-    shown = arrays.name("ArgInfo", arg_infos(args))
-    for overload in overloads_of_form(op, form.kind):
-        own = places(overload, [a.name for a in args])
-        name = f'"{"rushlight" if op.own else "aten"}", "{overload.name}", "{overload.overload}"'
-        taken = arrays.name("ArgInfo", arg_infos(list(overload.args)))
-        given = arrays.name("ResultInfo", [f'{{"{r.name}", {type_info(r.type)}}},' for r in overload.results])
-        ordered = "nullptr" if list(overload.args) == args or not own else arrays.name("int8_t", own)
-        rows.append(f"{{{commas(name, taken, given, f'&function_{key}', ordered, tag_bits(op, overload))}}},")
-    batch, autocast = batch_rules(form), rules.autocast(op) if form.kind == "functional" else {}
+def function(form: Form) -> list[str]:
+    """The function behind the overloads of a form: what it runs, its rules."""
+    op, key = form.op, form.function
+    (before, batch), (written, parts, traced) = batch_rules(form), shown_parts(form)
+    autocast = rules.autocast(op) if form.kind == "functional" else {}
     casts = commas(f"autocast::Rule::{autocast.get(device, 'none').capitalize()}" for device in rules.DEVICES)
     writes = form.kind != "functional" and not op.inplace_only
-    written, parts, traced = shown_parts(form)
-    said = [
-        f"run_boxed<static_cast<{form.signature(name='(*)')}>({form.name})>",
-        shown,
-        f"overloads_{key}",
-        f"{{{casts}}}" if autocast else "{}",
-        f"rules_{key}" if batch else "{}",
-        f"&function_{Form(op, 'functional').function}" if writes else "nullptr",
-        sparse_rule(form),
-        tangents.rule(form),
-        parts,
-        traced,
-        flag(op.kind == "composite" and not op.whole and form.kind != "out"),
-    ]
-    return lines(f"""
-        {each(arrays.definitions())}
-        extern const OpFunction function_{key};
-        extern const OpInfo overloads_{key}[];
-        constexpr OpInfo overloads_{key}[] = {{
-            {each(rows)}
-        }};
-        {each(batch)}
-        {each(written)}
-        const OpFunction function_{key} = {{
-            {commas(said)}
-        }};
-    """)
+    said = {
+        "run": f"run_boxed<{form.type}, {form.name}>",
+        "overloads": f"overloads_{key}",
+        "autocast": autocast and f"{{{casts}}}",
+        "batch": batch,
+        "functional": f"&function_{Form(op, 'functional').function}" if writes else "",
+        "sparse": sparse_rule(form),
+        "tangent": tangents.rule(form),
+        "parts": parts,
+        "traced": traced,
+        "composed": "true" if op.kind == "composite" and not op.whole and form.kind != "out" else "",
+    }
+    head = f"RL_OP_FUNCTION({key}, {len(overloads_of_form(op, form.kind))}) ="
+    shown = filled(f".{name} = {value}," for name, value in said.items() if value)
+    return [*before, *written, *block(head, shown, end=";")]
 
 
-# ---- whole files ----
+# ---- the registry ----
+
+
+def own_args(form: Form) -> list[Arg]:
+    """The arguments of the function of a form."""
+    args = form.op.args
+    return mark_written(args) if form.kind == "inplace" else [*(Arg(o, Type("Tensor")) for o in form.outs), *args]
 
 
 def all_rows(ops: list[Op]) -> list[tuple[Overload, Form, int]]:
@@ -352,16 +325,40 @@ def all_rows(ops: list[Op]) -> list[tuple[Overload, Form, int]]:
     return sorted(numbered, key=lambda row: row[0].name)
 
 
-def generate(ops: list[Op]) -> dict[str, str]:
-    """Path below the output folder → contents."""
-    inside = lines(f"""
-        {each(f"extern const OpInfo overloads_{form.function}[];" for op in ops for form in forms(op))}
+def registry(ops: list[Op]) -> list[str]:
+    """The overloads of all functions, and the list of them."""
+    found = [(form, own_args(form), overloads_of_form(op, form.kind)) for op in ops for form in forms(op)]
+    overloads = [(o, args) for _, args, several in found for o in several]
+    taken = [arg_infos(args) for _, args, _ in found] + [arg_infos(o.args) for o, _ in overloads]
+    arguments = Pool("ArgInfo", "arguments", taken)
+    results = Pool("ResultInfo", "results", (result_infos(o.results) for o, _ in overloads))
+    orders = Pool("int8_t", "places", (places(*row) for row in overloads))
+    defined = []
+    for form, args, several in found:
+        defined.append(f"RL_OVERLOADS({form.function}) = {{")
+        for o in several:
+            name = f'"{"rushlight" if form.op.own else "aten"}", "{o.name}", "{o.overload}"'
+            taken = arguments.part(arg_infos(o.args)), results.part(result_infos(o.results))
+            own = f"&function_{form.function}", arguments.part(arg_infos(args)), orders.start(places(o, args))
+            defined.append(f"    {{{commas(name, taken, own, tag_bits(form.op, o))}}},")
+        defined[-1] = f"{defined[-1][:-1]}}};"
+    return lines(f"""
+        namespace rows {{
+        {each(line for pool in (arguments, results, orders) for line in pool.definition())}
+        }}  // namespace rows
+        using namespace rows;
+
+        {each(defined)}
 
         ArrayRef<const OpInfo*> all_ops() {{
-          static constexpr const OpInfo* rows[] = {{
-              {each(f"overloads_{form.function} + {i}," for _, form, i in all_rows(ops))}
+          static constexpr const OpInfo* all[] = {{
+              {each(filled(f"overloads_{form.function} + {i}," for _, form, i in all_rows(ops)))}
           }};
-          return rows;
+          return all;
         }}
     """)
-    return {"src/registry.cpp": source(["<rushlight/mode.h>"], "rushlight", inside)}
+
+
+def generate(ops: list[Op]) -> dict[str, str]:
+    """Path below the output folder → contents."""
+    return {"src/registry.cpp": source(["core/registry_rows.h"], "rushlight", registry(ops))}

@@ -36,7 +36,7 @@ def rule(form: Form) -> str:
     """What a form does where arguments have tangents, as the data of its function."""
     args = carriers(form)
     mask = sum(1 << i for i, a in enumerate(form.op.args) if a in args)
-    return f"{{boxed<forward::{form.function}>, {mask}u}}" if args else "{}"
+    return f"{{boxed<forward::{form.function}>, {mask}u}}" if args else ""
 
 
 # ---- tangents of the results ----

@@ -13,6 +13,7 @@ from typing import Any
 HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
 # At the head of a file whose functions need not use all that they are given.
 UNUSED = '#pragma GCC diagnostic ignored "-Wunused-parameter"'
+SHORT = 108  # columns of what stands on one line, where it is indented little
 _NEXT, _DROP = "\1", "\2"  # what stands for a new line, and for none at all
 
 
@@ -39,8 +40,63 @@ def flat(parts: Iterable[Iterable[str]]) -> list[str]:
 
 
 def block(head: str, inside: list[str], end: str = "") -> list[str]:
-    """`head { inside }`, one statement a line."""
+    """`head { inside }`, one statement a line; on one line where that is short."""
+    short = f"{head} {{ {inside[0]} }}{end}" if len(inside) == 1 and inside[0].endswith(";") else ""
+    if short and len(short) <= SHORT:
+        return [short]
     return [f"{head} {{", *(f"  {line}" if line else "" for line in inside), f"}}{end}"]
+
+
+def filled(items: Iterable[str]) -> list[str]:
+    """Items of data, as many on a line as are short together."""
+    made: list[str] = []
+    for item in items:
+        if made and len(made[-1]) + len(item) < SHORT:
+            made[-1] += f" {item}"
+        else:
+            made.append(item)
+    return made
+
+
+def braced(said: list[str]) -> str:
+    """An item of data, up to what is as if nothing were said."""
+    while said and said[-1] in ("{}", "false", "nullptr"):
+        said.pop()
+    return f"{{{commas(said)}}}"
+
+
+def array(head: str, items: Iterable[str]) -> list[str]:
+    """The definition of an array."""
+    inside = [f"{item}," for item in items]
+    whole = f"{head} = {{{' '.join(inside).removesuffix(',')}}};"
+    return [whole] if len(whole) <= SHORT else block(f"{head} =", filled(inside), end=";")
+
+
+class Pool:
+    """Lists of items as parts of one constant array, where what several have in common stands once."""
+
+    def __init__(self, element: str, name: str, lists: Iterable[tuple[str, ...]]) -> None:
+        self._head, self._name, kept = f"constexpr {element} {name}[]", name, dict.fromkeys(lists)
+        # A letter stands for an item, so that a part is found as text is.
+        self._letters = {item: chr(i) for i, item in enumerate(dict.fromkeys(item for part in kept for item in part))}
+        self._text = ""
+        for part in map(self._spelt, sorted(kept, key=len, reverse=True)):
+            self._text += "" if part in self._text else part
+
+    def _spelt(self, items: tuple[str, ...]) -> str:
+        return "".join(self._letters[item] for item in items)
+
+    def start(self, items: tuple[str, ...]) -> str:
+        """The address of a list."""
+        return f"{self._name} + {self._text.index(self._spelt(items))}" if items else "nullptr"
+
+    def part(self, items: tuple[str, ...]) -> str:
+        """The list."""
+        return f"{{{self.start(items)}, {len(items)}}}" if items else "{}"
+
+    def definition(self) -> list[str]:
+        items = list(self._letters)
+        return array(self._head, (items[ord(letter)] for letter in self._text))
 
 
 def when(condition: object, head: str, *inside: str) -> str:

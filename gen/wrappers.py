@@ -148,6 +148,8 @@ class Wrapper:
         self.tensors = [a.name for a in self.op.tensors]
         self.function = f"function_{form.function}"
         self.factory = self.op.has_options and self.kind == "functional"
+        # What the result is called: as derivatives call it.
+        self.made = self.op.result_names[0] if len(self.op.result_names) == 1 else "made_"
         # Whether a mode below autograd or a special tensor handles the call; the way that it gets it.
         self.seen = f"asks_handler_below({commas('asked', form.outs, self.tensors)})"
         self.lower = self.boxed_call("dispatch_lower")
@@ -156,14 +158,9 @@ class Wrapper:
 
     def boxed_call(self, to: str) -> str:
         """The call in boxed form, handed to a function."""
-        result = self.op.result if self.kind == "functional" else "void"
-        return f"dispatch_boxed<{result}>({commas(to, self.function, self.form.outs, self.op.call())})"
+        return f"dispatch_boxed<{self.form.result}>({commas(to, self.function, self.form.outs, self.op.call())})"
 
-    def return_statements(self, call: str) -> list[str]:
-        """Statements that hand the call to a function, and return."""
-        return [f"return {call};"] if self.kind == "functional" else [f"{call};", self.finish]
-
-    def lines(self, arrays: registry.Arrays) -> list[str]:
+    def lines(self) -> list[str]:
         """Interceptors come first: whoever wants to see the call gets it."""
         # Undefined tensors exist in C++ only, and are refused where one is needed.
         optional = [a.name for a in self.op.args if a.type.is_tensor and a.type.optional]
@@ -171,17 +168,22 @@ class Wrapper:
         plain = {"options": "without_format(options)", "memory_format": "format_of(options, memory_format)"}
         formatted = f"return in_format({self.form.call(**plain)}, options);"
         body = {"composite": self.composite, "view": self.view, "kernel": self.kernel}[self.op.kind]
+        composed = self.op.kind == "composite" and not self.op.whole
+        handler = f"interceptor_if_asked({commas(self.function, 'asked', asking)})"
+        if composed:
+            handler = f"interceptor_of_call({commas(self.function, asking)})"
+        if self.kind == "out":  # those of autograd and below it, too
+            recorded = self.plan.differentiable if self.plan else []
+            wanted = f"any_needs_grad({commas([a.name for a in recorded], self.form.outs)})"
+            said = commas(self.function, f'"{self.op.name}"', wanted, asking)
+            handler, body = f"handler_of_out({said})", self.out
         return lines(f"""
-            {each(registry.tables(self.form, arrays))}
+            {each(registry.function(self.form))}
             {self.form.signature()} {{
               {when(self.factory, "if (RL_UNLIKELY(options.has_memory_format()))", formatted)}
-              const Asks asked = asks_of_call({asking});
-              if (RL_UNLIKELY(asked > ask::grad)) {{
-                if (const Dispatch by = interceptor({commas(self.function, "asked", asking)})) {{
-                  {each(self.return_statements(self.boxed_call("by")))}
-                }}
-              }}
-              {each(self.out() if self.kind == "out" else body())}
+              {only(self.kind != "out" and not composed)}const Asks asked = asks_of_call({asking});
+              {when(True, f"if (const Dispatch by = {handler})", f"return {self.boxed_call('by')};")}
+              {each(body())}
             }}
         """)
 
@@ -192,22 +194,25 @@ class Wrapper:
             call = f"self.{WRITE}(composite::{self.op.symbol}({self.op.call(**before)}))"
         sparse = f"return as_leaf({self.boxed_call('dispatch_sparse')}, options.requires_grad());"
         return lines(f"""
-            {when(self.op.whole, f"if (RL_UNLIKELY({self.seen}))", *self.return_statements(self.lower))}
+            {when(self.op.whole, f"if (RL_UNLIKELY({self.seen}))", f"return {self.lower};")}
             {when(self.factory, "if (RL_UNLIKELY(is_sparse(options)))", sparse)}
             return {f"as_leaf({call}, options.requires_grad())" if self.factory else call};
         """)
 
     def recording(self) -> list[str]:
         """Statements before the kernel: `node` remembers the inputs where a gradient is wanted."""
-        wanted = f"may_record_grad(asked) && ({self.plan.any_wanted})" if self.plan else "false"
-        record, found = wanted, []
+        wanted = f"may_record_grad(asked) && {self.plan.any_wanted}" if self.plan else "false"
+        checked = f'check_inplace("{self.form.name}", self, '
+        if self.plan is None:
+            return [f"{checked}false);"] if self.kind == "inplace" else []
+        record = self.plan.record(inplace=self.kind == "inplace")
         if self.kind == "inplace":
-            record = "record"
-            found = [f"const bool record = {wanted};", f'check_inplace("{self.form.name}", self, record);']
-        if self.plan:
-            saving = self.plan.record(inplace=self.kind == "inplace")
-            found += ["Ref<Node> node;", *block(f"if ({record})", saving)]
-        return found
+            return [
+                f"const bool record = {wanted};",
+                f"{checked}record);",
+                f"const Ref<Node> node = record ? {record} : Ref<Node>();",
+            ]
+        return [f"const Ref<Node> node = {wanted} ? {record} : Ref<Node>();"]
 
     def remembering(self) -> list[str]:
         """Statements after the kernel: results get their history, and `node` remembers those that it needs."""
@@ -217,8 +222,10 @@ class Wrapper:
         if self.kind == "inplace":
             found = ["rebase_history(self, node);"]
             found += [f"const Tensor& {s.name} = self;" for s in self.plan.saved if s.kind == "output"]
+        elif len(named) == 1:
+            found = [f"set_history({self.made}, node);"]
         else:
-            found = [f"const auto& {named[0] if len(named) == 1 else f'[{commas(named)}]'} = made_;"]
+            found = [f"const auto& [{commas(named)}] = made_;"]
             found += [f"{'set_history' if n in self.plan.results else 'clear_history'}({n}, node);" for n in named]
         return block("if (node)", found + self.plan.record_outputs())
 
@@ -227,23 +234,23 @@ class Wrapper:
         how = f"ViewKind::{'MultiOutput' if self.op.gives_list else kind}, {node}"
         return lines(f"""
             {each(self.recording())}
-            if (RL_UNLIKELY({self.seen})) {{
-              return record_answer({self.lower}, self, {how});
-            }}
+            {when(True, f"if (RL_UNLIKELY({self.seen}))", f"return record_answer({self.lower}, self, {how});")}
             return recorded_view(self, views::{self.op.symbol}({self.op.call()}), {how});
         """)
 
     def kernel(self) -> list[str]:
         run, made = run_call(self.op, self.kind), self.kind == "functional" and self.op.results
-        first = f"{self.form.result} made_ = " if made else ""
-        run = run if made else f"static_cast<void>({run})"
+        first = f"{self.form.result} {self.made} = " if made else ""
+        # What both return is dropped where it is what was given.
+        run = run if made or not self.op.results else f"static_cast<void>({run})"
+        lower = self.lower if made or not self.op.results else f"static_cast<void>({self.lower})"
         written = [a.name for a in self.op.args if a.type.written or (self.kind == "inplace" and a.name == "self")]
         return lines(f"""
             {each(self.recording())}
-            {first}RL_LIKELY(!{self.seen}) ? {run} : {self.lower};
+            {first}RL_LIKELY(!{self.seen}) ? {run} : {lower};
             {each(f"count_write({name});" for name in written)}
             {each(self.remembering())}
-            {only(self.kind == "inplace" or made)}{self.finish if self.kind == "inplace" else "return made_;"}
+            {only(self.kind == "inplace" or made)}{self.finish if self.kind == "inplace" else f"return {self.made};"}
         """)
 
     def writing(self) -> list[str]:
@@ -263,17 +270,8 @@ class Wrapper:
 
     def out(self) -> list[str]:
         op, outs = self.op, self.form.outs
-        wanted = f"{self.plan.any_wanted} || " if self.plan else ""
-        given = [a.name for a in op.tensors if not a.type.element_optional]
         typed = any(a.name == "dtype" and a.type.base == "ScalarType" and a.type.optional for a in op.args)
         return lines(f"""
-            {each(f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}needs_grad({o})));' for o in outs)}
-            check_out_tangents("{op.name}", {commas(given, outs)});
-            if (RL_UNLIKELY({self.seen})) {{
-              {self.lower};
-              {each(f"count_write({o});" for o in outs)}
-              {self.finish}
-            }}
             {only(typed)}check_out_dtype("{op.name}", dtype, {outs[0]});
             {only(typed and "dtype" in op.out)}dtype = {outs[0]}.dtype();
             {each(self.writing())}
@@ -285,10 +283,10 @@ class Wrapper:
 
 
 def wrappers_source(ops: list[Op]) -> str:
-    inside, arrays = ["namespace {", ""], registry.Arrays()
+    inside = ["namespace {", ""]
     for op in ops:
         if (plan := derivatives.plan(op)) is not None:
-            inside += [*plan.backward_function(), *plan.descriptors(), ""]
+            inside += [*plan.backward_function(), *plan.descriptors(), *plan.recording(), ""]
         if op.kind == "kernel" and op.kernel.kind != "dynamic":
             inside += [*run_function(op), ""]
     inside += ["}  // namespace", ""]
@@ -296,7 +294,7 @@ def wrappers_source(ops: list[Op]) -> str:
     for op in ops:
         head = kernels.contract(op).replace(op.symbol, f"composite::{op.symbol}", 1) if op.body else ""
         inside += block(head, read(op.body).statements(names)) if op.body else []
-        inside += [line for form in forms(op) for line in [*Wrapper(form).lines(arrays), ""]]
+        inside += [line for form in forms(op) for line in [*Wrapper(form).lines(), ""]]
     wanted = {
         "core/sparse.h": any(op.has_options for op in ops),
         "ops/recorded_views.h": any(op.kind == "view" for op in ops),

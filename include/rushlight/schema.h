@@ -58,13 +58,13 @@ struct DefaultInfo {
 
 struct ResultInfo {
   const char* name;  // may be ""
-  TypeInfo type;
+  TypeInfo type = {};
 };
 
 struct ArgInfo {
   const char* name;
-  TypeInfo type;
-  DefaultInfo fallback;  // where it is not passed
+  TypeInfo type = {};
+  DefaultInfo fallback = {};  // where it is not passed
   bool keyword_only = false;
 };
 
@@ -135,8 +135,7 @@ struct TangentRule {
 struct OpFunction {
   // Through modes, autograd, all. `self` is this function.
   std::vector<Value> (*run)(const OpFunction& self, const std::vector<Value>& arguments);
-  ArrayRef<ArgInfo> arguments;
-  ArrayRef<OpInfo> overloads;
+  ArrayRef<OpInfo> overloads;  // at least one
   autocast::Rules autocast = {};
   ArrayRef<batching::Rule> batch = {};     // the first that covers what has a batch holds
   const OpFunction* functional = nullptr;  // of a form that writes to given tensors
@@ -151,6 +150,7 @@ struct OpFunction {
   std::vector<Value> call(const std::vector<Value>& arguments) const {
     return run(*this, arguments);
   }
+  inline ArrayRef<ArgInfo> arguments() const;  // its own, in its own order
 };
 
 // What is true of an op, by PyTorch's names (torch.Tag); an overload has a set of them.
@@ -186,6 +186,7 @@ struct OpInfo {
   ArrayRef<ArgInfo> arguments;
   ArrayRef<ResultInfo> results;
   const OpFunction* function;
+  ArrayRef<ArgInfo> of_function;  // the arguments of the function
   // Which of the function's arguments each is: several are one of type Options, and -1 is one that
   // the function lacks, which may only say what holds anyway. Null: the same ones in their order.
   const int8_t* places;
@@ -196,6 +197,7 @@ struct OpInfo {
   bool is_view() const;     // a result shares memory with an argument that is not written
   bool is_mutable() const;  // an argument is written
 };
+ArrayRef<ArgInfo> OpFunction::arguments() const { return overloads[0].of_function; }
 
 // Those of the table, by name; overloads in order of preference.
 RL_API ArrayRef<const OpInfo*> all_ops();

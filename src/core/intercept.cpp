@@ -46,7 +46,7 @@ bool sparse_above(const OpFunction& function, Tensors tensors) {
 
 // In place the rule's result is what the tensor becomes; a factory's may be wanted as a leaf.
 std::vector<Value> dispatch_sparse_above(const OpFunction& function, std::vector<Value> arguments) {
-  if (!function.arguments[0].type.written) {
+  if (!function.arguments()[0].type.written) {
     const bool leaf = std::any_of(arguments.begin(), arguments.end(), [](const Value& v) {
       return v.is<TensorOptions>() && v.get<TensorOptions>().requires_grad();
     });
@@ -96,9 +96,23 @@ Dispatch find_interceptor(const OpFunction& function, Asks asked, Tensors tensor
   return nullptr;
 }
 
+std::vector<Value> dispatch_lower_out(const OpFunction& function, std::vector<Value> arguments) {
+  std::vector<Tensor> outs;
+  for (size_t i = 0; i < function.overloads[0].results.size(); i++) {
+    outs.push_back(arguments[i].get<Tensor>());
+  }
+  std::vector<Value> results = dispatch_lower(function, std::move(arguments));
+  for (const Tensor& out : outs) {
+    if (out.defined()) {
+      out.impl()->bump_version();
+    }
+  }
+  return results;
+}
+
 void refuse_undefined(const OpFunction& function, uint64_t undefined) {
   int i = 0;
-  for (const ArgInfo& a : function.arguments) {
+  for (const ArgInfo& a : function.arguments()) {
     if (a.type.base == BaseType::Tensor && (undefined >> i++ & 1) != 0) {
       check_defined(function.overloads[0].name, a.name, Tensor());
     }

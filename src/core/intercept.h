@@ -15,10 +15,15 @@ RL_API Dispatch find_interceptor(const OpFunction& function, Asks asked,
 // each tensor and list of tensors among the arguments.
 [[noreturn]] RL_API void refuse_undefined(const OpFunction& function, uint64_t undefined);
 
+// The same as dispatch_lower for an out= form: what was written is counted.
+RL_API std::vector<Value> dispatch_lower_out(const OpFunction& function,
+                                             std::vector<Value> arguments);
+
 // An argument that need not be there.
 struct MaybeUndefined {
   const Tensor& tensor;
 };
+inline bool is_special(MaybeUndefined t) { return is_special(t.tensor); }
 
 inline Asks asks_of(const Tensor& t) { return t.asks(); }
 inline Asks asks_of(MaybeUndefined t) { return t.tensor.defined() ? t.tensor.asks() : 0; }
@@ -79,6 +84,53 @@ template <class... T>
   std::vector<const Tensor*> found;
   (add_tensors(found, tensors), ...);
   return find_interceptor(function, asked, found);
+}
+// The same where anything but gradients may be asked for; else null.
+template <class... T>
+[[gnu::always_inline]] inline Dispatch interceptor_if_asked(const OpFunction& function, Asks asked,
+                                                            const T&... tensors) {
+  return RL_UNLIKELY(asked > ask::grad) ? interceptor(function, asked, tensors...) : nullptr;
+}
+template <class... T>
+[[gnu::always_inline]] inline Dispatch interceptor_of_call(const OpFunction& function,
+                                                           const T&... tensors) {
+  return interceptor_if_asked(function, asks_of_call(tensors...), tensors...);
+}
+
+// The tensors that a form returns because it was given them: its first arguments.
+template <class R>
+struct Given {
+  static constexpr size_t count = 0;
+};
+template <>
+struct Given<Tensor&> {
+  static constexpr size_t count = 1;
+  template <class... A>
+  static Tensor& first_of(const Tensor& t, const A&...) {
+    return const_cast<Tensor&>(t);
+  }
+};
+template <class... T>
+struct Given<std::tuple<Tensor&, T...>> {
+  static constexpr size_t count = sizeof...(T) + 1;
+  template <class... A>
+  static std::tuple<Tensor&, T...> first_of(const A&... arguments) {
+    return [&]<size_t... I>(std::index_sequence<I...>) -> std::tuple<Tensor&, T...> {
+      const auto all = std::tie(arguments...);
+      return {const_cast<Tensor&>(std::get<I>(all))...};
+    }(std::make_index_sequence<count>());
+  }
+};
+// The call of a form in boxed form, handed to who takes it.
+template <class R, class... A>
+[[gnu::noinline]] R dispatch_boxed(Dispatch via, const OpFunction& function,
+                                   const A&... arguments) {
+  if constexpr (Given<R>::count != 0) {
+    via(function, std::vector<Value>{Value(arguments)...});
+    return Given<R>::first_of(arguments...);
+  } else {
+    return unbox_results<R>(via(function, std::vector<Value>{Value(arguments)...}));
+  }
 }
 
 }  // namespace rushlight

@@ -60,8 +60,8 @@ RL_API DimVector reduced_sizes(IntArrayRef sizes, IntArrayRef wrapped_dims, bool
 RL_API Tensor make_empty(IntArrayRef sizes, ScalarType dtype, Device device);
 RL_API Tensor make_empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype,
                                  Device device);
-// The same on the CPU, contiguous where there are no strides, with memory that is allocated when its
-// address is first taken. Strides are dense.
+// The same on the CPU, contiguous where there are no strides, with memory that is allocated when
+// its address is first taken. Strides are dense.
 RL_API Tensor make_empty_later(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype);
 RL_API Tensor make_output(const OutSpec& spec, Device device);
 // Dense in the memory order of `like` (what preserve_format means), new dtype.
@@ -187,11 +187,6 @@ R unbox_results(const std::vector<Value>& values) {
   }
 }
 using Dispatch = std::vector<Value> (*)(const OpFunction& function, std::vector<Value> arguments);
-template <class R, class... A>
-[[gnu::noinline]] R dispatch_boxed(Dispatch via, const OpFunction& function,
-                                   const A&... arguments) {
-  return unbox_results<R>(via(function, std::vector<Value>{Value(arguments)...}));
-}
 inline std::vector<Value> box_results(Tensor t) { return {Value(std::move(t))}; }
 inline std::vector<Value> box_results(std::vector<Tensor> t) { return {Value(std::move(t))}; }
 template <class... T>

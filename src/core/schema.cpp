@@ -381,7 +381,7 @@ std::vector<Value> function_arguments(const OpInfo& op, const std::vector<Value>
   if (op.places == nullptr) {
     return arguments;
   }
-  const ArrayRef<ArgInfo> wanted = op.function->arguments;
+  const ArrayRef<ArgInfo> wanted = op.function->arguments();
   std::vector<Value> values(wanted.size());
   std::vector<bool> given(wanted.size());
   for (size_t i = 0; i < arguments.size(); i++) {
@@ -448,7 +448,7 @@ bool accepts_value(const OpInfo& op, const std::vector<Value>& values) {
   if (op.places == nullptr) {
     return true;
   }
-  const ArrayRef<ArgInfo> of_function = op.function->arguments;
+  const ArrayRef<ArgInfo> of_function = op.function->arguments();
   std::vector<bool> said(values.size());
   for (size_t i = 0; i < op.arguments.size(); i++) {
     if (op.places[i] >= 0) {

@@ -3,6 +3,7 @@
 #include "cpu/gemm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include <rushlight/batch_invariant.h>
@@ -178,6 +179,15 @@ const char* run_tiny(const Gemm& g) {
   return nullptr;
 }
 
+// The part of the lanes of panels that so many rows use; half a panel takes two thirds of its time.
+double lanes_in_use(const Gemm& g, int64_t rows) {
+  const auto panel = static_cast<double>(blocked_kernels().block(g, false).columns);
+  const double panels = static_cast<double>(rows) / panel;
+  const double rest = panels - std::floor(panels);
+  const double time = std::floor(panels) + (rest == 0 ? 0 : rest <= 0.5 ? 2.0 / 3 : 1);
+  return panels / time;
+}
+
 // Sums along contiguous memory: a linear layer on few rows, a matrix times a vector.
 const char* run_dots(const Gemm& g) {
   if (!contains(set_floating, g.dtype)) {
@@ -191,7 +201,7 @@ const char* run_dots(const Gemm& g) {
   // A large factor would cost more to bring into panels than a few rows more gain by it, most of
   // all one whose rows share few lines of the first-level cache.
   const int64_t few = std::min(g.m, g.n);
-  const int64_t least = few <= 16 ? 32 : 128;
+  const int64_t least = few <= 8 ? 32 : 256;
   const int64_t large = few * g.k <= int64_t{1} << 18 ? std::max(g.m, g.n) * g.k : 0;
   const int64_t row = g.m < g.n ? g.b.col : g.a.row;
   const bool shares_lines = row * itemsize(g.dtype) % 4096 == 0;
@@ -204,6 +214,10 @@ const char* run_dots(const Gemm& g) {
   }
   if (few > few_rows && uses_own_gemm(g)) {
     return "the processor multiplies this dtype itself";
+  }
+  // Rows that fill panels leave the large factor where it is.
+  if (!sums && contains(set_floats, g.dtype) && lanes_in_use(g, few) > 0.78) {
+    return "few rows fill panels";
   }
   const auto dots = [](const Gemm& tile) { small_gemm_kernels().dots(tile); };
   if (sums) {
@@ -302,7 +316,8 @@ void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFact
     factors.rows = g.m;
   }
   const int64_t panel = block.columns * block.column_bytes;
-  const int64_t columns = std::max(largest.columns, most_copied / panel * block.columns);
+  const int64_t columns =
+      copy_b ? std::max(largest.columns, most_copied / panel * block.columns) : g.n;
   const Scratch<char> b_copy(copy_b ? ceil_div(std::min(columns, g.n), block.columns) * panel : 0);
   for (int64_t j = 0; j < g.n; j += columns) {
     Gemm part = g;
@@ -357,8 +372,9 @@ void multiply_blocked(const Gemm& g, bool pairs) {
       !b_in_place && g.m <= largest.rows && g.n >= 16 * largest.columns && g.batch == 1;
   const Tile unit = {all_rows ? std::max(g.m, block.rows) : block.rows,
                      all_columns ? std::max(g.n, block.columns)
-                     : all_rows  ? largest.columns
-                                 : block.columns};
+                     : all_rows
+                         ? (g.n < 32 * largest.columns ? largest.columns / 2 : largest.columns)
+                         : block.columns};
   if (g.batch == 1 && g.k > 0 && work_estimate(g) >= 2 * least_work) {
     const Tile tile = choose_tile(g, unit, largest, least_work);
     const bool rows_share = !b_in_place && tile.rows < g.m;

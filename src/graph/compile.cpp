@@ -310,7 +310,7 @@ class Compiler {
     const auto is_joined = [&](size_t i) {
       return info.places != nullptr &&
              (info.places[i] < 0 ||
-              info.function->arguments[static_cast<size_t>(info.places[i])].type.base ==
+              info.function->arguments()[static_cast<size_t>(info.places[i])].type.base ==
                   BaseType::Options);
     };
     call.joined = std::any_of(unknown.begin(), unknown.end(), is_joined);

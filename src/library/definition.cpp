@@ -70,7 +70,7 @@ std::optional<TypeInfo> as_row(const Type& type) {
 }  // namespace
 
 Definition::Definition(std::string text, uint32_t tags, std::string python_module)
-    : OpFunction{run_library_op, {}, {}},
+    : OpFunction{run_library_op, {}},
       text_(std::move(text)),
       python_module_(std::move(python_module)) {
   static const auto& bound = *new BoundClasses;
@@ -87,11 +87,11 @@ Definition::Definition(std::string text, uint32_t tags, std::string python_modul
           arguments_,
           results_,
           this,
+          arguments_,
           nullptr,
           tags,
           text_.c_str()};
   rule_ = {batching::Kind::Slices, ~uint64_t{0}};
-  this->arguments = arguments_;
   overloads = {&row_, 1};
   batch = {&rule_, 1};
 }

@@ -303,7 +303,7 @@ std::vector<Value> VmapMode::take(const OpFunction& function, std::vector<Value>
   RL_CHECK(randomness_ != Randomness::Error,
            "vmap: called random operation while in randomness error mode. randomness='same' draws "
            "once for all samples, 'different' for each");
-  const bool writes = !function.arguments.empty() && function.arguments[0].type.written;
+  const bool writes = !function.arguments().empty() && function.arguments()[0].type.written;
   return writes ? draw_in_place(function, std::move(arguments))
                 : draw(function, std::move(arguments), kind);
 }

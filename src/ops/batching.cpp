@@ -23,7 +23,9 @@ struct Call {
   uint64_t mask = 0;  // the arguments that have a batch
 
   bool has_batch(size_t i) const { return (mask >> i & 1) != 0; }
-  bool writes() const { return !function.arguments.empty() && function.arguments[0].type.written; }
+  bool writes() const {
+    return !function.arguments().empty() && function.arguments()[0].type.written;
+  }
   const char* name() const { return function.overloads[0].name; }
 };
 
@@ -307,14 +309,14 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
   const bool everything =
       wanted != nullptr &&
       (wanted->is_none() || (wanted->is<DimVector>() && wanted->get<DimVector>().empty() &&
-                             c.function.arguments[at].type.size == 1));
+                             c.function.arguments()[at].type.size == 1));
   bool keepdim = false;
   if (everything) {  // all dimensions, as one
     arguments[0].change_tensors([](const Tensor& t) { return t.dim() > 1 ? t.flatten(1) : t; });
-    arguments[at] = c.function.arguments[at].type.is_list ? Value(DimVector{1}) : Value(1);
+    arguments[at] = c.function.arguments()[at].type.is_list ? Value(DimVector{1}) : Value(1);
     for (size_t i = 0; i < arguments.size(); i++) {
       keepdim |=
-          std::string_view(c.function.arguments[i].name) == "keepdim" && arguments[i].get<bool>();
+          std::string_view(c.function.arguments()[i].name) == "keepdim" && arguments[i].get<bool>();
     }
   }
   const int64_t rank = slice_rank(c);
@@ -362,7 +364,7 @@ std::vector<Value> fold(const Call& c, const Rule& rule) {
 std::vector<Value> formula(const Call& c, const Rule& rule) {
   std::vector<Value> arguments = unwrap_arguments(c, Lone::One, Lone::One, rule.covers);
   const auto counts_dims = [](const ArgInfo& a) { return a.type.meaning == Meaning::Dim; };
-  const bool has_dims = std::ranges::any_of(c.function.arguments, counts_dims);
+  const bool has_dims = std::ranges::any_of(c.function.arguments(), counts_dims);
   // A number counts as one element where a dimension is named.
   const bool number = has_dims && c.arguments[0].is<Tensor>() && rank_of(c.arguments[0]) == 0;
   if (has_dims) {
@@ -480,9 +482,10 @@ std::vector<Value> in_place(const Call& c) {
            "by an op on an argument of that function, or use the op that is not in place.");
   if (!c.arguments[0].is<Tensor>()) {  // lists, of which each tensor is written
     for (size_t i = 0; i < c.arguments.size(); i++) {
-      if (c.has_batch(i) && c.function.arguments[i].type.written) {
+      if (c.has_batch(i) && c.function.arguments()[i].type.written) {
         c.arguments[i].for_each_tensor([&](const Tensor& t) {
-          RL_CHECK(level_of(t) == c.level, "vmap: ", c.name(), ": `", c.function.arguments[i].name,
+          RL_CHECK(level_of(t) == c.level, "vmap: ", c.name(), ": `",
+                   c.function.arguments()[i].name,
                    "` has tensors with a batch dimension and others without; in-place ops on lists "
                    "want all of a list to be made of arguments of the function that vmap goes "
                    "through");

@@ -7,10 +7,10 @@
 namespace rushlight::batching {
 
 inline bool is_dim(const OpFunction& function, size_t argument) {
-  return function.arguments[argument].type.meaning == Meaning::Dim;
+  return function.arguments()[argument].type.meaning == Meaning::Dim;
 }
 inline bool is_size(const OpFunction& function, size_t argument) {
-  return function.arguments[argument].type.meaning == Meaning::Size;
+  return function.arguments()[argument].type.meaning == Meaning::Size;
 }
 
 // The tensor of a level that is made of a value with the batch in front, whose own levels are

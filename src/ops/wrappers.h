@@ -8,7 +8,9 @@
 
 #include "core/intercept.h"
 #include "core/op_support.h"
+#include "core/registry_rows.h"
 #include "generated/contracts.h"
+#include "ops/boxed.h"
 
 namespace rushlight {
 
@@ -28,41 +30,6 @@ Tensor clone_for_batches(const Tensor& self, const Tensor& src);
 Tensor copy_into_view(const Tensor& whole, const Tensor& view, const Tensor& src);
 
 // ---- inputs ----
-
-// What owns the value of a parameter of type T.
-template <class T>
-struct OwnerOf {
-  using type = std::remove_cvref_t<T>;
-};
-#define RL_OWNER(T, Owner)             \
-  template <>                          \
-  struct OwnerOf<T> {                  \
-    using type = Owner;                \
-  };                                   \
-  template <>                          \
-  struct OwnerOf<std::optional<T>> {   \
-    using type = std::optional<Owner>; \
-  };
-RL_OWNER(TensorList, std::vector<Tensor>)
-RL_OWNER(IntArrayRef, DimVector)
-RL_OWNER(ArrayRef<double>, std::vector<double>)
-RL_OWNER(ArrayRef<Scalar>, std::vector<Scalar>)
-RL_OWNER(std::string_view, std::string)
-#undef RL_OWNER
-template <>
-struct OwnerOf<OptionalIntArrayRef> {
-  using type = std::optional<DimVector>;
-};
-// A copy that shape functions may change.
-template <class T>
-typename OwnerOf<T>::type owning_copy(const T& value) {
-  using Owner = typename OwnerOf<T>::type;
-  if constexpr (std::is_constructible_v<Owner, const T&>) {
-    return Owner(value);
-  } else {
-    return value.vec();
-  }
-}
 
 using Addresses = std::vector<const Tensor*>;
 
@@ -220,22 +187,26 @@ inline void add_edges(Node& node, TensorList list) {
     node.add_edge(t);
   }
 }
+// A node with an edge for each of these.
+template <class... T>
+Ref<Node> make_node(const NodeDescriptor& descriptor, const T&... tensors) {
+  Ref<Node> node = Ref<Node>::steal(new Node(&descriptor));
+  (add_edges(*node, tensors), ...);
+  return node;
+}
 // What an in-place op is about to overwrite, for its derivative.
 inline Tensor value_before(const Tensor& self) {
   return RL_UNLIKELY(forward::active()) ? forward::clone_with_tangents(self) : self.clone();
 }
 inline bool needs_grad(TensorList list) { return any_requires_grad(list); }
+template <class... T>
+bool any_needs_grad(const T&... tensors) {
+  return (needs_grad(tensors) || ...);
+}
 inline void set_history(const std::vector<Tensor>& list, const Ref<Node>& node) {
   for (const Tensor& t : list) {
     set_history(t, node);
   }
-}
-// out= where an argument or the output has a tangent.
-template <class... T>
-void check_out_tangents(const char* op, const T&... tensors) {
-  RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !forward::has_tangent(tensors...),
-                           "Trying to use forward AD with ", op,
-                           "_out that does not support it because it is an out= function");
 }
 inline void count_write(const Tensor& t) {
   if (t.defined()) {
@@ -248,43 +219,24 @@ inline void count_write(TensorList list) {
   }
 }
 
-// ---- boxed forms ----
-
-template <class R>
-constexpr bool is_tuple = false;
+inline bool has_tangent(const Tensor& t) { return forward::has_tangent(t); }
+inline bool has_tangent(MaybeUndefined t) { return forward::has_tangent(t.tensor); }
+inline bool has_tangent(TensorList list) { return forward::has_tangent(list); }
+inline bool has_tangent(const std::vector<std::optional<Tensor>>&) { return false; }
+// Who takes a call of an out= form in the place of its kernel, or null; RuntimeError where autograd
+// or forward mode would have to see it.
 template <class... T>
-constexpr bool is_tuple<std::tuple<T...>> = true;
-
-// Unboxes the arguments of `f`, calls it and boxes what it returns; of a form that writes into its
-// first arguments that is those.
-template <class R, class... P>
-std::vector<Value> call_boxed(R (*f)(P...), const std::vector<Value>& a) {
-  return [&]<size_t... I>(std::index_sequence<I...>) -> std::vector<Value> {
-    if constexpr (std::is_void_v<R>) {
-      f(a[I].template get<typename OwnerOf<P>::type>()...);
-      return {};
-    } else if constexpr (std::is_same_v<R, Tensor&>) {
-      f(a[I].template get<typename OwnerOf<P>::type>()...);
-      return {a[0]};
-    } else if constexpr (is_tuple<R>) {
-      if constexpr (std::is_reference_v<std::tuple_element_t<0, R>>) {
-        f(a[I].template get<typename OwnerOf<P>::type>()...);
-        return {a.begin(), a.begin() + std::tuple_size_v<R>};
-      } else {
-        return box_results(f(a[I].template get<typename OwnerOf<P>::type>()...));
-      }
-    } else {
-      return box_results(f(a[I].template get<typename OwnerOf<P>::type>()...));
-    }
-  }(std::index_sequence_for<P...>());
-}
-template <auto f>
-std::vector<Value> boxed(const std::vector<Value>& arguments) {
-  return call_boxed(f, arguments);
-}
-template <auto f>
-std::vector<Value> run_boxed(const OpFunction&, const std::vector<Value>& arguments) {
-  return call_boxed(f, arguments);
+[[gnu::noinline]] Dispatch handler_of_out(const OpFunction& function, const char* op,
+                                          bool wants_grad, const T&... tensors) {
+  const Asks asked = asks_of_call(tensors...);
+  if (const Dispatch by = interceptor_if_asked(function, asked, tensors...)) {
+    return by;
+  }
+  check_out_grad(op, tls.grad_mode && wants_grad);
+  RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !(has_tangent(tensors) || ...),
+                           "Trying to use forward AD with ", op,
+                           "_out that does not support it because it is an out= function");
+  return asks_handler_below(asked, tensors...) ? dispatch_lower_out : nullptr;
 }
 
 }  // namespace rushlight

@@ -153,8 +153,99 @@ bool is_tuple_of_indices(PyObject* index) {
   return false;
 }
 
-// The sizes of a tensor while an index is read: only lengths are needed. In a trace bounds stay as
+// An index while it is read: only the lengths of the tensor are needed. In a trace bounds stay as
 // they are written, for the program may run with other sizes.
+struct Reading {
+  const Tensor& self;
+  Index& out;
+  int64_t specified = 0;  // dimensions of self that items stand for
+  int64_t from = 0;       // dimension of self
+  int64_t to = 0;         // dimension of the result so far
+
+  int64_t size(int64_t dim) const { return self.sizes()[static_cast<size_t>(dim)]; }
+
+  void select(int64_t place) {
+    const int64_t size = this->size(from);
+    RL_CHECK_INDEX(place >= -size && place < size, "index ", place,
+                   " is out of bounds for dimension ", from, " with size ", size);
+    const bool counts_back = place < 0 && current_trace == nullptr;
+    out.add({Step::Kind::Select, to, counts_back ? place + size : place, 0, 1});
+    from++;
+  }
+
+  void slice(PyObject* bounds) {
+    const int64_t size = this->size(from);
+    Py_ssize_t start, stop, step;
+    check(PySlice_Unpack(bounds, &start, &stop, &step));
+    RL_CHECK_VALUE(step > 0, "step must be greater than zero: slice step must be positive");
+    if (current_trace == nullptr) {
+      PySlice_AdjustIndices(size, &start, &stop, step);
+    }
+    const bool is_all = stop == (current_trace == nullptr ? size : PY_SSIZE_T_MAX);
+    if (start != 0 || !is_all || step != 1) {
+      out.add({Step::Kind::Slice, to, start, stop, step});
+    }
+    from++;
+    to++;
+  }
+
+  void unsqueeze() {
+    out.add({Step::Kind::Unsqueeze, to, 0, 0, 1});
+    to++;
+  }
+
+  void skip() {
+    from += self.dim() - specified;
+    to += self.dim() - specified;
+    specified = self.dim();  // a second ellipsis stands for nothing
+  }
+
+  // A new dimension of one element, of which those that `picked` says are taken.
+  void pick(Tensor picked) {
+    out.tensors.push_back({to, 1, std::move(picked)});
+    unsqueeze();
+  }
+
+  void pick_if(bool taken) {
+    Tensor picked = make_empty({taken ? 1 : 0}, kInt64, self.device());
+    if (taken) {
+      fill_raw(picked, Scalar(int64_t{0}));
+    }
+    pick(std::move(picked));
+  }
+
+  void gather(const Tensor& index, int64_t dims) {
+    if (dims == 0) {  // a 0-d mask works as a bool does
+      return pick(rushlight::reshape(index, {1}));
+    }
+    for (int64_t d = 0; d < dims && index.dtype() == kBool; d++) {
+      RL_CHECK_INDEX(index.sizes()[static_cast<size_t>(d)] == size(from + d),
+                     "The shape of the mask ", index.sizes(), " does not match dimension ",
+                     from + d, " of the indexed tensor, whose shape is ", self.sizes());
+    }
+    out.tensors.push_back({to, dims, index});
+    from += dims;
+    to += dims;
+  }
+
+  void read(const Item& item) {
+    switch (item.kind) {
+      case Item::Kind::Int:
+        return select(item.value);
+      case Item::Kind::Slice:
+        return slice(item.object);
+      case Item::Kind::None:
+        return unsqueeze();
+      case Item::Kind::Ellipsis:
+        return skip();
+      case Item::Kind::Bool:
+        return pick_if(item.value != 0);
+      case Item::Kind::Tensor:
+        return gather(item.tensor, dims_covered(item));
+    }
+  }
+};
+
 void read_index(const Tensor& self, PyObject* index, Index& out) {
   Object held;
   if (!PyTuple_Check(index) && is_tuple_of_indices(index)) {
@@ -172,90 +263,19 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
   Item short_list[few];
   std::vector<Item> long_list(static_cast<size_t>(n > few ? n : 0));
   Item* items = n > few ? long_list.data() : short_list;
-  int64_t specified = 0;
+  Reading reading{self, out};
   for (Py_ssize_t i = 0; i < n; i++) {
     items[i] = read_item(objects[i]);
-    specified += dims_covered(items[i]);
+    reading.specified += dims_covered(items[i]);
   }
+  const int64_t specified = reading.specified;
   RL_CHECK_INDEX(
       specified <= self.dim() || self.dim() != 0 || items[0].kind != Item::Kind::Int || n != 1,
       "invalid index of a 0-dim tensor, which has no dimension to index. tensor.item() gives its "
       "number");
   RL_CHECK_INDEX(specified <= self.dim(), "too many indices for tensor of dimension ", self.dim());
-
-  int64_t from = 0;  // dimension of self
-  int64_t to = 0;    // dimension of the result so far
   for (Py_ssize_t i = 0; i < n; i++) {
-    const Item& item = items[i];
-    switch (item.kind) {
-      case Item::Kind::Int: {
-        const int64_t size = self.sizes()[static_cast<size_t>(from)];
-        RL_CHECK_INDEX(item.value >= -size && item.value < size, "index ", item.value,
-                       " is out of bounds for dimension ", from, " with size ", size);
-        const bool counts_back = item.value < 0 && current_trace == nullptr;
-        out.add({Step::Kind::Select, to, counts_back ? item.value + size : item.value, 0, 1});
-        from++;
-        break;
-      }
-      case Item::Kind::Slice: {
-        const int64_t size = self.sizes()[static_cast<size_t>(from)];
-        Py_ssize_t start, stop, step;
-        check(PySlice_Unpack(item.object, &start, &stop, &step));
-        RL_CHECK_VALUE(step > 0, "step must be greater than zero: slice step must be positive");
-        if (current_trace == nullptr) {
-          PySlice_AdjustIndices(size, &start, &stop, step);
-        }
-        const bool is_all = stop == (current_trace == nullptr ? size : PY_SSIZE_T_MAX);
-        if (start != 0 || !is_all || step != 1) {
-          out.add({Step::Kind::Slice, to, start, stop, step});
-        }
-        from++;
-        to++;
-        break;
-      }
-      case Item::Kind::None:
-        out.add({Step::Kind::Unsqueeze, to, 0, 0, 1});
-        to++;
-        break;
-      case Item::Kind::Ellipsis:
-        from += self.dim() - specified;
-        to += self.dim() - specified;
-        specified = self.dim();  // a second ellipsis stands for nothing
-        break;
-      case Item::Kind::Bool: {
-        // A new dimension of one element, taken or not.
-        out.add({Step::Kind::Unsqueeze, to, 0, 0, 1});
-        Tensor picked = make_empty({item.value != 0 ? 1 : 0}, kInt64, self.device());
-        if (item.value != 0) {
-          fill_raw(picked, Scalar(int64_t{0}));
-        }
-        out.tensors.push_back({to, 1, std::move(picked)});
-        to++;
-        break;
-      }
-      case Item::Kind::Tensor: {
-        const int64_t k = dims_covered(item);
-        if (k == 0) {  // a 0-d mask works as a bool does
-          out.add({Step::Kind::Unsqueeze, to, 0, 0, 1});
-          out.tensors.push_back({to, 1, rushlight::reshape(item.tensor, {1})});
-          to++;
-          break;
-        }
-        if (item.tensor.dtype() == kBool) {
-          for (int64_t d = 0; d < k; d++) {
-            const int64_t have = self.sizes()[static_cast<size_t>(from + d)];
-            RL_CHECK_INDEX(item.tensor.sizes()[static_cast<size_t>(d)] == have,
-                           "The shape of the mask ", item.tensor.sizes(),
-                           " does not match dimension ", from + d,
-                           " of the indexed tensor, whose shape is ", self.sizes());
-          }
-        }
-        out.tensors.push_back({to, k, item.tensor});
-        from += k;
-        to += k;
-        break;
-      }
-    }
+    reading.read(items[i]);
   }
 }
 

@@ -224,25 +224,40 @@ int min_positional(const Signature& s, Form form) {
   return n;
 }
 
-// Binds a call to a signature. `why`, when not null, gets the error.
-bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
-  const auto fail = [&](auto&&... parts) {
-    if (why != nullptr) {
-      *why = str(parts...);
-    }
-    return false;
-  };
-  for (int i = 0; i < s.count; i++) {
-    b.slots[i] = nullptr;
+// Says `why`, where somebody asks.
+template <class... T>
+bool fail(std::string* why, const T&... parts) {
+  if (why != nullptr) {
+    *why = str(parts...);
   }
+  return false;
+}
+bool fail_refused(std::string* why, const Call& call, const Param& param, PyObject* o,
+                  Py_ssize_t place, Py_ssize_t refused) {
+  return why != nullptr ? fail(why, refusal(call, param, o, place, refused)) : false;
+}
+
+bool fail_too_many(const Signature& s, const Call& call, std::string* why) {
   const bool bound = is_method(call.form);
-  if (bound) {
-    b.slots[s.self] = call.self;
+  const int most = max_positional(s, call.form);
+  int least = 0;
+  for (int i = 0; i < s.count; i++) {
+    const Param& param = s.params[i];
+    least += param.shown == nullptr && !param.keyword_only && !param.out && !(bound && i == s.self);
   }
-  // Positional arguments.
+  const char* were = call.nargs == 1 ? " was given" : " were given";
+  if (least == most) {
+    return fail(why, call.name(), "() takes ", most, " positional argument", most == 1 ? "" : "s",
+                " but ", static_cast<int64_t>(call.nargs), were);
+  }
+  return fail(why, call.name(), "() takes from ", least, " to ", most, " positional arguments but ",
+              static_cast<int64_t>(call.nargs), were);
+}
+
+bool bind_positional(const Signature& s, const Call& call, Binding& b, std::string* why) {
+  const bool bound = is_method(call.form);
   Py_ssize_t a = 0;
-  int p = 0;
-  for (; p < s.count && a < call.nargs; p++) {
+  for (int p = 0; p < s.count && a < call.nargs; p++) {
     const Param& param = s.params[p];
     if (bound && p == s.self) {
       continue;
@@ -259,7 +274,7 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
       const Items rest = {const_cast<PyObject**>(call.args + a), call.nargs - a};
       refused = first_not_accepted(rest, tensors ? takes_tensor : takes_int);
       if (refused >= 0) {
-        return fail(call.name(), "(): argument '", shown_name(param), "' must be ",
+        return fail(why, call.name(), "(): argument '", shown_name(param), "' must be ",
                     kind_text(param.kind), ", but found element of type ",
                     type_name(rest.data[refused]), " at pos ", refused);
       }
@@ -270,54 +285,49 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
       continue;
     }
     if (!accepts(param, o, refused)) {
-      return why != nullptr ? fail(refusal(call, param, o, a + 1, refused)) : false;
+      return fail_refused(why, call, param, o, a + 1, refused);
     }
     b.slots[p] = o;
     a++;
   }
-  if (a < call.nargs) {
-    const int most = max_positional(s, call.form);
-    int least = 0;
+  return a == call.nargs || fail_too_many(s, call, why);
+}
+
+// The parameter that a keyword means; -1: none.
+int parameter_named(const Signature& s, const Call& call, std::string_view name) {
+  for (const bool exactly : {true, false}) {
     for (int i = 0; i < s.count; i++) {
       const Param& param = s.params[i];
-      least +=
-          param.shown == nullptr && !param.keyword_only && !param.out && !(bound && i == s.self);
+      if (is_visible(param, call.form) && !(is_method(call.form) && i == s.self) &&
+          (exactly ? shown_name(param) == name : is_called(param, name))) {
+        return i;
+      }
     }
-    const char* were = call.nargs == 1 ? " was given" : " were given";
-    if (least == most) {
-      return fail(call.name(), "() takes ", most, " positional argument", most == 1 ? "" : "s",
-                  " but ", static_cast<int64_t>(call.nargs), were);
-    }
-    return fail(call.name(), "() takes from ", least, " to ", most, " positional arguments but ",
-                static_cast<int64_t>(call.nargs), were);
   }
-  // Named ones.
+  return -1;
+}
+
+bool bind_named(const Signature& s, const Call& call, Binding& b, std::string* why) {
   for (Py_ssize_t k = 0; k < call.keyword_count(); k++) {
     const std::string_view name = keyword(PyTuple_GET_ITEM(call.kwnames, k));
     PyObject* o = call.args[call.nargs + k];
-    int found = -1;
-    for (const bool exactly : {true, false}) {
-      for (int i = 0; i < s.count && found < 0; i++) {
-        const Param& param = s.params[i];
-        if (is_visible(param, call.form) && !(bound && i == s.self) &&
-            (exactly ? shown_name(param) == name : is_called(param, name))) {
-          found = i;
-        }
-      }
-    }
+    const int found = parameter_named(s, call, name);
     if (found < 0) {
-      return fail(call.name(), "() got an unexpected keyword argument '", name, "'");
+      return fail(why, call.name(), "() got an unexpected keyword argument '", name, "'");
     }
     if (b.slots[found] != nullptr) {
-      return fail(call.name(), "() got multiple values for argument '", name, "'");
+      return fail(why, call.name(), "() got multiple values for argument '", name, "'");
     }
     Py_ssize_t refused = -1;
     if (!accepts(s.params[found], o, refused)) {
-      return why != nullptr ? fail(refusal(call, s.params[found], o, 0, refused)) : false;
+      return fail_refused(why, call, s.params[found], o, 0, refused);
     }
     b.slots[found] = o;
   }
-  // Required ones.
+  return true;
+}
+
+bool has_required(const Signature& s, const Call& call, Binding& b, std::string* why) {
   for (int i = 0; i < s.count; i++) {
     if (b.slots[i] != nullptr || s.params[i].shown != nullptr || s.params[i].out) {
       continue;
@@ -340,6 +350,18 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     return false;
   }
   return true;
+}
+
+// Binds a call to a signature. `why`, when not null, gets the error.
+bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
+  for (int i = 0; i < s.count; i++) {
+    b.slots[i] = nullptr;
+  }
+  if (is_method(call.form)) {
+    b.slots[s.self] = call.self;
+  }
+  return bind_positional(s, call, b, why) && bind_named(s, call, b, why) &&
+         has_required(s, call, b, why);
 }
 
 // ---- the final error ----

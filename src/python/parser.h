@@ -56,17 +56,17 @@ constexpr bool is_inplace(Form f) { return f == InplaceForm || f == InplaceFunct
 inline constexpr int max_params = 24;
 
 struct ParamList {
+  constexpr ParamList(const Param* list, size_t n)
+      : params(list), count(n <= max_params ? static_cast<uint8_t>(n) : throw "too many") {}
   template <size_t n>
-  constexpr ParamList(const Param (&list)[n]) : params(list), count(n) {
-    static_assert(n <= max_params);
-  }
+  constexpr ParamList(const Param (&list)[n]) : ParamList(list, n) {}
   const Param* params;
   uint8_t count;
 };
 struct Signature : ParamList {
   uint8_t forms;            // a set of Form
   int8_t self;              // index of the parameter that a method is called on; -1: none
-  bool varargs;             // the last positional parameter takes `view(2, 3)`, `block_diag(a, b)`
+  bool varargs = false;     // the last positional parameter takes `view(2, 3)`, `block_diag(a, b)`
   bool deprecated = false;  // taken with a warning, and not listed in errors
 };
 

@@ -62,7 +62,7 @@ Value some_value(const ArgInfo& a) {
 
 // 0 where each call throws what names the argument.
 int try_function(const OpInfo& op) {
-  const ArrayRef<ArgInfo> arguments = op.function->arguments;
+  const ArrayRef<ArgInfo> arguments = op.function->arguments();
   int bad = 0;
   for (size_t missing = 0; missing < arguments.size() && bad == 0; missing++) {
     if (!must_be_defined(arguments[missing])) {

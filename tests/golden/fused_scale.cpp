@@ -189,24 +189,43 @@ namespace rushlight::cuda {
 // ======== src/registry.cpp
 // Generated from the op table by `python -m gen`. Do not edit.
 
-#include <rushlight/mode.h>
+#include "core/registry_rows.h"
 
 namespace rushlight {
 
-extern const OpInfo overloads_fused_scale_functional_0[];
-extern const OpInfo overloads_fused_scale_inplace_0[];
-extern const OpInfo overloads_fused_scale_out_0[];
+namespace rows {
+constexpr ArgInfo arguments[] = {
+  {"out"}, {"self"}, {"other", {.number = true}}, {"alpha", {.base = Scalar}, integer(1), true}, {"self"},
+  {"other"}, {"alpha", {.base = Scalar}, integer(1), true},
+  {"out", {.written = true, .alias = 'a'}, {}, true}, {"self"}, {"other", {.base = Scalar}},
+  {"alpha", {.base = Scalar}, integer(1), true}, {"out", {.written = true, .alias = 'a'}, {}, true},
+  {"self", {.written = true, .alias = 'a'}}, {"other", {.number = true}},
+  {"alpha", {.base = Scalar}, integer(1), true}, {"self", {.written = true, .alias = 'a'}}, {"other"},
+  {"alpha", {.base = Scalar}, integer(1), true}, {"self", {.written = true, .alias = 'a'}},
+  {"other", {.base = Scalar}}, {"alpha", {.base = Scalar}, integer(1), true},
+};
+constexpr ResultInfo results[] = {{""}, {"", {.written = true, .alias = 'a'}}};
+constexpr int8_t places[] = {1, 2, 3, 0, 0, 1, 2};
+}  // namespace rows
+using namespace rows;
+
+RL_OVERLOADS(fused_scale_functional_0) = {
+    {"aten", "fused_scale", "Tensor", {arguments + 4, 3}, {results + 0, 1}, &function_fused_scale_functional_0, {arguments + 1, 3}, places + 4, 0x30000u},
+    {"aten", "fused_scale", "Scalar", {arguments + 8, 3}, {results + 0, 1}, &function_fused_scale_functional_0, {arguments + 1, 3}, places + 4, 0x30000u}};
+RL_OVERLOADS(fused_scale_inplace_0) = {
+    {"aten", "fused_scale_", "Tensor", {arguments + 15, 3}, {results + 1, 1}, &function_fused_scale_inplace_0, {arguments + 12, 3}, places + 4, 0x30040u},
+    {"aten", "fused_scale_", "Scalar", {arguments + 18, 3}, {results + 1, 1}, &function_fused_scale_inplace_0, {arguments + 12, 3}, places + 4, 0x30040u}};
+RL_OVERLOADS(fused_scale_out_0) = {
+    {"aten", "fused_scale", "Tensor_out", {arguments + 4, 4}, {results + 1, 1}, &function_fused_scale_out_0, {arguments + 0, 4}, places + 0, 0x34000u},
+    {"aten", "fused_scale", "Scalar_out", {arguments + 8, 4}, {results + 1, 1}, &function_fused_scale_out_0, {arguments + 0, 4}, places + 0, 0x34000u}};
 
 ArrayRef<const OpInfo*> all_ops() {
-  static constexpr const OpInfo* rows[] = {
-      overloads_fused_scale_functional_0 + 0,
-      overloads_fused_scale_functional_0 + 1,
-      overloads_fused_scale_out_0 + 0,
-      overloads_fused_scale_out_0 + 1,
-      overloads_fused_scale_inplace_0 + 0,
+  static constexpr const OpInfo* all[] = {
+      overloads_fused_scale_functional_0 + 0, overloads_fused_scale_functional_0 + 1,
+      overloads_fused_scale_out_0 + 0, overloads_fused_scale_out_0 + 1, overloads_fused_scale_inplace_0 + 0,
       overloads_fused_scale_inplace_0 + 1,
   };
-  return rows;
+  return all;
 }
 
 }  // namespace rushlight
@@ -261,9 +280,8 @@ namespace rushlight {
 namespace {
 
 void backward_fused_scale(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out) {
-  [[maybe_unused]] const Tensor& grad = grads[0];
-  const size_t edge_self = 0;
-  const size_t edge_other = 1;
+  const Tensor& grad = grads[0];
+  enum : size_t { edge_self, edge_other };
   if (node.wants(edge_self)) {
     const Tensor other = node.saved(1);
     const auto alpha = node.value(0).get<Scalar>();
@@ -276,6 +294,15 @@ void backward_fused_scale(Node& node, [[maybe_unused]] const Tensor* grads, Tens
   }
 }
 const NodeDescriptor descriptor_fused_scale = {"FusedScaleBackward0", backward_fused_scale, false, "self other", "alpha"};
+Ref<Node> record_fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha, bool writes) {
+  Ref<Node> node = make_node(descriptor_fused_scale, self, other);
+  const bool want_other = needs_grad(other);
+  const bool want_self = needs_grad(self);
+  node->save(want_other ? (writes ? value_before(self) : self) : Tensor());
+  node->save(want_self ? other : Tensor());
+  node->keep(alpha);
+  return node;
+}
 
 Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha, const Tensor* given, bool resize) {
   const Tensor fresh;
@@ -292,170 +319,48 @@ Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& al
 
 }  // namespace
 
-constexpr ArgInfo list_0[] = {
-  {"self", {.base = BaseType::Tensor}, {}, false},
-  {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
-  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
-};
-constexpr ArgInfo list_1[] = {
-  {"self", {.base = BaseType::Tensor}, {}, false},
-  {"other", {.base = BaseType::Tensor}, {}, false},
-  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
-};
-constexpr ResultInfo list_2[] = {
-  {"", {.base = BaseType::Tensor}},
-};
-constexpr int8_t list_3[] = {
-  0,
-  1,
-  2,
-};
-constexpr ArgInfo list_4[] = {
-  {"self", {.base = BaseType::Tensor}, {}, false},
-  {"other", {.base = BaseType::Scalar}, {}, false},
-  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
-};
-extern const OpFunction function_fused_scale_functional_0;
-extern const OpInfo overloads_fused_scale_functional_0[];
-constexpr OpInfo overloads_fused_scale_functional_0[] = {
-    {"aten", "fused_scale", "Tensor", list_1, list_2, &function_fused_scale_functional_0, list_3, 0x30000u},
-    {"aten", "fused_scale", "Scalar", list_4, list_2, &function_fused_scale_functional_0, list_3, 0x30000u},
-};
-constexpr batching::Rule rules_fused_scale_functional_0[] = {
-  {batching::Kind::Aligned, 3u},
-};
-const OpFunction function_fused_scale_functional_0 = {
-    run_boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, list_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, {boxed<forward::fused_scale_functional_0>, 3u}, nullptr, nullptr, false
+RL_OP_FUNCTION(fused_scale_functional_0, 2) = {
+  .run = run_boxed<Tensor(const Tensor&, const Tensor&, const Scalar&), fused_scale>,
+  .overloads = overloads_fused_scale_functional_0, .batch = only_rule<batching::Kind::Aligned, 3u>,
+  .tangent = {boxed<forward::fused_scale_functional_0>, 3u},
 };
 Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(self, other);
-  if (RL_UNLIKELY(asked > ask::grad)) {
-    if (const Dispatch by = interceptor(function_fused_scale_functional_0, asked, self, other)) {
-      return dispatch_boxed<Tensor>(by, function_fused_scale_functional_0, self, other, alpha);
-    }
+  if (const Dispatch by = interceptor_if_asked(function_fused_scale_functional_0, asked, self, other)) {
+    return dispatch_boxed<Tensor>(by, function_fused_scale_functional_0, self, other, alpha);
   }
-  Ref<Node> node;
-  if (may_record_grad(asked) && (needs_grad(self) || needs_grad(other))) {
-    node = Ref<Node>::steal(new Node(&descriptor_fused_scale));
-    [[maybe_unused]] const bool want_self = needs_grad(self);
-    [[maybe_unused]] const bool want_other = needs_grad(other);
-    add_edges(*node, self);
-    add_edges(*node, other);
-    node->save(want_other ? self : Tensor());
-    node->save(want_self ? other : Tensor());
-    node->keep(alpha);
-  }
-  Tensor made_ = RL_LIKELY(!asks_handler_below(asked, self, other)) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, function_fused_scale_functional_0, self, other, alpha);
-  if (node) {
-    const auto& result = made_;
-    set_history(result, node);
-  }
-  return made_;
+  const Ref<Node> node = may_record_grad(asked) && any_needs_grad(self, other) ? record_fused_scale(self, other, alpha, false) : Ref<Node>();
+  Tensor result = RL_LIKELY(!asks_handler_below(asked, self, other)) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, function_fused_scale_functional_0, self, other, alpha);
+  if (node) { set_history(result, node); }
+  return result;
 }
 
-constexpr ArgInfo list_5[] = {
-  {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
-  {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
-  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
-};
-constexpr ArgInfo list_6[] = {
-  {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
-  {"other", {.base = BaseType::Tensor}, {}, false},
-  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
-};
-constexpr ResultInfo list_7[] = {
-  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
-};
-constexpr ArgInfo list_8[] = {
-  {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
-  {"other", {.base = BaseType::Scalar}, {}, false},
-  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
-};
-extern const OpFunction function_fused_scale_inplace_0;
-extern const OpInfo overloads_fused_scale_inplace_0[];
-constexpr OpInfo overloads_fused_scale_inplace_0[] = {
-    {"aten", "fused_scale_", "Tensor", list_6, list_7, &function_fused_scale_inplace_0, list_3, 0x30040u},
-    {"aten", "fused_scale_", "Scalar", list_8, list_7, &function_fused_scale_inplace_0, list_3, 0x30040u},
-};
-const OpFunction function_fused_scale_inplace_0 = {
-    run_boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, list_5, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, {boxed<forward::fused_scale_inplace_0>, 3u}, nullptr, nullptr, false
+RL_OP_FUNCTION(fused_scale_inplace_0, 2) = {
+  .run = run_boxed<Tensor&(const Tensor&, const Tensor&, const Scalar&), fused_scale_>,
+  .overloads = overloads_fused_scale_inplace_0, .functional = &function_fused_scale_functional_0,
+  .tangent = {boxed<forward::fused_scale_inplace_0>, 3u},
 };
 Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(self, other);
-  if (RL_UNLIKELY(asked > ask::grad)) {
-    if (const Dispatch by = interceptor(function_fused_scale_inplace_0, asked, self, other)) {
-      dispatch_boxed<void>(by, function_fused_scale_inplace_0, self, other, alpha);
-      return const_cast<Tensor&>(self);
-    }
+  if (const Dispatch by = interceptor_if_asked(function_fused_scale_inplace_0, asked, self, other)) {
+    return dispatch_boxed<Tensor&>(by, function_fused_scale_inplace_0, self, other, alpha);
   }
-  const bool record = may_record_grad(asked) && (needs_grad(self) || needs_grad(other));
+  const bool record = may_record_grad(asked) && any_needs_grad(self, other);
   check_inplace("fused_scale_", self, record);
-  Ref<Node> node;
-  if (record) {
-    node = Ref<Node>::steal(new Node(&descriptor_fused_scale));
-    [[maybe_unused]] const bool want_self = needs_grad(self);
-    [[maybe_unused]] const bool want_other = needs_grad(other);
-    add_edges(*node, self);
-    add_edges(*node, other);
-    node->save(want_other ? value_before(self) : Tensor());
-    node->save(want_self ? other : Tensor());
-    node->keep(alpha);
-  }
-  RL_LIKELY(!asks_handler_below(asked, self, other)) ? static_cast<void>(run_fused_scale(self, other, alpha, &self, false)) : dispatch_boxed<void>(dispatch_lower, function_fused_scale_inplace_0, self, other, alpha);
+  const Ref<Node> node = record ? record_fused_scale(self, other, alpha, true) : Ref<Node>();
+  RL_LIKELY(!asks_handler_below(asked, self, other)) ? static_cast<void>(run_fused_scale(self, other, alpha, &self, false)) : static_cast<void>(dispatch_boxed<Tensor&>(dispatch_lower, function_fused_scale_inplace_0, self, other, alpha));
   count_write(self);
-  if (node) {
-    rebase_history(self, node);
-  }
+  if (node) { rebase_history(self, node); }
   return const_cast<Tensor&>(self);
 }
 
-constexpr ArgInfo list_9[] = {
-  {"out", {.base = BaseType::Tensor}, {}, false},
-  {"self", {.base = BaseType::Tensor}, {}, false},
-  {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
-  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
-};
-constexpr ArgInfo list_10[] = {
-  {"self", {.base = BaseType::Tensor}, {}, false},
-  {"other", {.base = BaseType::Tensor}, {}, false},
-  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
-  {"out", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, true},
-};
-constexpr int8_t list_11[] = {
-  1,
-  2,
-  3,
-  0,
-};
-constexpr ArgInfo list_12[] = {
-  {"self", {.base = BaseType::Tensor}, {}, false},
-  {"other", {.base = BaseType::Scalar}, {}, false},
-  {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
-  {"out", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, true},
-};
-extern const OpFunction function_fused_scale_out_0;
-extern const OpInfo overloads_fused_scale_out_0[];
-constexpr OpInfo overloads_fused_scale_out_0[] = {
-    {"aten", "fused_scale", "Tensor_out", list_10, list_7, &function_fused_scale_out_0, list_11, 0x34000u},
-    {"aten", "fused_scale", "Scalar_out", list_12, list_7, &function_fused_scale_out_0, list_11, 0x34000u},
-};
-const OpFunction function_fused_scale_out_0 = {
-    run_boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, list_9, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, {}, nullptr, nullptr, false
+RL_OP_FUNCTION(fused_scale_out_0, 2) = {
+  .run = run_boxed<Tensor&(const Tensor&, const Tensor&, const Tensor&, const Scalar&), fused_scale_out>,
+  .overloads = overloads_fused_scale_out_0, .functional = &function_fused_scale_functional_0,
 };
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  const Asks asked = asks_of_call(out, self, other);
-  if (RL_UNLIKELY(asked > ask::grad)) {
-    if (const Dispatch by = interceptor(function_fused_scale_out_0, asked, out, self, other)) {
-      dispatch_boxed<void>(by, function_fused_scale_out_0, out, self, other, alpha);
-      return const_cast<Tensor&>(out);
-    }
-  }
-  check_out_grad("fused_scale", tls.grad_mode && (needs_grad(self) || needs_grad(other) || needs_grad(out)));
-  check_out_tangents("fused_scale", self, other, out);
-  if (RL_UNLIKELY(asks_handler_below(asked, out, self, other))) {
-    dispatch_boxed<void>(dispatch_lower, function_fused_scale_out_0, out, self, other, alpha);
-    count_write(out);
-    return const_cast<Tensor&>(out);
+  if (const Dispatch by = handler_of_out(function_fused_scale_out_0, "fused_scale", any_needs_grad(self, other, out), out, self, other)) {
+    return dispatch_boxed<Tensor&>(by, function_fused_scale_out_0, out, self, other, alpha);
   }
   run_fused_scale(self, other, alpha, &out, true);
   count_write(out);
@@ -536,36 +441,26 @@ namespace rushlight::python {
 
 namespace {
 
-// ---- fused_scale ----
-
-constexpr Param fused_scale_params_0[] = {
-    {"self", Kind::Tensor, false, false, false, nullptr},
-    {"other", Kind::TensorOrNumber, false, false, false, nullptr},
-    {"alpha", Kind::Scalar, false, true, false, "1"},
-    {"out", Kind::Tensor, true, true, true, "None"},
+constexpr Param params[] = {
+  {"self", Kind::Tensor}, {"other", Kind::TensorOrNumber}, {"alpha", Kind::Scalar, false, true, false, "1"},
+  {"out", Kind::Tensor, true, true, true, "None"},
 };
 constexpr Signature fused_scale_signatures[] = {
-    {fused_scale_params_0, FunctionForm | MethodForm | InplaceForm, 0, false, false},
+  {{params + 0, 4}, FunctionForm | MethodForm | InplaceForm, 0},
 };
 PyObject* fused_scale_run([[maybe_unused]] const Arguments& a) {
-  switch (a.signature()) {
-    case 0: {
-      const auto& self = a.tensor(0);
-      const auto& other = a.tensor_or_number(1);
-      const auto& alpha = a.scalar(2, 1);
-      if (a.inplace()) {
-        return finish_with(a, a.object(0), [&] { rushlight::fused_scale_(self, other, alpha); });
-      }
-      if (a.is_given(3)) {
-        return finish_out<1>(a, 3, "fused_scale", [&](const Tensor& out) { rushlight::fused_scale_out(out, self, other, alpha); });
-      }
-      return finish(a, [&] { return rushlight::fused_scale(self, other, alpha); });
-    }
+  const auto& self = a.tensor(0);
+  const auto& other = a.tensor_or_number(1);
+  const auto& alpha = a.scalar(2, 1);
+  if (a.inplace()) {
+    return finish_with(a, a.object(0), [&] { rushlight::fused_scale_(self, other, alpha); });
   }
-  Py_UNREACHABLE();
+  if (a.is_given(3)) {
+    return finish_out<1>(a, 3, "fused_scale", [&](const Tensor& out) { rushlight::fused_scale_out(out, self, other, alpha); });
+  }
+  return finish(a, [&] { return rushlight::fused_scale(self, other, alpha); });
 }
 constexpr Parser fused_scale_parser = {"fused_scale", fused_scale_signatures, 1, fused_scale_run, &ops_owner};
-
 Binding rows[] = {
     RL_BINDING(fused_scale_parser, FunctionForm, "fused_scale", nullptr, "fused_scale(input, other, *, alpha=1, out=None)\n--\n\nfused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nArgs:\n    input: the tensor to compute with.\n    other: the second operand; a Python number stands for a tensor without dimensions.\n    alpha: a factor of the second operand.\n    out: tensors to write the results into, which are resized and returned.\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other.\nSee also: Tensor.fused_scale, Tensor.fused_scale_."),
     RL_BINDING(fused_scale_parser, MethodForm, "fused_scale", nullptr, "fused_scale($self, other, *, alpha=1)\n--\n\nfused_scale(self, other: Tensor | Number, *, alpha: Number | Tensor = 1) -> Tensor\n\n\n\nArgs:\n    other: the second operand; a Python number stands for a tensor without dimensions.\n    alpha: a factor of the second operand.\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other.\nSee also: fused_scale, Tensor.fused_scale_.\n\nFor an example see `fused_scale`."),
