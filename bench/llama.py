@@ -88,7 +88,7 @@ def of_rushlight(path: str) -> tuple[Step, Callable[[], None]]:
     """A step, and what forgets all tokens."""
     rushlight.set_num_threads(1)
     net = Llama.load(path, max_len=256, cache_dtype=rushlight.float16)
-    return lambda tokens: int(net._take_in(tokens).argmax()), net.truncate
+    return lambda tokens: int(net.read(tokens).argmax()), net.truncate
 
 
 def of_llama_cpp(path: str) -> tuple[Step, Callable[[], None]]:
@@ -118,6 +118,24 @@ def measured(step: Step, reset: Callable[[], None], prompt: int, n: int) -> tupl
     return (middle - start) / prompt, (time.process_time() - middle) / n
 
 
+def side_by_side(path: str, texts: int, prompt: int, n: int, rounds: int, dtype: str) -> float:
+    """Seconds of the processor for a token of each of several texts, over their number."""
+    net = Llama.load(path, max_len=256, cache_dtype=getattr(rushlight, dtype), sequences=texts)
+    which = list(range(texts))
+    tokens = np.random.default_rng(1).integers(300, WORDS, (texts, prompt)).tolist()
+    least = float("inf")
+    for _ in range(rounds):
+        net.truncate()
+        for i in which:
+            net.read(tokens[i], i)
+        last = [1] * texts
+        start = time.process_time()
+        for _ in range(n):
+            last = [int(i) for i in net.step(last, which).argmax(-1)]
+        least = min(least, (time.process_time() - start) / n / texts)
+    return least
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", nargs="+", default=["Q4_0", "Q8_0"])
@@ -125,6 +143,8 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", help="where files stay; by default they go")
+    parser.add_argument("--texts", type=int, nargs="*", default=[], help="that are made together")
+    parser.add_argument("--caches", nargs="+", default=["float16"], help="types of keys and values")
     args = parser.parse_args()
     others = [of_llama_cpp] if importlib.util.find_spec("llama_cpp") else []
     with tempfile.TemporaryDirectory() as passing:
@@ -132,6 +152,12 @@ def main() -> None:
             path = os.path.join(args.folder or passing, f"llama-110m-{kind}.gguf")
             if not os.path.exists(path):
                 write(path, kind)
+            for dtype in args.caches if args.texts else ():
+                for texts in args.texts:
+                    took = side_by_side(path, texts, args.prompt, args.tokens, args.rounds, dtype)
+                    print(f"{kind} {dtype}, {texts} texts: {1 / took:.0f} made", flush=True)
+            if args.texts:
+                continue
             runs = {make.__name__[3:]: make(path) for make in (of_rushlight, *others)}
             found = {name: [measured(*run, args.prompt, args.tokens)] for name, run in runs.items()}
             for _ in range(args.rounds - 1):

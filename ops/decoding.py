@@ -32,13 +32,17 @@ op("_rotary(Tensor input, Tensor cos, Tensor sin, Tensor position, bool adjacent
    jvp={"input": "_rotary(input_t, cos, sin, position, adjacent)"},
    batch="slices: tables have no batch",
    doc="Rotary position embedding of rows (..., rows, width): row i is turned by the angles of "
-       "which row `position` + i of the tables (positions, angles) has cosines and sines. Pairs "
-       "are numbers side by side, or those of the two halves of what is turned; numbers beyond "
-       "two for each angle stay.")
+       "which row `position` + i of the tables (positions, angles) has cosines and sines; "
+       "`position` is a number, or one for each of the first dimension. Pairs are numbers side by "
+       "side, or those of the two halves of what is turned; numbers beyond two for each angle "
+       "stay.")
 op("_cached_attention(Tensor query, Tensor key, Tensor value, Tensor(a!) keys, Tensor(b!) values, "
    "Tensor(c!) length, float scale) -> Tensor",
    kernel=custom(), variants="function", grad="missing", own=True,
    batch="refused: a cache has one length for all slices",
-   doc="Appends keys and values (batch, heads, rows, width) to caches (batch, heads, positions, "
-       "width) of which `length` are filled, and attends to all positions up to each query's own. "
-       "Equal groups of heads of query share a head of the cache.")
+   doc="Appends keys and values (batch, heads, rows, width) to caches (sequences, heads, "
+       "positions, width) of which `length` are filled, and attends to all positions up to each "
+       "query's own. `length` is a number, one for each sequence, or (batch, 2): what is filled "
+       "of a sequence, and where in the caches it is. Equal groups of heads of query share a head "
+       "of the cache. Caches of int8 have codes and behind those of a row their scale, a float "
+       "in four bytes.")

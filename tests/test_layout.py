@@ -37,6 +37,7 @@ FLOORS = {
     "data": 5,
     "vision": 5,
     "serialize": 5,
+    "language": 5,
     "exported": 5,
     "script": 5,
     "distributed": 5,
@@ -88,6 +89,8 @@ PUBLIC_FLOORS = {
     "samplers": 5,
     "vision": 5,
     "serialize": 5,
+    "gguf": 5,
+    "language": 5,
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)

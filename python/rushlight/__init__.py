@@ -150,6 +150,7 @@ with lazy(__name__, _OF_KINDS, _is_shown):
         _functional_assert_scalar,
         _functional_sym_constrain_range,
         _functional_sym_constrain_range_for_size,
+        _has_compatible_shallow_copy_type,
         ops,
         sym_constrain_range as sym_constrain_range,
         sym_constrain_range_for_size as sym_constrain_range_for_size,

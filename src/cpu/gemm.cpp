@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include <rushlight/batch_invariant.h>
 #include "core/parallel.h"
 #include "cpu/candidates.h"
 #include "cpu/gemm_kernels.h"
@@ -427,6 +428,63 @@ constexpr Candidate<Gemm> candidates[] = {
     {"pairs", run_pairs}, {"oneDNN", run_onednn}, {"blocked", run_blocked},
 };
 
+// ---- any number of rows ----
+
+// c = alpha * sums + bias or beta * c, where the sums may stand in c itself.
+template <class T>
+void finish_sums(const Gemm& g, const Matrices& sums) {
+  const T alpha = g.alpha.as<T>();
+  const T beta = g.beta.as<T>();
+  Gemm of_sums = g;
+  of_sums.c = sums;
+  parallel_for(
+      0, g.batch * g.m, std::max<int64_t>(1, 16384 / g.n), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; row++) {
+          const int64_t i = row % g.m;
+          const T* const from = static_cast<const T*>(address(of_sums.c, of_sums, row / g.m, i, 0));
+          T* const to = static_cast<T*>(address(g.c, g, row / g.m, i, 0));
+          if (g.bias) {
+            const T* const bias = g.bias.at<T>(i, 0);
+            for (int64_t j = 0; j < g.n; j++) {
+              to[j] = alpha * from[j] + bias[j * g.bias.col];
+            }
+          } else if (beta == T(0)) {
+            for (int64_t j = 0; j < g.n; j++) {
+              to[j] = alpha * from[j];
+            }
+          } else {
+            for (int64_t j = 0; j < g.n; j++) {
+              to[j] = alpha * from[j] + beta * to[j];
+            }
+          }
+        }
+      });
+}
+
+// One way for any number of rows or columns: an element's terms are added up one by one, in steps
+// that the length of the sum alone gives, whatever tile the element lies in and whichever factor is
+// read in place. What else belongs to it follows when its sum is whole.
+void multiply_invariant(const Gemm& g) {
+  if (!contains(set_floats, g.dtype)) {  // these are rounded when their sums are whole anyway
+    multiply_blocked(g, blocked_kernels().has_pairs(g.dtype));
+    return;
+  }
+  Gemm sums = g;
+  sums.alpha = 1;
+  sums.beta = 0;
+  sums.bias = {};
+  const bool adds = !g.beta.equal(0);
+  const Scratch<char> apart(adds ? g.batch * g.m * g.n * itemsize(g.dtype) : 0);
+  if (adds) {
+    sums.c = {apart.data(), g.n, 1, g.m * g.n};
+    sums.c.outer = g.inner < g.batch ? g.inner * g.m * g.n : 0;
+  }
+  run_blocked(sums);
+  if (adds || g.bias || !g.alpha.equal(1)) {
+    g.dtype == kFloat32 ? finish_sums<float>(g, sums.c) : finish_sums<double>(g, sums.c);
+  }
+}
+
 // ---- long sums of small results ----
 
 // Parts of the sum over k that are computed apart and added in order; 1: none.
@@ -595,6 +653,10 @@ void gemm(const Gemm& problem) {
   }
   if (is_complex(g.dtype) && g.bias && g.bias.col == 0) {  // no one number is added to a row
     put_bias(g);
+  }
+  if (is_batch_invariant() && contains(set_floating, g.dtype)) {
+    multiply_invariant(g);
+    return;
   }
   const int64_t parts = choose_parts(g);
   if (parts > 1) {

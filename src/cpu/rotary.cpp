@@ -11,11 +11,18 @@ void _rotary(const Tensor& out, const Tensor& input, const Tensor& cos, const Te
   const int64_t width = input.size(-1);
   const int64_t rows = input.size(-2);
   const int64_t angles = cos.size(1);
-  const int64_t first = *position.data<int64_t>();
-  RL_CHECK_INDEX(first >= 0 && first <= cos.size(0) - rows, "_rotary: positions ", first, " to ",
-                 first + rows, " are not all among the ", cos.size(0), " of the tables");
-  const int64_t step = adjacent ? 2 : 1;        // between pairs
-  const int64_t apart = adjacent ? 1 : angles;  // the numbers of a pair
+  // Of all rows, or of each sequence.
+  const Tensor firsts = contiguous_raw(position);
+  const auto* const first = firsts.data<int64_t>();
+  for (int64_t i = 0; i < firsts.numel(); i++) {
+    RL_CHECK_INDEX(first[i] >= 0 && first[i] <= cos.size(0) - rows, "_rotary: positions ", first[i],
+                   " to ", first[i] + rows, " are not all among the ", cos.size(0),
+                   " of the tables");
+  }
+  const int64_t count = std::max<int64_t>(1, firsts.numel());
+  const int64_t of_each = width == 0 ? 0 : input.numel() / width / count;  // rows of a sequence
+  const int64_t step = adjacent ? 2 : 1;                                   // between pairs
+  const int64_t apart = adjacent ? 1 : angles;                             // the numbers of a pair
   const auto* const c = cos.data<float>();
   const auto* const s = sin.data<float>();
   visit_dtype<set_floating>("_rotary", input.dtype(), [&](auto tag) {
@@ -28,7 +35,7 @@ void _rotary(const Tensor& out, const Tensor& input, const Tensor& cos, const Te
       for (int64_t i = begin; i < end; i++) {
         const T* const x = from + i * width;
         T* const y = to + i * width;
-        const int64_t at = (first + i % rows) * angles;
+        const int64_t at = (first[i / of_each] + i % rows) * angles;
         for (int64_t a = 0; a < angles; a++) {
           const C left = static_cast<C>(x[a * step]);
           const C right = static_cast<C>(x[a * step + apart]);

@@ -3,7 +3,7 @@
 
 #include <rushlight/tensor.h>
 
-#include "serialize/json.h"
+#include <rushlight/json.h>
 
 namespace rushlight::exported {
 

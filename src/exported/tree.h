@@ -3,7 +3,7 @@
 
 #include <rushlight/collections.h>
 
-#include "serialize/json.h"
+#include <rushlight/json.h>
 
 namespace rushlight::exported {
 

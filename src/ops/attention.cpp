@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <rushlight/batch_invariant.h>
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
@@ -241,7 +242,7 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(width)));
   const int64_t rows = query.size(-2);
   // A few queries that see all keys: products are fast, and mean the same.
-  const bool plain = rows < 4 && !attn_mask.defined() && !is_causal &&
+  const bool plain = !is_batch_invariant() && rows < 4 && !attn_mask.defined() && !is_causal &&
                      query.dtype() == compute_dtype(query.dtype());
   const bool fused = !plain && dropout_p == 0 && is_floating(query.dtype()) &&
                      !forward::is_differentiated(attn_mask) && query.size(-1) == key.size(-1) &&

@@ -106,9 +106,11 @@ OutSpec _rotary(Tensor& input, Tensor& cos, Tensor& sin, Tensor& position, bool&
            op, ": cos and sin must be of float32 and of one size (positions, angles), at most ",
            input.size(-1) / 2, " angles, not of ", cos.dtype(), ", ", sin.dtype(), " and sizes ",
            cos.sizes(), ", ", sin.sizes());
-  RL_CHECK(position.dtype() == kInt64 && position.numel() == 1, op,
-           ": position must be a number of int64, not of ", position.dtype(), " and size ",
-           position.sizes());
+  const bool is_number = position.numel() == 1;
+  RL_CHECK(position.dtype() == kInt64 && (is_number || (input.dim() > 2 && position.dim() == 1 &&
+                                                        position.size(0) == input.size(0))),
+           op, ": position must be a number of int64, or one for each sequence, not of ",
+           position.dtype(), " and size ", position.sizes());
   input = contiguous_raw(input);
   cos = contiguous_raw(cos);
   sin = contiguous_raw(sin);
@@ -127,26 +129,38 @@ OutSpec _cached_attention(Tensor& query, Tensor& key, Tensor& value, Tensor& key
   }
   for (const Tensor* t : {&keys, &values}) {
     RL_CHECK(t->dim() == 4 && t->is_contiguous() &&
-                 (t->dtype() == kFloat32 || t->dtype() == kFloat16 || t->dtype() == kBFloat16),
+                 (t->dtype() == kFloat32 || t->dtype() == kFloat16 || t->dtype() == kBFloat16 ||
+                  t->dtype() == kInt8),
              op,
-             ": caches must be contiguous (batch, heads, positions, width) of float32, float16 or "
-             "bfloat16, not of size ",
+             ": caches must be contiguous (batch, heads, positions, width) of float32, float16, "
+             "bfloat16 or int8, not of size ",
              t->sizes(), " and of ", t->dtype());
-    check_same_rows(op, "a cache", *t, query, 0);
     check_same_rows(op, "a cache", *t, key, 1);
   }
   check_same_rows(op, "key", key, query, 3);
-  check_same_rows(op, "keys", keys, key, 3);
+  const int64_t scales = keys.dtype() == kInt8 ? 4 : 0;  // bytes behind the codes of a row
+  RL_CHECK(keys.size(3) == key.size(3) + scales && values.size(3) == value.size(3) + scales, op,
+           ": rows of keys are of size ", keys.sizes(), " and those of values ", values.sizes(),
+           ", which do not go with ", key.sizes(), " and ", value.sizes());
   check_same_rows(op, "value", value, key, 1);
-  check_same_rows(op, "values", values, value, 3);
   check_same_rows(op, "values", values, keys, 2);
+  check_same_rows(op, "values", values, keys, 0);
   RL_CHECK(keys.dtype() == values.dtype(), op, ": caches must be of one dtype, not of ",
            keys.dtype(), " and ", values.dtype());
   RL_CHECK(key.size(1) > 0 ? query.size(1) % key.size(1) == 0 : query.size(1) == 0, op, ": ",
            query.size(1), " heads of query do not go into ", key.size(1), " heads of key");
-  RL_CHECK(length.dtype() == kInt64 && length.numel() == 1, op,
-           ": length must be a number of int64, not of ", length.dtype(), " and size ",
-           length.sizes());
+  const bool picks = length.dim() == 2;
+  RL_CHECK(
+      length.dtype() == kInt64 &&
+          (picks ? length.size(0) == query.size(0) && length.size(1) == 2
+                 : length.numel() == 1 || (length.dim() == 1 && length.size(0) == query.size(0))),
+      op,
+      ": length must be of int64: a number, one for each sequence, or for each sequence what "
+      "is filled and where it is in the cache, not of ",
+      length.dtype(), " and size ", length.sizes());
+  if (!picks) {
+    check_same_rows(op, "a cache", keys, query, 0);
+  }
   query = contiguous_raw(query);
   key = contiguous_raw(key);
   value = contiguous_raw(value);

@@ -7,8 +7,7 @@
 #include "python/common.h"
 #include "python/files.h"
 #include "python/tensor_type.h"
-#include "serialize/checkpoint.h"
-#include "serialize/gguf_header.h"
+#include "serialize/gguf.h"
 
 namespace rushlight::python {
 namespace {
@@ -21,43 +20,28 @@ Object any_text(const std::string& s) {
       PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "surrogateescape"));
 }
 
-template <class T>
-T bits_as(uint64_t bits) {
-  T value;
-  std::memcpy(&value, &bits, sizeof(value));  // the lower bytes come first
-  return value;
-}
-
 PyObject* number(GgufType type, uint64_t bits) {
   switch (type) {
     case GgufType::Bool:
       return PyBool_FromLong(bits != 0);
     case GgufType::Int8:
-      return PyLong_FromLong(bits_as<int8_t>(bits));
+      return PyLong_FromLong(gguf_bits_as<int8_t>(bits));
     case GgufType::Int16:
-      return PyLong_FromLong(bits_as<int16_t>(bits));
+      return PyLong_FromLong(gguf_bits_as<int16_t>(bits));
     case GgufType::Int32:
-      return PyLong_FromLong(bits_as<int32_t>(bits));
+      return PyLong_FromLong(gguf_bits_as<int32_t>(bits));
     case GgufType::Int64:
-      return PyLong_FromLongLong(bits_as<int64_t>(bits));
+      return PyLong_FromLongLong(gguf_bits_as<int64_t>(bits));
     case GgufType::Float32:
-      return PyFloat_FromDouble(bits_as<float>(bits));
+      return PyFloat_FromDouble(gguf_bits_as<float>(bits));
     case GgufType::Float64:
-      return PyFloat_FromDouble(bits_as<double>(bits));
+      return PyFloat_FromDouble(gguf_bits_as<double>(bits));
     default:
       return PyLong_FromUnsignedLongLong(bits);
   }
 }
 
-// A copy of numbers of the file as a tensor.
-Tensor numbers(const Source& source, uint64_t offset, ScalarType dtype, IntArrayRef shape,
-               uint64_t bytes) {
-  const Storage storage = StorageImpl::allocate(bytes, Device(kCPU));
-  source.read(offset, storage->data(), bytes);
-  return tensor_on(storage, dtype, 0, shape, contiguous_strides(shape));
-}
-
-Object value_object(const Source& source, const GgufValue& v) {
+Object value_object(const GgufReader& reader, const GgufValue& v) {
   if (!v.is_array) {
     return v.type == GgufType::String ? any_text(v.texts[0])
                                       : Object::check(number(v.type, v.bits));
@@ -69,30 +53,7 @@ Object value_object(const Source& source, const GgufValue& v) {
     }
     return list;
   }
-  const ScalarType dtype = gguf_dtype(v.type);
-  const DimVector shape = {static_cast<int64_t>(v.count)};
-  return Object::check(wrap(
-      numbers(source, v.offset, dtype, shape, v.count * static_cast<uint64_t>(itemsize(dtype)))));
-}
-
-void forget_source(void*, size_t, void* context) {
-  delete static_cast<std::shared_ptr<Source>*>(context);
-}
-
-// The numbers of a tensor, or the bytes of its blocks; `whole` is the file where that is mapped.
-Tensor tensor_of(const Source& source, const Storage& whole, const GgufEntry& e) {
-  DimVector shape = e.shape;
-  ScalarType dtype = e.dtype;
-  if (e.blocks != nullptr) {
-    dtype = kUInt8;
-    shape.back() = shape.back() / e.blocks->numbers * e.blocks->bytes();
-  }
-  const auto unit = static_cast<uint64_t>(itemsize(dtype));
-  if (whole && e.begin % unit == 0) {
-    return tensor_on(whole, dtype, static_cast<int64_t>(e.begin / unit), shape,
-                     contiguous_strides(shape));
-  }
-  return numbers(source, e.begin, dtype, shape, e.bytes);
+  return Object::check(wrap(reader.array(v)));
 }
 
 // _load_gguf(path or bytes, map): pairs of metadata, triples (name, tensor, name of its blocks or
@@ -106,26 +67,19 @@ PyObject* load(PyObject*, PyObject* args) {
     }
     const bool in_place = PyUnicode_Check(from) && map != 0;
     const std::shared_ptr<Source> source = source_from(from, map != 0);
-    GgufHeader header;
-    Storage whole;
-    {
+    const GgufReader reader = [&] {
       const WithoutGil free;
-      header = read_gguf_header(*source);
-      if (in_place && source->mapped() != nullptr) {
-        whole =
-            StorageImpl::borrow(const_cast<char*>(source->mapped()), source->size(), Device(kCPU),
-                                forget_source, new std::shared_ptr<Source>(source));
-      }
-    }
+      return GgufReader(source, in_place);
+    }();
     const Object metadata = Object::check(PyList_New(0));
-    for (const auto& [key, value] : header.metadata) {
+    for (const auto& [key, value] : reader.header().metadata) {
       const Object pair =
-          Object::check(PyTuple_Pack(2, any_text(key).get(), value_object(*source, value).get()));
+          Object::check(PyTuple_Pack(2, any_text(key).get(), value_object(reader, value).get()));
       check(PyList_Append(metadata.get(), pair.get()));
     }
     const Object tensors = Object::check(PyList_New(0));
-    for (const GgufEntry& e : header.entries) {
-      const Object tensor = Object::check(wrap(tensor_of(*source, whole, e)));
+    for (const GgufEntry& e : reader.header().entries) {
+      const Object tensor = Object::check(wrap(reader.tensor(e)));
       const Object format = e.blocks == nullptr ? Object::borrow(Py_None) : text(e.blocks->name);
       const Object triple =
           Object::check(PyTuple_Pack(3, any_text(e.name).get(), tensor.get(), format.get()));

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include <rushlight/batch_invariant.h>
 #include "core/iterator.h"
 #include "core/op_support.h"
 #include "core/cuts.h"
@@ -129,6 +130,18 @@ PyObject* warn_once_for(PyObject*, PyObject* message) {
   });
 }
 PyObject* is_warn_always_method(PyObject*, PyObject*) { return PyBool_FromLong(is_warn_always()); }
+
+PyObject* change_batch_invariant(PyObject*, PyObject* on) {
+  return translate_errors([&]() -> PyObject* {
+    if (!PyBool_Check(on)) {
+      raise(PyExc_TypeError,
+            str("use_batch_invariant(): the mode must be bool, not ", type_name(on)));
+    }
+    use_batch_invariant(on == Py_True);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* batch_invariant(PyObject*, PyObject*) { return PyBool_FromLong(is_batch_invariant()); }
 
 PyObject* change_flush_denormal(PyObject*, PyObject* on) {
   return translate_errors([&] {
@@ -291,6 +304,26 @@ PyMethodDef functions[] = {
      "\n"
      "Example:\n"
      "    >>> torch.set_num_threads(torch.get_num_threads())"},
+    {"use_batch_invariant", change_batch_invariant, METH_O,
+     "use_batch_invariant(mode, /)\n--\n\n"
+     "Whether a row's bits may not depend on the other rows.\n\n"
+     "With True, products of floats, attention, norms and softmax compute each row in one way,\n"
+     "whatever the number of rows beside it. This holds for the whole process.\n\n"
+     "Args:\n"
+     "    mode: a bool.\n\n"
+     "Example:\n"
+     "    >>> torch.use_batch_invariant(True)\n"
+     "    >>> x, weight = torch.randn(7, 100), torch.randn(5, 100)\n"
+     "    >>> whole = torch.nn.functional.linear(x, weight)\n"
+     "    >>> torch.equal(whole[:1], torch.nn.functional.linear(x[:1], weight))\n"
+     "    True\n"
+     "    >>> torch.use_batch_invariant(False)"},
+    {"is_batch_invariant", batch_invariant, METH_NOARGS,
+     "is_batch_invariant()\n--\n\n"
+     "Whether `use_batch_invariant` is on.\n\n"
+     "Example:\n"
+     "    >>> torch.is_batch_invariant()\n"
+     "    False"},
     {"set_flush_denormal", change_flush_denormal, METH_O,
      "set_flush_denormal(mode, /)\n--\n\n"
      "Whether numbers too small to be normal count as zero, on this thread and on those that "

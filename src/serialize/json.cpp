@@ -1,5 +1,5 @@
 // JSON.
-#include "serialize/json.h"
+#include <rushlight/json.h>
 
 #include <charconv>
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "serialize/json.h"
+#include <rushlight/json.h>
 
 namespace rushlight::serialize {
 namespace {

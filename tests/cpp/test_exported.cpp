@@ -13,7 +13,7 @@
 
 #include "check.h"
 #include "exported/sizes.h"
-#include "serialize/json.h"
+#include <rushlight/json.h>
 #include "serialize/zip.h"
 #include "string_sink.h"
 

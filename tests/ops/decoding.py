@@ -15,10 +15,24 @@ def _linear(rows, results, blocks, format, bias=False):
     return f"x({rows}{blocks * numbers}), {panels}, {f'x({results})' if bias else None}, '{format}', {results}"
 
 
-def _attention(heads, shared, rows, most, width, value_width, before, dtype=""):
-    caches = ", ".join(f"x(2, {heads}, {most}, {w}){dtype}" for w in (width, value_width))
+def _attention(heads, shared, rows, most, width, value_width, before, slots=2):
+    caches = ", ".join(f"x({slots}, {heads}, {most}, {w})" for w in (width, value_width))
     new = f"x(2, {heads}, {rows}, {width}), x(2, {heads}, {rows}, {value_width})"
-    return f"x(2, {heads * shared}, {rows}, {width}), {new}, {caches}, m.tensor([{before}]), 0.3"
+    return f"x(2, {heads * shared}, {rows}, {width}), {new}, {caches}, m.tensor({before}), 0.3"
+
+
+def _codes(*shape):
+    """Rows of codes, and behind each the bytes of a scale between 0.007 and 0.03."""
+    leading, width = ", ".join(map(str, shape[:-1])), shape[-1]
+    scales = f"(ints({leading}, 1, high=1 << 24).to(m.int32) + (60 << 24)).view(m.int8)"
+    return f"m.cat([ints({leading}, {width}, high=255).sub(127).to(m.int8), {scales}], -1)"
+
+
+def _attention_of_codes(*sizes):
+    heads, shared, rows, most, width, value_width, before, slots = sizes
+    caches = f"{_codes(slots, heads, most, width)}, {_codes(slots, heads, most, value_width)}"
+    new = f"x(2, {heads}, {rows}, {width}), x(2, {heads}, {rows}, {value_width})"
+    return f"x(2, {heads * shared}, {rows}, {width}), {new}, {caches}, m.tensor({before}), 0.3"
 
 
 SAMPLES = {
@@ -61,18 +75,23 @@ SAMPLES = {
             "x(3, 7), const(5, 3).float(), const(5, 3).float(), m.tensor(2), False",
         ),
         *(
+            "x(3, 2, 2, 5), const(9, 2).float(), const(9, 2).float(), m.tensor([7, 0, 3]), True",
             "x(0, 4), const(5, 2).float(), const(5, 2).float(), m.tensor(5), True",
             "x(2, 0), const(5, 0).float(), const(5, 0).float(), m.tensor(0), True",
         ),
     ],
     "_cached_attention": [
         *(
-            _attention(2, 1, 1, 40, 16, 16, 35),
+            _attention(2, 1, 1, 40, 16, 16, [35]),
             _attention(2, 3, 1, 8, 20, 33, 0),
-            _attention(3, 2, 5, 70, 37, 8, 64),
-            _attention(1, 4, 8, 8, 16, 16, 0),
+            _attention(3, 2, 5, 70, 37, 8, [64]),
+            _attention(1, 4, 8, 8, 16, 16, [0, 0]),
+            _attention(2, 2, 3, 70, 16, 16, [40, 3]),
+            _attention(2, 2, 3, 70, 16, 16, [[40, 3], [0, 1]], slots=5),
+            _attention_of_codes(2, 3, 1, 40, 20, 33, [35], 2),
+            _attention_of_codes(2, 2, 3, 70, 16, 16, [[40, 3], [0, 1]], 5),
         ),
-        *(_attention(2, 2, 0, 8, 16, 16, 3), _attention(0, 1, 2, 8, 16, 16, 3)),
+        *(_attention(2, 2, 0, 8, 16, 16, [3]), _attention(0, 1, 2, 8, 16, 16, [3])),
     ],
 }
 DTYPES = dict.fromkeys(SAMPLES, "float32") | {"_rotary": "floating"}
@@ -144,7 +163,7 @@ ERRORS = {
         (
             "x(3, 8), const(9, 4).float(), const(9, 4).float(), m.tensor([0, 1]), True",
             RuntimeError,
-            "position must be a number of int64",
+            "position must be a number of int64, or one for each sequence",
         ),
     ],
     "_cached_attention": [
@@ -157,7 +176,32 @@ ERRORS = {
         (
             f"{_QUERY}, x(1, 2, 4, 7), x(1, 2, 4, 8), m.tensor([0]), 1.0",
             RuntimeError,
-            "keys is of size",
+            "rows of keys are of size",
+        ),
+        (
+            f"{_QUERY}, {', '.join(['ints(1, 2, 4, 8, high=9).to(m.int8)'] * 2)}, m.tensor([0]), 1.0",
+            RuntimeError,
+            "rows of keys are of size",
+        ),
+        (
+            f"{_QUERY}, x(3, 2, 4, 8), x(3, 2, 4, 8), m.tensor([0]), 1.0",
+            RuntimeError,
+            "a cache is of size",
+        ),
+        (
+            f"{_QUERY}, x(3, 2, 4, 8), x(3, 2, 4, 8), m.tensor([[0, 3]]), 1.0",
+            IndexError,
+            "there is no sequence 3 in a cache of 3",
+        ),
+        (
+            f"{_QUERY}, x(1, 2, 4, 8), x(1, 2, 4, 8), m.tensor([0, 0]), 1.0",
+            RuntimeError,
+            "length must be of int64",
+        ),
+        (
+            _attention(2, 2, 3, 70, 16, 16, [[40, 3], [0, 3]], slots=5),
+            RuntimeError,
+            "the sequence 3 is given twice",
         ),
         (
             f"{_QUERY}, x(1, 2, 4, 8), x(1, 2, 4, 8).half(), m.tensor([0]), 1.0",

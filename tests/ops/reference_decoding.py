@@ -106,9 +106,10 @@ def rotary(x, cos, sin, position, adjacent):
     angles = cos.shape[1]
     turned = x[..., : 2 * angles]
     left, right = (turned[..., ::2], turned[..., 1::2]) if adjacent else np.split(turned, 2, -1)
-    first = np.ravel(position)[0]
-    rows = slice(first, first + x.shape[-2])
-    pairs = (left + 1j * right) * (cos + 1j * sin)[rows]
+    firsts = np.ravel(position)
+    turns = np.stack([(cos + 1j * sin)[first : first + x.shape[-2]] for first in firsts])
+    turns = turns[0] if len(firsts) == 1 else turns.reshape(len(firsts), *[1] * (x.ndim - 3), *turns.shape[1:])
+    pairs = (left + 1j * right) * turns
     both = (
         np.stack([pairs.real, pairs.imag], -1)
         if adjacent
@@ -117,16 +118,37 @@ def rotary(x, cos, sin, position, adjacent):
     return np.concatenate([both.reshape(turned.shape), x[..., 2 * angles :]], -1)
 
 
+def _cached(cache, slot, before, new):
+    """What a sequence of a cache has behind the rows that come, all as numbers; codes have a step for each row."""
+    if cache.dtype != np.int8:
+        return np.concatenate([cache[slot, :, :before], new], 1)
+    rows = np.ascontiguousarray(cache[slot, :, :before])
+    held = rows[..., :-4] * np.ascontiguousarray(rows[..., -4:]).view(np.float32)
+    steps = abs(new).max(-1, initial=0, keepdims=True) / np.float32(127)
+    return np.concatenate([held, np.rint(new / np.where(steps, steps, 1)) * steps], 1)
+
+
 def cached_attention(query, key, value, keys, values, length, scale):
     """Softmax over the positions up to each query's own."""
-    before, rows = np.ravel(length)[0], query.shape[2]
-    shared = query.shape[1] // max(1, key.shape[1])
-    keys, values = (
-        np.concatenate([cache[:, :, :before], new], 2).repeat(shared, 1)
-        for cache, new in ((keys, key), (values, value))
-    )
-    scores = np.einsum("bhqe,bhke->bhqk", query, keys) * scale
+    if length.ndim < 2:
+        filled = np.broadcast_to(np.ravel(length), len(query))
+        places = list(zip(filled, range(len(query)), strict=True))
+    else:
+        places = [tuple(row) for row in length]
+    found = np.zeros((*query.shape[:3], value.shape[3]), np.float32)
+    for i, (before, slot) in enumerate(places):
+        found[i] = _attention(
+            query[i], _cached(keys, slot, before, key[i]), _cached(values, slot, before, value[i]), before, scale
+        )
+    return found
+
+
+def _attention(query, keys, values, before, scale):
+    rows = query.shape[1]
+    shared = len(query) // max(1, len(keys))
+    keys, values = keys.repeat(shared, 0), values.repeat(shared, 0)
+    scores = np.einsum("hqe,hke->hqk", query, keys) * scale
     hidden = np.arange(before + rows) > before + np.arange(rows)[:, None]
     scores = np.where(hidden, -np.inf, scores)
     weights = np.exp(scores - scores.max(-1, keepdims=True, initial=-1e30))
-    return np.einsum("bhqk,bhke->bhqe", weights / weights.sum(-1, keepdims=True), values)
+    return np.einsum("hqk,hke->hqe", weights / weights.sum(-1, keepdims=True), values)

@@ -131,12 +131,58 @@ def test_files_are_networks(tmp_path):
     assert torch.equal(tied(torch.tensor([[1]])), Llama(METADATA, held)(torch.tensor([[1]])))
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_caches_may_have_16_bits(dtype):
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_K"])
+def test_texts_side_by_side_are_as_if_alone(kind):
+    held = tensors(kind)
+    net = Llama(METADATA, held, sequences=3)
+    alone = [Llama(METADATA, held) for _ in range(3)]
+    texts_of = {0: [3, 1, 4], 1: [1, 5, 9, 2, 6, 5, 3, 5, 8, 9], 2: [7]}
+    for i, tokens in texts_of.items():
+        assert torch.equal(net.read(tokens, i), alone[i].read(tokens))
+    for which in ([0, 1, 2], [2, 0], [1], [1, 2, 0]):
+        found = net.step([i + 10 for i in which], which)
+        for row, i in zip(found, which, strict=True):
+            assert torch.equal(row, alone[i].read([i + 10]))
+    net.truncate(2, 1)
+    alone[1].truncate(2)
+    assert torch.equal(net.step([4], [1])[0], alone[1].read([4]))
+    assert list(net.generate(TOKENS, 5)) == list(Llama(METADATA, held).generate(TOKENS, 5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int8])
+def test_caches_may_have_few_bits(dtype):
     net, half = network(), network(cache_dtype=dtype)
     for part in ([TOKENS], [[7]]):
         a, b = net(torch.tensor(part)), half(torch.tensor(part))
         assert 0 < (a - b).abs().max() < 0.05 * a.abs().max()
+
+
+@pytest.mark.parametrize(
+    ("said", "angles"),
+    [
+        ({}, [1.0, 0.1, 0.01, 0.001]),
+        ({"scale_linear": 4.0}, [0.25, 0.025, 0.0025, 0.00025]),
+        ({"scaling.type": "linear", "scaling.factor": 2}, [0.5, 0.05, 0.005, 0.0005]),
+        # In 1024 positions the pairs turn 163, 16.3, 1.6 and 0.16 times; pairs 0.7 and 2.2 turn 32
+        # times and once, and from the whole numbers about them on angles stay or are scaled.
+        (
+            {
+                "scaling.type": "yarn",
+                "scaling.factor": 4.0,
+                "scaling.original_context_length": 1024,
+            },
+            [1.0, 0.1 * (2 / 3 + 1 / 3 / 4), 0.01 * (1 / 3 + 2 / 3 / 4), 0.00025],
+        ),
+    ],
+)
+def test_positions_are_scaled_as_the_metadata_say(said, angles):
+    metadata = METADATA | {f"llama.rope.{k}": v for k, v in said.items()}
+    scaling = LlamaSizes.of(metadata).scaling
+    assert scaling.angles(8, 10000.0).tolist() == pytest.approx(angles)
+    is_yarn = said.get("scaling.type") == "yarn"
+    assert scaling.size == pytest.approx(1.138629 if is_yarn else 1)
+    held = tensors()
+    assert torch.isfinite(Llama(metadata, held)(torch.tensor([TOKENS]))).all()
 
 
 def test_files_that_are_no_such_network_are_refused():
@@ -146,7 +192,8 @@ def test_files_that_are_no_such_network_are_refused():
         ({"llama.block_count": "3"}, "llama.block_count must be a number"),
         ({"llama.attention.head_count": 0}, "head_count must be"),
         ({"llama.attention.head_count_kv": 3}, "do not go together"),
-        ({"llama.rope.scaling.type": "yarn"}, "not supported"),
+        ({"llama.rope.scaling.type": "longrope"}, "in the way 'longrope'"),
+        ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": -1}, "scaling.factor"),
         ({"llama.block_count": 4}, r"no tensor blk.3.attn_norm.weight"),
         ({"llama.feed_forward_length": 511}, r"ffn_gate.weight must be of size \(511, 256\)"),
     ):
@@ -252,10 +299,102 @@ def test_caches_attend_as_attention_over_the_whole_does(rows, dtype):
     assert len(cache) == 40
     cache.truncate(7)
     assert len(copy.deepcopy(cache)) == 7 and not cache.state_dict()
-    with pytest.raises(ValueError, match="7 positions cannot be cut to 8"):
+    with pytest.raises(ValueError, match=r"\[7, 7\] positions cannot be cut to 8"):
         cache.truncate(8)
     with pytest.raises(ValueError, match="dtype must be"):
         KVCache(1, 1, 1, 1, torch.float64)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 9, 30])
+@pytest.mark.parametrize("width", [7, 64])
+def test_codes_of_a_cache_are_near_its_numbers(rows, width):
+    torch.manual_seed(0)
+    cache = KVCache(2, 3, 60, width, torch.int8)
+    query, key, value = (torch.randn(2, heads, rows, width) for heads in (6, 3, 3))
+    key[0, 0, 0], value[1, 1, -1] = 0, 0  # rows without a largest number
+    found = cache(query, key, value)
+    expected = nn.functional.scaled_dot_product_attention(
+        query, key, value, is_causal=True, enable_gqa=True
+    )
+    # A number is at most half a step from its code, and a step is a 127th of the largest one.
+    held_keys, held_values = (
+        cache._numbers(t[:, :, :rows].contiguous()) for t in (cache.keys, cache.values)
+    )
+    for held, given in ((held_keys, key), (held_values, value)):
+        step = given.abs().amax(-1, keepdim=True) / 127
+        assert ((held - given).abs() <= 0.501 * step).all()
+    exact = nn.functional.scaled_dot_product_attention(
+        query, held_keys, held_values, is_causal=True, enable_gqa=True
+    )
+    assert torch.allclose(found, exact, atol=1e-5)
+    assert (found - expected).abs().max() < 0.03 * expected.abs().max()
+
+
+def test_few_and_many_rows_have_the_same_codes():
+    key = torch.randn(1, 2, 24, 33) * 10 ** torch.linspace(-30, 30, 24).unsqueeze(1)
+    key[0, 0, 3], key[0, 1, 4] = 0, torch.nan
+    few, many = (KVCache(1, 2, 24, 33, torch.int8) for _ in range(2))
+    many(key, key, key)
+    for part in key.split(8, 2):
+        few(part, part, part)
+    assert torch.equal(few.keys, many.keys) and torch.equal(few.values, many.values)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.int8])
+def test_sequences_side_by_side_are_as_if_alone(dtype):
+    torch.manual_seed(0)
+    whole = KVCache(4, 2, 40, 16, dtype)
+    alone = [KVCache(1, 2, 40, 16, dtype) for _ in range(4)]
+    for which, rows in (([2], 12), ([0, 3], 5), ([2, 0], 1), ([1, 3, 2], 9), ([3, 2, 1, 0], 2)):
+        parts = [torch.randn(len(which), heads, rows, 16) for heads in (6, 2, 2)]
+        found = whole(*parts, sequences=torch.tensor(which))
+        for i, one in enumerate(which):
+            assert torch.equal(found[i : i + 1], alone[one](*(t[i : i + 1] for t in parts)))
+    assert whole.length.tolist() == [len(cache) for cache in alone] == [8, 11, 24, 16]
+    whole.truncate(3, 2)
+    assert whole.length.tolist() == [8, 11, 3, 16]
+    with pytest.raises(IndexError, match="index 4 is out of bounds"):
+        whole(*(torch.zeros(1, 2, 1, 16) for _ in range(3)), sequences=torch.tensor([4]))
+
+
+def test_bits_need_not_depend_on_how_a_prompt_is_cut():
+    held = tensors()
+    whole = Llama(METADATA, held)(torch.tensor([TOKENS]))[:, -1]
+    try:
+        torch.use_batch_invariant(True)
+        cuts = [[20], [8, 12], [1] * 20, [9, 1, 10]]
+        found = []
+        for parts in cuts:
+            net = Llama(METADATA, held, sequences=2)
+            net.read([5] * 7, 1)
+            begin = 0
+            for n in parts:
+                logits = net.read(TOKENS[begin : begin + n], 0)
+                begin += n
+            found.append(logits)
+    finally:
+        torch.use_batch_invariant(False)
+    assert all(torch.equal(found[0], other) for other in found)
+    assert torch.allclose(found[0], whole[0], atol=1e-4)
+
+
+_CACHED = """
+import hashlib
+from rushlight.language import KVCache
+torch.set_num_threads({threads})
+torch.manual_seed(0)
+found = b""
+for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int8):
+    cache = KVCache(3, 2, 100, 24, dtype)
+    for which, rows in (([1], 70), ([0, 1, 2], 8), ([2, 0], 1)):
+        parts = [torch.randn(len(which), heads, rows, 24) for heads in (8, 2, 2)]
+        found += cache(*parts, sequences=torch.tensor(which)).numpy().tobytes()
+print(hashlib.sha256(found).hexdigest())
+"""
+
+
+def test_bits_of_caches_do_not_depend_on_threads():
+    assert len({choices.run(_CACHED.format(threads=n))[0] for n in (1, 2, 3, 5)}) == 1
 
 
 _BITS = """

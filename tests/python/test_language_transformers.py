@@ -20,7 +20,7 @@ torch.manual_seed(0)
 config = LlamaConfig(
     hidden_size=96, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
     intermediate_size=160, vocab_size=99, max_position_embeddings=64, rms_norm_eps=1e-5,
-    rope_theta=5000.0, tie_word_embeddings={tied},
+    tie_word_embeddings={tied}, rope_parameters={rope},
 )
 model = LlamaForCausalLM(config).eval()
 for p in model.parameters():
@@ -35,6 +35,7 @@ metadata = {{
     "llama.attention.head_count_kv": 2,
     "llama.attention.layer_norm_rms_epsilon": 1e-5,
     "llama.rope.freq_base": 5000.0,
+    **{said},
 }}
 
 def paired(weight, heads):
@@ -73,9 +74,51 @@ print("same", float(expected.abs().max()) > 0.1)
 """
 
 
-@pytest.mark.parametrize("tied", [False, True])
-def test_logits_are_those_of_transformers(tied, tmp_path):
-    code = PROGRAM.format(path=str(tmp_path / "net.gguf"), tied=tied)
+# How positions are scaled, in transformers' words and in those of metadata. Files have Llama 3's way as factors that
+# angles are divided by.
+SCALED = {
+    "none": ({"rope_type": "default"}, {}, None),
+    "linear": ({"rope_type": "linear", "factor": 4.0}, {"type": "linear", "factor": 4.0}, None),
+    "yarn": (
+        {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16},
+        {"type": "yarn", "factor": 4.0, "original_context_length": 16},
+        None,
+    ),
+    "llama3": (
+        {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 64,
+        },
+        {},
+        (8.0, 1.0, 4.0, 64),
+    ),
+}
+FACTORS = """
+angles = 5000.0 ** -(torch.arange(0, 16, 2).double() / 16)
+factor, low, high, original = {llama3}
+turns = original * angles / (2 * torch.pi)
+smooth = ((turns - low) / (high - low)).clamp(0, 1)
+tensors["rope_freqs.weight"] = 1 / ((1 - smooth) / factor + smooth)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tied", "kind"),
+    [(False, "none"), (True, "none"), *((False, k) for k in SCALED if k != "none")],
+)
+def test_logits_are_those_of_transformers(tied, kind, tmp_path):
+    rope, said, llama3 = SCALED[kind]
+    said = {f"llama.rope.scaling.{k}": v for k, v in said.items()}
+    code = PROGRAM.format(
+        path=str(tmp_path / "net.gguf"), tied=tied, rope=rope | {"rope_theta": 5000.0}, said=said
+    )
+    if llama3 is not None:
+        code = code.replace(
+            "rushlight.gguf.save(", FACTORS.format(llama3=llama3) + "rushlight.gguf.save("
+        )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False
     )

@@ -48,6 +48,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(path):
+    torch.use_batch_invariant(True)  # answers then do not depend on what else is asked
     engine = Engine(path, waiting=2)
     made = Server(("127.0.0.1", 0), engine, "tiny")
     thread = threading.Thread(target=made.serve_forever)
@@ -59,6 +60,7 @@ def server(path):
     engine.stop()
     made.server_close()
     thread.join()
+    torch.use_batch_invariant(False)
 
 
 def ask(server, path, body=None, method=None, headers=()):
@@ -92,7 +94,7 @@ def test_answers_are_what_the_network_makes(server):
     found = answer(server, COMPLETE, prompt="abc", max_tokens=8, temperature=0)
     net, tokenizer = server.engine.net, server.engine.tokenizer
     tokens = list(net.generate(tokenizer.encode("abc", bos=True), 8, stop=[2]))
-    server.engine._held = []  # this test used the network itself
+    server.engine._seats[0].read = 0  # this test used the network itself
     choice = found["choices"][0]
     assert choice["text"] == b"".join(map(tokenizer.piece, tokens)).decode()
     assert choice["finish_reason"] == ("length" if len(tokens) == 8 else "stop")
@@ -212,6 +214,68 @@ def test_several_ask_at_once_and_the_queue_has_an_end(server):
     assert any(status == 200 for status, _ in found)
 
 
+def test_answers_side_by_side_are_as_if_alone(server):
+    prompts = ["abc", "hello there", "z", "qwertyuiopasdfgh", "a b c", "zz"]
+    how = {"max_tokens": 25, "temperature": 0}
+    alone = [answer(server, COMPLETE, prompt=p, **how)["choices"] for p in prompts]
+    steps = []
+    net = server.engine.net
+    step = net.step
+    net.step = lambda tokens, which: (steps.append(len(which)), step(tokens, which))[1]
+    found = [None] * len(prompts)
+
+    def one(i):
+        status = 503
+        while status == 503:  # the queue is short
+            status, text = ask(server, COMPLETE, {"prompt": prompts[i], **how})
+        found[i] = json.loads(text)["choices"]
+
+    try:
+        threads = [threading.Thread(target=one, args=(i,)) for i in range(len(prompts))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        del net.step
+    assert found == alone and max(steps) > 1
+
+
+def test_a_failure_is_told_to_whom_it_concerns(server):
+    net = server.engine.net
+    step = net.step
+    net.step = lambda *_: 1 / 0
+    try:
+        status, text = ask(server, COMPLETE, {"prompt": "abc", "temperature": 0})
+        assert status == 500 and "division by zero" in text
+    finally:
+        net.step = step
+        del net.step
+    assert answer(server, COMPLETE, prompt="abc", max_tokens=3, temperature=0)["choices"]
+
+
+def test_the_package_tokenizers_cuts_texts_where_its_file_lies_beside(path, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    from rushlight.serve.tokens import tokenizer_of
+
+    said = torch.gguf.load(path)[0]
+    words = {word: i for i, word in enumerate(VOCABULARY)}
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "<unk>"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.save(str(tmp_path / "tokenizer.json"))
+    found = tokenizer_of(str(tmp_path / "net.gguf"), said)
+    assert found.encode("w3 a", bos=True) == [1, words["w3"], words["a"]]
+    assert found.piece(words["w3"]) == b"w3" and found.ends == {2}
+    words["b"], words["a"] = words["a"], words["b"]
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "<unk>"))
+    made.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(ValueError, match="another vocabulary"):
+        tokenizer_of(str(tmp_path / "net.gguf"), said)
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(ValueError, match="is no tokenizer"):
+        tokenizer_of(str(tmp_path / "net.gguf"), said)
+
+
 def test_a_full_queue_refuses(server):
     engine = Engine("none", waiting=1)
     engine.ready.set()
@@ -243,15 +307,16 @@ def test_a_client_that_goes_away_ends_its_answer(server):
 def test_what_was_seen_is_not_computed_again(server):
     given = []
     net = server.engine.net
-    take_in = net._take_in
-    net._take_in = lambda tokens: (given.append(len(tokens)), take_in(tokens))[1]
+    read, step = net.read, net.step
+    net.read = lambda tokens, which: (given.append(len(tokens)), read(tokens, which))[1]
+    net.step = lambda tokens, which: (given.append(1), step(tokens, which))[1]
     try:
         first = answer(server, COMPLETE, prompt="abcdefgh", max_tokens=3, temperature=0)
         again = answer(server, COMPLETE, prompt="abcdefgh", max_tokens=3, temperature=0)
         assert first["choices"] == again["choices"]
-        assert given[0] > 1 and given.count(1) >= 3
+        assert given[0] > 1 and given.count(1) >= 3 and max(given[1:]) == 1
     finally:
-        del net._take_in
+        del net.read, net.step
 
 
 # ---- parts ----

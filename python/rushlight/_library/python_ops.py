@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight import _C
+from rushlight._lazy import later
 from rushlight._library import registry
 from rushlight._library import schema as schemas
 from rushlight._ops import _overload, ops
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["_overload", "ops"]
 
 
-def _op(schema: str) -> Callable[..., Any]:
+def _op(schema: str, space: str = "aten") -> Callable[..., Any]:
     """Decorates what an op of that schema does, made of other ops."""
 
     def define(function: Callable[..., Any]) -> Callable[..., Any]:
-        op = registry.define(schemas.parse(schema, "aten"))
+        op = registry.define(schemas.parse(schema, space))
         op.implement("CompositeImplicitAutograd", function)
         return function
 
@@ -31,6 +32,17 @@ def _op(schema: str) -> Callable[..., Any]:
 @_op("_pin_memory(Tensor self, Device? device=None) -> Tensor")
 def _pin_memory(self, device=None):
     return _C._pin_memory(self)
+
+
+@_op("is_pinned(Tensor self, Device? device=None) -> bool")
+def is_pinned(self: Any, device: Any = None) -> bool:
+    return self.is_pinned()
+
+
+@_op("_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool")
+def _has_compatible_shallow_copy_type(self: Any, other: Any) -> bool:
+    """Whether `self.data = other` is possible: both have memory of one kind."""
+    return self.layout == other.layout and self.device.type == other.device.type
 
 
 @_op("lift_fresh_copy(Tensor self) -> Tensor")
@@ -61,6 +73,22 @@ def _sparse_addmm(self, mat1, mat2, beta=1, alpha=1):
 @_op("item(Tensor self) -> Scalar")
 def item(self):
     return self.item()
+
+
+@_op(
+    "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, "
+    "ScalarType? out_dtype=None) -> Tensor"
+)
+def _grouped_mm(self: Any, mat2: Any, *rest: Any, **more: Any) -> Any:
+    return rushlight._grouped_mm(self, mat2, *rest, **more)
+
+
+@_op(
+    "_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, "
+    "Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor"
+)
+def _scaled_mm(self: Any, mat2: Any, *rest: Any, **more: Any) -> Any:
+    return rushlight._scaled_mm(self, mat2, *rest, **more)
 
 
 # ---- softmax, as PyTorch's kernels are called ----
@@ -230,3 +258,63 @@ def _convert_indices_from_csr_to_coo(
     pair = (row, col_indices.flatten())
     indices = rushlight.stack([*batch, *(reversed(pair) if transpose else pair)])
     return indices.to(rushlight.int32 if out_int32 else rushlight.int64)
+
+
+# ---- collectives that return their results ----
+
+_COLLECTIVES = "_c10d_functional"
+
+
+_collectives = later("rushlight.distributed._functional_collectives")
+
+
+def _collective(name: str, *args: Any) -> Any:
+    return getattr(_collectives, name)(*args)
+
+
+@_op("wait_tensor(Tensor tensor) -> Tensor", "c10d_functional")
+@_op("wait_tensor(Tensor tensor) -> Tensor", _COLLECTIVES)
+def _wait_tensor(tensor: Any) -> Any:
+    return tensor
+
+
+@_op("all_reduce(Tensor input, str reduce_op, str group_name) -> Tensor", _COLLECTIVES)
+def _all_reduce(input: Any, reduce_op: str, group_name: str) -> Any:
+    return _collective("all_reduce", input, reduce_op, group_name)
+
+
+@_op("all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor", _COLLECTIVES)
+def _all_gather_into_tensor(input: Any, group_size: int, group_name: str) -> Any:
+    return _collective("all_gather_tensor", input, 0, group_name)
+
+
+@_op(
+    "reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor",
+    _COLLECTIVES,
+)
+def _reduce_scatter_tensor(input: Any, reduce_op: str, group_size: int, group_name: str) -> Any:
+    return _collective("reduce_scatter_tensor", input, reduce_op, 0, group_name)
+
+
+@_op("broadcast(Tensor input, int src, str group_name) -> Tensor", _COLLECTIVES)
+def _broadcast(input: Any, src: int, group_name: str) -> Any:
+    return _collective("broadcast", input, src, group_name)
+
+
+@_op("_wrap_tensor_autograd(Tensor input) -> Tensor", _COLLECTIVES)
+def _wrap_tensor_autograd(input: Any) -> Any:
+    return input
+
+
+# Their older names, with the ranks of a group.
+@_op(
+    "all_gather_into_tensor(Tensor shard, str tag, int[] ranks, int group_size) -> Tensor",
+    "c10d_functional",
+)
+def _all_gather_of_ranks(shard: Any, tag: str, ranks: Any, group_size: int) -> Any:
+    return _collective("all_gather_tensor", shard, 0, list(ranks))
+
+
+@_op("scatter_(Tensor[] output, Tensor[] inputs, str group_name, int src) -> Tensor[]", "c10d")
+def _scatter(output: Any, inputs: Any, group_name: str, src: int) -> Any:
+    raise NotImplementedError("c10d.scatter_ is no op here: distributed.scatter does the same")

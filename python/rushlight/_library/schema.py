@@ -140,10 +140,9 @@ def _type(text, whole):
 def _value(text, kind, whole):
     if text in _ENUMS:
         return _ENUMS[text]
-    if kind.startswith("ScalarType") and isinstance(
-        getattr(rushlight, text, None), rushlight.dtype
-    ):
-        return getattr(rushlight, text)
+    dtype = getattr(rushlight, text.removeprefix("torch."), None)
+    if kind.startswith("ScalarType") and isinstance(dtype, rushlight.dtype):
+        return dtype
     try:
         value = ast.literal_eval(text)
     except (SyntaxError, ValueError):

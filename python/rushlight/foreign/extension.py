@@ -8,6 +8,7 @@ import rushlight
 from rushlight import _settings
 from rushlight._files.archive import PyTorchFileReader, PyTorchFileWriter
 from rushlight._library.keys import DispatchKey, DispatchKeySet
+from rushlight._library.tags import Tag
 from rushlight.foreign import table_of_ops
 from rushlight.futures import Future
 from rushlight.jit import ScriptFunction, ScriptMethod, ScriptModule, is_tracing
@@ -22,6 +23,7 @@ __all__ = [
     "ScriptFunction",
     "ScriptMethod",
     "ScriptModule",
+    "Tag",
     "TracingState",
 ]
 
@@ -29,6 +31,7 @@ _is_tracing = is_tracing
 _get_deterministic_fill_uninitialized_memory = _settings.marks_unwritten
 _set_deterministic_fill_uninitialized_memory = _settings.set_marks_unwritten
 _TensorBase = rushlight._C.TensorBase
+_cpu = rushlight.cpu
 _VariableFunctions = table_of_ops
 
 # ---- settings of PyTorch's compiler of scripts: kept, so that programs can put them back ----

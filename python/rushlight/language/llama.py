@@ -10,11 +10,13 @@ import rushlight
 from rushlight import _C, Tensor, gguf, nn
 from rushlight.ao._integer_weights import IntegerWeight
 from rushlight.language.cache import KVCache
+from rushlight.language.positions import Scaling
 from rushlight.language.sampling import Sampler
 
 __all__ = ["Llama", "LlamaSizes"]
 
 _AT_ONCE = 512  # tokens of a prompt
+_AS_THEY_ARE = Scaling()  # positions
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class LlamaSizes:
         context: positions that the network was made for.
         eps: of the norms.
         base: of the frequencies of positions.
+        scaling: of positions, for longer texts.
 
     For an example see `language.Llama`.
     """
@@ -46,6 +49,7 @@ class LlamaSizes:
     context: int
     eps: float = 1e-5
     base: float = 10000.0
+    scaling: Scaling = _AS_THEY_ARE
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> LlamaSizes:
@@ -73,10 +77,8 @@ class LlamaSizes:
             context=number("context_length"),
             eps=number("attention.layer_norm_rms_epsilon", 1e-5, float),
             base=number("rope.freq_base", 10000.0, float),
+            scaling=Scaling.of(metadata, number("context_length")),
         )
-        scaling = metadata.get("llama.rope.scaling.type", "none")
-        if scaling != "none":
-            raise ValueError(f"positions that are scaled are not supported ({scaling!r})")
         if heads % sizes.key_heads or sizes.turned > head_width or sizes.turned % 2:
             raise ValueError(f"these sizes do not go together: {sizes}")
         return sizes
@@ -113,15 +115,15 @@ class _Positions(nn.Module):
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, turned: int, base: float, most: int, factors: Tensor | None) -> None:
+    def __init__(self, sizes: LlamaSizes, most: int, factors: Tensor | None) -> None:
         super().__init__()
-        powers = rushlight.arange(0, turned, 2, dtype=rushlight.float64) / turned
-        angles = base**-powers
+        angles = sizes.scaling.angles(sizes.turned, sizes.base)
         if factors is not None:
             angles = angles / factors.double()
         turns = rushlight.arange(most, dtype=rushlight.float64).unsqueeze(1) * angles
-        self.register_buffer("cos", turns.cos().float(), persistent=False)
-        self.register_buffer("sin", turns.sin().float(), persistent=False)
+        size = sizes.scaling.size
+        self.register_buffer("cos", (turns.cos() * size).float(), persistent=False)
+        self.register_buffer("sin", (turns.sin() * size).float(), persistent=False)
 
     def forward(self, x: Tensor, position: Tensor) -> Tensor:
         return _C.ops._rotary(x, self.cos, self.sin, position, True)
@@ -138,13 +140,13 @@ class _Attention(nn.Module):
         self.cache = cache
         self.head_width = sizes.head_width
 
-    def forward(self, x: Tensor, positions: _Positions) -> Tensor:
+    def forward(self, x: Tensor, positions: _Positions, sequences: Tensor | None) -> Tensor:
         def heads(y: Tensor) -> Tensor:
             return y.unflatten(-1, (-1, self.head_width)).transpose(1, 2)
 
-        place = self.cache.length
+        place = self.cache.length if sequences is None else self.cache.length[sequences]
         query, key = positions(heads(self.q(x)), place), positions(heads(self.k(x)), place)
-        found = self.cache(query, key, heads(self.v(x)))
+        found = self.cache(query, key, heads(self.v(x)), sequences=sequences)
         return self.output(found.transpose(1, 2).flatten(2))
 
 
@@ -158,8 +160,8 @@ class _Block(nn.Module):
         self.up = of.linear("ffn_up", sizes.hidden, sizes.width)
         self.down = of.linear("ffn_down", sizes.width, sizes.hidden)
 
-    def forward(self, x: Tensor, positions: _Positions) -> Tensor:
-        x = x + self.attention(self.attn_norm(x), positions)
+    def forward(self, x: Tensor, positions: _Positions, sequences: Tensor | None) -> Tensor:
+        x = x + self.attention(self.attn_norm(x), positions, sequences)
         y = self.ffn_norm(x)
         return x + self.down(_C.ops._swiglu(self.gate(y), self.up(y)))
 
@@ -214,14 +216,16 @@ class _Parts:
 class Llama(nn.Module):
     """A network of the architecture "llama", with room for what it has seen.
 
-    Weights in blocks are used as they are; float16 and bfloat16 become float32.
+    Texts side by side share the weights: each is as long as it is, and rows of several are
+    multiplied at once. Weights in blocks are used as they are; float16 and bfloat16 become float32.
 
     Args:
         metadata: as `gguf.load` gives it.
         tensors: the same.
         max_len: positions that there is room for; None: those that the network was made for, at
             most 4096.
-        cache_dtype: of keys and values: float32, float16 or bfloat16.
+        cache_dtype: of keys and values: float32, float16, bfloat16 or int8.
+        sequences: texts side by side that there is room for.
         progress: called with the number of blocks that are ready, and how many there are.
 
     Raises:
@@ -239,21 +243,23 @@ class Llama(nn.Module):
         tensors: Mapping[str, Tensor],
         max_len: int | None = None,
         cache_dtype: Any = rushlight.float32,
+        sequences: int = 1,
         progress: Callable[[int, int], Any] | None = None,
     ) -> None:
         super().__init__()
         sizes = LlamaSizes.of(metadata)
         self.sizes = sizes
         self.max_len = min(sizes.context, 4096) if max_len is None else max_len
+        self.sequences = sequences
         whole = _Parts(tensors)
         embedded = whole.take("token_embd.weight", -1, sizes.width)
         self.words = embedded.shape[0]
         self.embedding = nn.Parameter(embedded, requires_grad=False)
         factors = whole.find("rope_freqs.weight", sizes.turned // 2)
-        self.positions = _Positions(sizes.turned, sizes.base, self.max_len, factors)
+        self.positions = _Positions(sizes, self.max_len, factors)
         self.blocks = nn.ModuleList()
         for i in range(sizes.layers):
-            cache = KVCache(1, sizes.key_heads, self.max_len, sizes.head_width, cache_dtype)
+            cache = KVCache(sequences, sizes.key_heads, self.max_len, sizes.head_width, cache_dtype)
             self.blocks.append(_Block(_Parts(tensors, f"blk.{i}."), sizes, cache))
             if progress is not None:
                 progress(i + 1, sizes.layers)
@@ -282,27 +288,35 @@ class Llama(nn.Module):
 
     @property
     def seen(self) -> int:
-        """How many tokens the caches hold."""
+        """How many tokens the caches hold, of the longest text."""
         return len(self.blocks[0].attention.cache)
 
-    def truncate(self, length: int = 0) -> None:
-        """Forget all tokens from `length` on."""
-        for block in self.blocks:
-            block.attention.cache.truncate(length)
+    def truncate(self, length: int = 0, sequence: int | None = None) -> None:
+        """Forget all tokens from `length` on.
 
-    def forward(self, tokens: Tensor, last: bool = False) -> Tensor:
+        Args:
+            length: of what stays.
+            sequence: of which text; None: of all.
+        """
+        for block in self.blocks:
+            block.attention.cache.truncate(length, sequence)
+
+    def forward(
+        self, tokens: Tensor, last: bool = False, sequences: Tensor | None = None
+    ) -> Tensor:
         """What is said of the token after each, behind all that were given before.
 
         Args:
-            tokens: (1, rows) of integers.
+            tokens: (batch, rows) of integers.
             last: only of the last one.
+            sequences: which of the texts side by side these are, integers of int64; None: all.
 
         Returns:
-            Logits (1, rows, words), or (1, 1, words).
+            Logits (batch, rows, words), or (batch, 1, words).
         """
         x = nn.functional.embedding(tokens, self.embedding)
         for block in self.blocks:
-            x = block(x, self.positions)
+            x = block(x, self.positions, sequences)
         return self.output(self.output_norm(x[:, -1:] if last else x))
 
     def generate(
@@ -321,6 +335,8 @@ class Llama(nn.Module):
             sampler: what draws them; None: the most likely ones.
             stop: tokens that end it, and are not given.
             seen: how many tokens of the prompt the caches hold already; later ones are forgotten.
+
+        Of texts side by side this is the first one.
         """
         if not prompt or not 0 <= seen < len(prompt):
             raise ValueError("generate: the prompt must have a token that was not seen")
@@ -330,23 +346,40 @@ class Llama(nn.Module):
                 f"{self.max_len}"
             )
         sampler = sampler or Sampler(temperature=0)
-        self.truncate(seen)
+        self.truncate(seen, 0)
         history = list(prompt)
-        logits = self._take_in(history[seen:])
+        logits = self.read(history[seen:])
         for i in range(max_tokens):
             token = sampler(logits, history)
             if token in stop:
                 return
             history.append(token)
             yield token
-            if i + 1 == max_tokens or self.seen == self.max_len:
+            if i + 1 == max_tokens or len(history) > self.max_len:
                 return
-            logits = self._take_in([token])
+            logits = self.read([token])
 
-    def _take_in(self, tokens: Sequence[int]) -> Tensor:
-        """The logits behind some more tokens."""
+    def read(self, tokens: Sequence[int], sequence: int = 0) -> Tensor:
+        """The logits behind some more tokens of one text.
+
+        Args:
+            tokens: one or more.
+            sequence: which of the texts side by side.
+        """
+        which = None if self.sequences == 1 else rushlight.tensor([sequence])
         with rushlight.inference_mode():
             for i in range(0, len(tokens), _AT_ONCE):
                 part = rushlight.tensor([list(tokens[i : i + _AT_ONCE])])
-                logits = self(part, last=True)
+                logits = self(part, last=True, sequences=which)
         return logits[0, 0]
+
+    def step(self, tokens: Sequence[int], sequences: Sequence[int]) -> Tensor:
+        """The logits behind one more token of each of several texts: (texts, words).
+
+        Args:
+            tokens: one for each text.
+            sequences: which of the texts side by side.
+        """
+        with rushlight.inference_mode():
+            column = rushlight.tensor(list(tokens)).unsqueeze(1)
+            return self(column, sequences=rushlight.tensor(list(sequences)))[:, 0]

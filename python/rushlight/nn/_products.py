@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from rushlight import Tensor
     from rushlight.types import _dtype
 
-__all__ = ["ScalingType", "SwizzleType", "grouped_mm", "linear_cross_entropy", "scaled_mm"]
+__all__ = [
+    "ScalingType",
+    "SwizzleType",
+    "grouped_mm",
+    "linear_cross_entropy",
+    "scaled_grouped_mm",
+    "scaled_mm",
+]
 
 ops = _C.ops
 
@@ -241,6 +248,69 @@ def _scaled_mm(
     if scale_result is not None and str(out_dtype).startswith("torch.float8"):
         out = out * scale_result
     return out.to(out_dtype)
+
+
+def scaled_grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Tensor,
+    scale_recipe_a: Any,
+    scale_b: Tensor,
+    scale_recipe_b: Any,
+    swizzle_a: Any = None,
+    swizzle_b: Any = None,
+    bias: Tensor | None = None,
+    offs: Tensor | None = None,
+    output_dtype: _dtype = rushlight.bfloat16,
+    contraction_dim: Any = (),
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """`grouped_mm` of 8-bit floats, each times its scales, summed in float32.
+
+    Args:
+        mat_a: (rows, k), rows in groups; or (groups, m, k).
+        mat_b: (groups, k, n).
+        scale_a: one for each row.
+        scale_recipe_a: `ScalingType.RowWise`.
+        scale_b: one for each column of each group.
+        scale_recipe_b: as above.
+        swizzle_a: `SwizzleType.NO_SWIZZLE`, or None.
+        swizzle_b: the same.
+        bias: refused.
+        offs: where each group ends, int32.
+        output_dtype: of the result.
+        contraction_dim: refused: the sum runs over k.
+        use_fast_accum: has no effect: sums are float32.
+
+    Example:
+        >>> rows, factors = torch.ones(4, 16), torch.ones(2, 16, 8)
+        >>> found = torch.nn.functional.scaled_grouped_mm(
+        ...     rows.to(torch.float8_e4m3fn),
+        ...     factors.to(torch.float8_e4m3fn),
+        ...     torch.full((4,), 0.5),
+        ...     torch.nn.functional.ScalingType.RowWise,
+        ...     torch.ones(2, 8),
+        ...     torch.nn.functional.ScalingType.RowWise,
+        ...     offs=torch.tensor([1, 4], dtype=torch.int32),
+        ... )
+        >>> found[0, 0]
+        tensor(8., dtype=torch.bfloat16)
+    """
+    for swizzle in (swizzle_a, swizzle_b):
+        if swizzle is not None and _one(swizzle, "order") != SwizzleType.NO_SWIZZLE:
+            raise NotImplementedError("scaled_grouped_mm(): scales lie in rows")
+    if contraction_dim or mat_b.dim() != 3:
+        raise NotImplementedError("scaled_grouped_mm(): mat_b must be (groups, k, n)")
+    for name, t in (("mat_a", mat_a), ("mat_b", mat_b)):
+        if not str(t.dtype).startswith("torch.float8"):
+            raise ValueError(f"Expected {name} to be Float8 matrix got {t.dtype}")
+    scale_a, scale_b = _one(scale_a, "scale"), _one(scale_b, "scale")
+    for recipe in (scale_recipe_a, scale_recipe_b):
+        if _one(recipe, "recipe") != ScalingType.RowWise:
+            raise NotImplementedError("scaled_grouped_mm(): scales are RowWise")
+    a = mat_a.float() * scale_a.reshape(*mat_a.shape[:-1], 1)
+    b = mat_b.float() * scale_b.reshape(mat_b.shape[0], 1, mat_b.shape[2])
+    return grouped_mm(a, b, offs=offs, bias=bias).to(output_dtype)
 
 
 # ---- a layer and its loss ----

@@ -99,6 +99,7 @@ from ._products import (
     SwizzleType as SwizzleType,
     grouped_mm as grouped_mm,
     linear_cross_entropy as linear_cross_entropy,
+    scaled_grouped_mm as scaled_grouped_mm,
     scaled_mm as scaled_mm,
 )
 from ._resample import (

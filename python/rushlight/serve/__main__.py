@@ -13,6 +13,8 @@ import rushlight
 from rushlight.serve.engine import Engine
 from rushlight.serve.http import Server
 
+_CACHES = ("float32", "float16", "bfloat16", "int8")
+
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m rushlight.serve", description=__doc__)
@@ -22,6 +24,17 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--context", type=int, help="tokens that there is room for")
     parser.add_argument("--threads", type=int, help="of the processor")
     parser.add_argument("--waiting", type=int, default=16, help="requests that may wait")
+    parser.add_argument("--together", type=int, default=4, help="requests answered side by side")
+    parser.add_argument(
+        "--cache", default="float16", choices=_CACHES, help="type of keys and values"
+    )
+    parser.add_argument(
+        "--invariant",
+        type=int,
+        default=0,
+        choices=(0, 1),
+        help="1: no bit depends on what else is asked",
+    )
     return parser.parse_args(given)
 
 
@@ -39,7 +52,9 @@ def main(given: Sequence[str] | None = None) -> int:
     args = _arguments(given)
     if args.threads is not None:
         rushlight.set_num_threads(args.threads)
-    engine = Engine(args.file, args.context, args.waiting)
+    rushlight.use_batch_invariant(args.invariant == 1)
+    cache = getattr(rushlight, args.cache)
+    engine = Engine(args.file, args.context, args.waiting, args.together, cache)
     server = Server((args.host, args.port), engine, os.path.basename(args.file))
     ended = threading.Event()
     for sign in (signal.SIGINT, signal.SIGTERM):

@@ -45,6 +45,7 @@ MODULES = {
     "_functorch.vmap": "_transforms.vmap",
     "_inductor": {"compiler": "cudagraph_mark_step_begin"},
     "_inductor.config": "foreign.inductor",
+    "_inductor.decomposition": {"foreign.idle": "register_decomposition"},
     "_jit_internal": {
         "jit": "Final Future export ignore is_scripting unused",
         "foreign.idle": "_copy_to_script_wrapper",
@@ -110,8 +111,12 @@ ACCEPTED = (
         NO_EFFECT,
         AS_WRITTEN,
     ),
+    Accepted("foreign.idle.register_decomposition", "ops", NO_EFFECT, "nothing is compiled"),
     Accepted("_dynamo._aot.nop", "_", NO_EFFECT, PROTOCOL),
     Accepted("_dynamo._aot.default_partition", "_joint_inputs", NO_EFFECT, PROTOCOL),
+    Accepted(
+        "_dynamo.utils.warn_once", "stacklevel", NO_EFFECT, "a warning names the program's line"
+    ),
     Accepted("_dynamo.optimize", "options", NO_EFFECT, "as for compile"),
     Accepted(
         "backends.__allow_nonbracketed_mutation",

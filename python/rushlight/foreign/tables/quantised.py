@@ -1,6 +1,6 @@
 """Deprecated paths of quantisation, and the package torchao where it is not installed."""
 
-from rushlight.foreign.rows import NO_EFFECT, PROTOCOL, Accepted
+from rushlight.foreign.rows import NO_EFFECT, PROTOCOL, Accepted, Refused
 
 MODULES = {
     "ao.torchao": {"ao.integer_weights": "quantize_"},
@@ -21,6 +21,27 @@ MODULES = {
     "quantization.quantize_fx": "ao.quantization.quantize_fx",
     "quantization.stubs": "ao.quantization.stubs",
 }
+
+_TRITON = "there are no kernels of Triton"
+_SEMI = "nothing computes faster with two zeros in four"
+
+# What the package torchao imports.
+REFUSED = (
+    Refused(
+        "sparse._triton_ops",
+        "broadcast_batch_dims launch_kernel prepare_inputs ptr_stride_extractor tile_to_blocksize",
+        "",
+        _TRITON,
+    ),
+    Refused("sparse._triton_ops_meta", "get_meta minimize update", "", _TRITON),
+    Refused(
+        "sparse",
+        "to_sparse_semi_structured",
+        "SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT "
+        "SparseSemiStructuredTensorCUTLASS",
+        _SEMI,
+    ),
+)
 
 ACCEPTED = (
     # quantisation

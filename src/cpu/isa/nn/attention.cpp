@@ -14,6 +14,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include <rushlight/batch_invariant.h>
 #include "core/parallel.h"
 #include "cpu/isa/nn/attention.h"
 #include "cpu/isa/nn/attention_products.h"
@@ -131,7 +132,7 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
   const T of_queries = Products::scales_queries ? static_cast<T>(scale) : T(1);
   const T of_scores = Products::scales_queries ? T(1) : static_cast<T>(scale);
   const int64_t heads = z.batches * z.key_heads;
-  if (z.queries < few_queries) {
+  if (z.queries < few_queries && !is_batch_invariant()) {
     std::vector<int64_t> all(static_cast<size_t>(heads));
     std::iota(all.begin(), all.end(), 0);
     forward_by_query<S>(out, logsumexp, query, key, value, attn_mask, z, scale, all);

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <vector>
 
 #include "core/parallel.h"
 #include "cpu/isa/simd.h"
@@ -123,12 +126,29 @@ inline __attribute__((always_inline)) void add_rows(float* to, const float* weig
   }
 }
 
+// Elements of a row of a cache: its numbers, and behind codes their scale.
+template <class T>
+constexpr int64_t pitch(int64_t width) {
+  return std::is_same_v<T, int8_t> ? width + int64_t{sizeof(float)} : width;
+}
+
 // Rows of a cache as floats: themselves where they are.
 template <class T>
-const float* floats(const T* from, int64_t n, float* spare) {
+const float* floats(const T* from, int64_t rows, int64_t width, float* spare) {
   if constexpr (std::is_same_v<T, float>) {
     return from;
+  } else if constexpr (std::is_same_v<T, int8_t>) {
+    for (int64_t r = 0; r < rows; r++) {
+      const T* const codes = from + r * pitch<T>(width);
+      float scale = 0;
+      std::memcpy(&scale, codes + width, sizeof(scale));
+      for (int64_t i = 0; i < width; i++) {
+        spare[r * width + i] = static_cast<float>(codes[i]) * scale;
+      }
+    }
+    return spare;
   } else {
+    const int64_t n = rows * width;
     constexpr int64_t w = Simd<float>::width;
     int64_t i = 0;
     for (; i + w <= n; i += w) {
@@ -138,6 +158,30 @@ const float* floats(const T* from, int64_t n, float* spare) {
       spare[i] = static_cast<float>(from[i]);
     }
     return spare;
+  }
+}
+
+// A row as a cache has it.
+template <class T>
+void store_row(T* to, const float* from, int64_t width) {
+  if constexpr (std::is_same_v<T, int8_t>) {
+    float top = 0;
+    for (int64_t i = 0; i < width; i++) {
+      const float size = std::fabs(from[i]);
+      top = size > top || size != size ? size : top;
+    }
+    const float scale = top / 127;
+    for (int64_t i = 0; i < width; i++) {
+      // A row with an infinity or a NaN is NaN by its scale.
+      to[i] = scale > 0 && scale < math::infinity<float>
+                  ? static_cast<int8_t>(std::nearbyint(from[i] / scale))
+                  : int8_t{0};
+    }
+    std::memcpy(to + width, &scale, sizeof(scale));
+  } else {
+    for (int64_t i = 0; i < width; i++) {
+      to[i] = static_cast<T>(from[i]);
+    }
   }
 }
 
@@ -184,7 +228,7 @@ struct Head {
     const Scratch<float> spare(together * std::max(width, value_width));
     for (int64_t p = 0; p < positions; p += together) {
       const int64_t here = std::min(together, positions - p);
-      const float* const k = floats(keys + p * width, here * width, spare);
+      const float* const k = floats(keys + p * pitch<T>(width), here, width, spare);
       for (int64_t q = 0; q < queries; q++) {
         const int64_t some = std::min(here, seen(q) - p);
         for (int64_t i = 0; i < some; i += 4) {
@@ -199,7 +243,7 @@ struct Head {
     }
     for (int64_t p = 0; p < positions; p += together) {
       const int64_t here = std::min(together, positions - p);
-      const float* const v = floats(values + p * value_width, here * value_width, spare);
+      const float* const v = floats(values + p * pitch<T>(value_width), here, value_width, spare);
       for (int64_t q = 0; q < queries; q++) {
         add_rows(out + q * value_width, weights + q * positions + p, v, std::min(here, seen(q) - p),
                  value_width);
@@ -208,16 +252,31 @@ struct Head {
   }
 };
 
-// Rows (heads, rows, width) go behind the positions that each head has filled.
-template <class T>
-void append(T* cache, int64_t positions, int64_t before, const float* from, int64_t heads,
-            int64_t rows, int64_t width) {
-  for (int64_t h = 0; h < heads; h++) {
-    T* const to = cache + (h * positions + before) * width;
-    for (int64_t i = 0; i < rows * width; i++) {
-      to[i] = static_cast<T>(from[h * rows * width + i]);
-    }
+// Where a sequence is in the cache.
+struct Place {
+  int64_t slot;
+  int64_t* filled;
+};
+
+std::vector<Place> places_of(const Tensor& length, int64_t sequences, int64_t slots, int64_t rows,
+                             int64_t positions) {
+  const bool picks = length.dim() == 2;  // (sequences, 2): what is filled, and the slot
+  const int64_t step = length.numel() == 1 ? 0 : picks ? length.stride(0) : length.stride(-1);
+  std::vector<Place> found;
+  for (int64_t i = 0; i < sequences; i++) {
+    int64_t* const filled = length.data<int64_t>() + i * step;
+    const int64_t slot = picks ? filled[length.stride(1)] : i;
+    RL_CHECK_INDEX(slot >= 0 && slot < slots, "_cached_attention: there is no sequence ", slot,
+                   " in a cache of ", slots);
+    RL_CHECK(std::none_of(found.begin(), found.end(),
+                          [&](const Place& other) { return other.slot == slot; }),
+             "_cached_attention: the sequence ", slot, " is given twice");
+    RL_CHECK_INDEX(*filled >= 0 && *filled <= positions - rows, "_cached_attention: a cache of ",
+                   positions, " positions, of which ", *filled, " are filled, has no room for ",
+                   rows);
+    found.push_back({slot, filled});
   }
+  return found;
 }
 
 }  // namespace
@@ -227,25 +286,36 @@ void _cached_attention(const Tensor& out, const Tensor& query, const Tensor& key
                        const Tensor& length, double scale) {
   const int64_t rows = query.size(2);
   const int64_t positions = keys.size(2);
-  auto* const filled = length.data<int64_t>();
-  const int64_t before = *filled;
-  RL_CHECK_INDEX(before >= 0 && before <= positions - rows, "_cached_attention: a cache of ",
-                 positions, " positions, of which ", before, " are filled, has no room for ", rows);
-  const int64_t heads = key.size(0) * key.size(1);
+  const int64_t sequences = key.size(0);
+  const int64_t heads = key.size(1);
+  const std::vector<Place> places = places_of(length, sequences, keys.size(0), rows, positions);
   const int64_t width = key.size(3);
   const int64_t value_width = value.size(3);
-  const int64_t queries = heads == 0 ? 0 : query.size(0) * query.size(1) / heads * rows;
-  visit_dtype<set_Float | set_reduced>("_cached_attention", keys.dtype(), [&](auto tag) {
+  const int64_t queries = heads == 0 ? 0 : query.size(1) / heads * rows;
+  int64_t longest = 0;
+  for (const Place& place : places) {
+    longest = std::max(longest, *place.filled + rows);
+  }
+  visit_dtype<set_Float | set_reduced | set_Char>("_cached_attention", keys.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    append(keys.data<T>(), positions, before, key.data<float>(), heads, rows, width);
-    append(values.data<T>(), positions, before, value.data<float>(), heads, rows, value_width);
-    const int64_t work = queries * (before + rows) * (width + value_width);
-    parallel_for(0, heads, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, work)),
+    const int64_t work = queries * longest * (width + value_width);
+    parallel_for(0, sequences * heads, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, work)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t h = begin; h < end; h++) {
+                     const Place& place = places[static_cast<size_t>(h / heads)];
+                     const int64_t before = *place.filled;
+                     const int64_t first = (place.slot * heads + h % heads) * positions;
+                     T* const k = keys.data<T>() + first * pitch<T>(width);
+                     T* const v = values.data<T>() + first * pitch<T>(value_width);
+                     for (int64_t r = 0; r < rows; r++) {
+                       store_row(k + (before + r) * pitch<T>(width),
+                                 key.data<float>() + (h * rows + r) * width, width);
+                       store_row(v + (before + r) * pitch<T>(value_width),
+                                 value.data<float>() + (h * rows + r) * value_width, value_width);
+                     }
                      Head<T>{query.data<float>() + h * queries * width,
-                             keys.data<T>() + h * positions * width,
-                             values.data<T>() + h * positions * value_width,
+                             k,
+                             v,
                              out.data<float>() + h * queries * value_width,
                              queries,
                              rows,
@@ -256,7 +326,10 @@ void _cached_attention(const Tensor& out, const Tensor& query, const Tensor& key
                    }
                  });
   });
-  *filled = before + rows;
+  for (size_t i = 0; i < (length.numel() == 1 ? std::min<size_t>(1, places.size()) : places.size());
+       i++) {
+    *places[i].filled += rows;
+  }
 }
 
 }  // namespace rushlight::cpu::RL_ISA
