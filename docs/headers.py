@@ -18,7 +18,7 @@ HEAD = """# C++ headers
 
 What programs include, a page each: `#include <rushlight/nn.h>`, or all: `<rushlight/rushlight.h>`.
 
-With `namespace torch = rushlight;` names are [libtorch's](../docs/from-libtorch.md).
+Under `<torch/torch.h>` names are [libtorch's](../docs/from-libtorch.md).
 Functions of ops stand on [the pages of ops](../ops/README.md).
 
 """

@@ -9,10 +9,13 @@
 // 503 while the file is loaded. Requests wait in a queue; --together of them are answered side by
 // side, by one network; with --invariant 1 an answer's bits do not depend on what else is asked.
 // Who goes away from a stream ends it; SIGINT and SIGTERM end the server.
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include <rushlight/batch_invariant.h>
 #include <rushlight/parallel.h>
@@ -221,7 +224,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "port %d cannot be had\n", s.port);
     return 1;
   }
-  std::thread listening([&] { server.listen_after_bind(); });
+  std::atomic<bool> ended{false};
+  std::thread listening([&] {
+    server.listen_after_bind();
+    ended = true;
+  });
   std::printf("http://127.0.0.1:%d/\n", port);
   std::fflush(stdout);
   std::thread watching([&] {
@@ -234,7 +241,10 @@ int main(int argc, char** argv) {
   int sign = 0;
   sigwait(&signs, &sign);
   const bool failed = !engine.error().empty();
-  engine.stop();  // first, as threads wait for its answers
+  engine.stop();                            // first, as threads wait for its answers
+  while (!server.is_running() && !ended) {  // what does not run yet cannot be stopped
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   server.stop();
   listening.join();
   watching.join();

@@ -101,8 +101,10 @@ Tensor Cache::stored(const Tensor& rows) const {
   }
   const Tensor scales = rows.abs().amax(-1, true) / 127;
   const Tensor good = (scales > 0).logical_and(scales < std::numeric_limits<double>::infinity());
-  const Tensor codes =
-      rushlight::where(good, rows / scales, rushlight::zeros({1}, kFloat32)).round().to(kInt8);
+  const Tensor codes = rushlight::where(good, rows / scales, rushlight::zeros({1}, kFloat32))
+                           .round()
+                           .clamp(-127, 127)
+                           .to(kInt8);
   return rushlight::cat({codes, scales.view(kInt8)}, -1);
 }
 

@@ -1,9 +1,8 @@
 // Custom functions, hooks and modes as programs write them against libtorch.
-#include <rushlight/rushlight.h>
+#include <torch/torch.h>
 
 #include "check.h"
 
-namespace torch = rushlight;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::Function;

@@ -23,8 +23,8 @@ namespace torch::nn {
 class Module;
 }
 namespace rushlight {  // compiled once: programs compile their own dicts alone
-extern template class OrderedDict<std::string, Tensor>;
-extern template class OrderedDict<std::string, std::shared_ptr<nn::Module>>;
+extern template class RL_API OrderedDict<std::string, Tensor>;
+extern template class RL_API OrderedDict<std::string, std::shared_ptr<nn::Module>>;
 }  // namespace rushlight
 
 namespace torch::nn {

@@ -160,7 +160,7 @@ class KVCache(nn.Module):
             return x
         scales = x.abs().amax(-1, keepdim=True) / 127
         good = (scales > 0) & (scales < float("inf"))
-        codes = rushlight.where(good, x / scales, 0).round().to(rushlight.int8)
+        codes = rushlight.where(good, x / scales, 0).round().clamp(-127, 127).to(rushlight.int8)
         return rushlight.cat([codes, scales.view(rushlight.int8)], -1)
 
     def _numbers(self, rows: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ ACCEPTED = (
     ),
     # products, stacks
     Accepted(
-        "nn._products.scaled_mm nn._products._scaled_mm",
+        "nn._products.scaled_mm nn._products._scaled_mm nn._products.scaled_grouped_mm",
         "use_fast_accum",
         NO_EFFECT,
         "products are summed in float32",

@@ -173,9 +173,11 @@ void store_row(T* to, const float* from, int64_t width) {
     const float scale = top / 127;
     for (int64_t i = 0; i < width; i++) {
       // A row with an infinity or a NaN is NaN by its scale.
-      to[i] = scale > 0 && scale < math::infinity<float>
-                  ? static_cast<int8_t>(std::nearbyint(from[i] / scale))
-                  : int8_t{0};
+      // The scale of the smallest numbers is rounded: what they are divided by may be too small.
+      to[i] =
+          scale > 0 && scale < math::infinity<float>
+              ? static_cast<int8_t>(std::clamp(std::nearbyint(from[i] / scale), -127.0F, 127.0F))
+              : int8_t{0};
     }
     std::memcpy(to + width, &scale, sizeof(scale));
   } else {
