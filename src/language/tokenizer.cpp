@@ -17,7 +17,11 @@
 namespace rushlight::language {
 namespace {
 
-enum Kind : int64_t { Unknown = 2, Control = 3, Own = 4, Byte = 6 };
+// Kinds of tokens, as the metadata numbers them.
+constexpr double Unknown = 2;
+constexpr double Control = 3;
+constexpr double Own = 4;
+constexpr double Byte = 6;
 
 constexpr const char* space_mark = "\xe2\x96\x81";
 constexpr size_t longest = size_t{1} << 22;  // bytes of a text

@@ -52,7 +52,11 @@ Tensor adjugate_of_sorted(const Tensor& B) {
     return B.narrow(-2, i, rows).narrow(-1, j, columns);
   };
   const Tensor first = block(0, m, 0, m);
-  const Tensor vanishes = as_matrices(first.detach().diagonal(0, -2, -1).eq(0).any(-1));
+  // What is 0 but for rounding may look like a number on the diagonal, and yet have no inverse.
+  const Tensor fixed = first.detach();
+  const Tensor info = std::get<1>(rushlight::linalg_solve_ex(fixed, eye_like(fixed), true, false));
+  const Tensor vanishes =
+      as_matrices(fixed.diagonal(0, -2, -1).eq(0).any(-1).logical_or(info.ne(0)));
   const Tensor regular = where(vanishes, eye_like(first), first);
   const Tensor size = as_matrices(rushlight::linalg_det(regular)).masked_fill(vanishes, 0);
   const Tensor inverse = rushlight::linalg_solve(regular, eye_like(regular));

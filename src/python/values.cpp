@@ -42,7 +42,8 @@ std::optional<Value> plain_value(PyObject* o, BaseType base) {
     case BaseType::Generator:
       return is_generator(o) ? std::optional<Value>(unwrap_generator(o)) : std::nullopt;
     case BaseType::Options:
-      return std::nullopt;
+    case BaseType::Other:
+      break;
   }
   return std::nullopt;
 }
