@@ -29,7 +29,7 @@ def tiny_swin():
     "make", [tiny_mvit, lambda: tiny_mvit(rel_pos_embed=False), tiny_swin], ids=str
 )
 def test_networks_learn_which_way_a_square_goes(make):
-    torch.manual_seed(0)
+    torch.manual_seed(6)
     model = make()
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
 

@@ -36,7 +36,7 @@ def _pin_memory(self, device=None):
 
 @_op("is_pinned(Tensor self, Device? device=None) -> bool")
 def is_pinned(self: Any, device: Any = None) -> bool:
-    return self.is_pinned(device)
+    return self.is_pinned()
 
 
 @_op("_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool")

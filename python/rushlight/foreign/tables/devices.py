@@ -32,6 +32,12 @@ ACCEPTED = (
         NO_EFFECT,
         "the gradient of a sparse tensor has the places that it has",
     ),
+    Accepted(
+        "_library.python_ops.is_pinned",
+        "device",
+        NO_EFFECT,
+        "memory is pinned for the devices that there are",
+    ),
     # products, stacks
     Accepted(
         "nn._products.scaled_mm nn._products._scaled_mm nn._products.scaled_grouped_mm",
