@@ -183,9 +183,9 @@ def first_line(call):
     try:
         return call()
     except Exception as error:
-        # Ours say which sample it was, too.
+        # Ours say which sample it was, and what to do, too.
         lines = [x for x in str(error).split("\n") if not re.match("(at|while) samples? ", x)]
-        return [type(error).__name__, lines[0], lines[-2:]]
+        return [type(error).__name__, lines[0], [x.split(": torch.cat")[0] for x in lines[-2:]]]
 
 
 def read_on(loader):

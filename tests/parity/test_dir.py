@@ -11,7 +11,12 @@ import rushlight
 torch = pytest.importorskip("torch")
 
 # What rushlight has and PyTorch has not, or not there.
-OWN = {"": {"gguf", "language", "onnx", "safetensors", "vision"}}
+OWN = {
+    "": {
+        *("gguf", "language", "onnx", "safetensors", "vision"),
+        *("is_batch_invariant", "use_batch_invariant"),
+    }
+}
 PLACES = ("", "Tensor", "nn.functional", "linalg", "fft", "special")
 # What is not written, or taken by position alone, and why.
 OTHERS = {
