@@ -146,6 +146,20 @@ def _check_scale(scale: Any, recipe: Any, wanted: tuple[int, int]) -> None:
         raise NotImplementedError(f"scaled_mm(): no scales of blocks: {ScalingType(recipe).name}")
 
 
+def _check_order(op: str, *swizzles: Any) -> None:
+    """Raises where scales do not lie in rows."""
+    for swizzle in swizzles:
+        if swizzle is not None and _one(swizzle, "order") != SwizzleType.NO_SWIZZLE:
+            raise NotImplementedError(f"{op}(): scales lie in rows")
+
+
+def _check_float8(mat_a: Tensor, mat_b: Tensor) -> None:
+    """Raises where a factor is not of 8-bit floats."""
+    for name, t in (("mat_a", mat_a), ("mat_b", mat_b)):
+        if not str(t.dtype).startswith("torch.float8"):
+            raise ValueError(f"Expected {name} to be Float8 matrix got {t.dtype}")
+
+
 def scaled_mm(
     mat_a: Tensor,
     mat_b: Tensor,
@@ -182,14 +196,10 @@ def scaled_mm(
         >>> torch.nn.functional.scaled_mm(a, b.T, one, kind, one, kind)[0, 0]
         tensor(4., dtype=torch.bfloat16)
     """
-    for swizzle in (swizzle_a, swizzle_b):
-        if swizzle is not None and _one(swizzle, "order") != SwizzleType.NO_SWIZZLE:
-            raise NotImplementedError("scaled_mm(): scales lie in rows")
+    _check_order("scaled_mm", swizzle_a, swizzle_b)
     if contraction_dim:
         raise NotImplementedError("scaled_mm(): the sum runs over the last dimension of mat_a")
-    for name, t in (("mat_a", mat_a), ("mat_b", mat_b)):
-        if not str(t.dtype).startswith("torch.float8"):
-            raise ValueError(f"Expected {name} to be Float8 matrix got {t.dtype}")
+    _check_float8(mat_a, mat_b)
     scale_a, scale_b = _one(scale_a, "scale"), _one(scale_b, "scale")
     rows, columns = (mat_a.shape[0], 1), (1, mat_b.shape[1])
     _check_scale(scale_a, _one(scale_recipe_a, "recipe"), rows)
@@ -296,14 +306,10 @@ def scaled_grouped_mm(
         >>> found[0, 0]
         tensor(8., dtype=torch.bfloat16)
     """
-    for swizzle in (swizzle_a, swizzle_b):
-        if swizzle is not None and _one(swizzle, "order") != SwizzleType.NO_SWIZZLE:
-            raise NotImplementedError("scaled_grouped_mm(): scales lie in rows")
+    _check_order("scaled_grouped_mm", swizzle_a, swizzle_b)
     if contraction_dim or mat_b.dim() != 3:
         raise NotImplementedError("scaled_grouped_mm(): mat_b must be (groups, k, n)")
-    for name, t in (("mat_a", mat_a), ("mat_b", mat_b)):
-        if not str(t.dtype).startswith("torch.float8"):
-            raise ValueError(f"Expected {name} to be Float8 matrix got {t.dtype}")
+    _check_float8(mat_a, mat_b)
     scale_a, scale_b = _one(scale_a, "scale"), _one(scale_b, "scale")
     for recipe in (scale_recipe_a, scale_recipe_b):
         if _one(recipe, "recipe") != ScalingType.RowWise:

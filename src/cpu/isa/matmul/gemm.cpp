@@ -377,14 +377,7 @@ void finish_columns(const Gemm& g, const T* sums) {
     for (int64_t i = 0; i < g.m; i += w) {
       const int64_t rows = std::min(w, g.m - i);
       typename V::V block[w];
-      if (rows == w && columns == w) {
-        load_transposed<T>(block, [&](int64_t r) { return sums + (i + r) * g.n + j; });
-      } else {
-        for (int64_t r = 0; r < w; r++) {
-          block[r] = r < rows ? load_some(sums + (i + r) * g.n + j, columns) : V::zero();
-        }
-        transpose<T>(block);
-      }
+      load_transposed<T>(block, rows, columns, [&](int64_t r) { return sums + (i + r) * g.n + j; });
       for (int64_t x = 0; x < columns; x++) {
         T* const to = static_cast<T*>(g.c.data) + (j + x) * g.c.col + i;
         auto sum = V::mul(alpha, block[x]);

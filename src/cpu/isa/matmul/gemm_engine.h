@@ -382,6 +382,23 @@ inline __attribute__((always_inline)) void load_transposed(typename Simd<T>::V (
   transpose<T>(r);
 }
 
+// The same of a part of a square, with zeros beside it.
+template <class T, class At>
+inline __attribute__((always_inline)) void load_transposed(typename Simd<T>::V (&r)[Simd<T>::width],
+                                                           int64_t rows, int64_t columns,
+                                                           const At& at) {
+  constexpr int64_t w = Simd<T>::width;
+  if (rows == w && columns == w) {
+    load_transposed<T>(r, at);
+    return;
+  }
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < w; i++) {
+    r[i] = i < rows ? load_some(at(i), columns) : Simd<T>::zero();
+  }
+  transpose<T>(r);
+}
+
 // dst[q * step + r] = from[r * row + q] * factor for r < rows <= width and q < k; lanes up to the
 // width are written, so that a later row of dst, or padding, must follow.
 template <class S, class T>
@@ -393,15 +410,10 @@ void transpose_pack(T* dst, int64_t step, const S* from, int64_t row, int64_t ro
   for (int64_t q = 0; q < k; q += w) {
     const int64_t n = std::min(w, k - q);
     typename V::V block[w];
-    if (n == w && (rows == w || step < w)) {
-      // What stands in lanes behind the rows, the next row of dst overwrites.
-      load_transposed<T>(block, [&](int64_t r) { return from + std::min(r, rows - 1) * row + q; });
-    } else {
-      for (int64_t r = 0; r < w; r++) {
-        block[r] = r >= rows ? V::zero() : load_some(from + r * row + q, n);
-      }
-      transpose<T>(block);
-    }
+    // What stands in lanes behind the rows, the next row of dst overwrites where these are short.
+    const bool spoils = step < w;
+    load_transposed<T>(block, spoils ? w : rows, n,
+                       [&](int64_t r) { return from + std::min(r, rows - 1) * row + q; });
     for (int64_t i = 0; i < n; i++) {
       V::store(dst + (q + i) * step, V::mul(factors, block[i]));
     }
